@@ -65,8 +65,7 @@ async fn what_a_server_keeps_is_for_its_user_alone() {
         assert_eq!(mode(&data), wanted, "what an administrator has set stays");
         let told = std::fs::read_to_string(&log).unwrap();
         assert_eq!(
-            told.matches("other users of this machine may look into this folder")
-                .count(),
+            told.matches("other users of this machine can read this folder").count(),
             usize::from(start > 0),
             "once, for the folder of the older version\n{told}"
         );

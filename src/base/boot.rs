@@ -1,6 +1,6 @@
-//! The boot of the system, and the time since then: a clock that nobody sets and that outlives a process.
+//! Time since the system booted: a clock that no administrator sets and that outlives a process.
 //!
-//! Linux alone has both. The time counts sleep of the machine.
+//! Only Linux offers it. The clock also counts the time during which the machine sleeps.
 
 use std::fs;
 use std::time::Duration;
@@ -8,32 +8,32 @@ use std::time::Duration;
 /// A moment between the start of the running system and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SinceBoot {
-    /// Different for each boot.
+    /// Identifier that differs for each boot.
     pub(crate) id: String,
     pub(crate) time: Duration,
 }
 
 impl SinceBoot {
-    /// Now, where the system tells it.
+    /// Returns the current moment, or `None` if the system does not offer the clock.
     pub(crate) fn now() -> Option<Self> {
         let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let uptime = fs::read_to_string("/proc/uptime").ok()?;
         Self::of(id.trim(), uptime.split(' ').next()?)
     }
 
-    /// Time from `earlier` to this moment; `None` when the system was started anew between them.
+    /// Returns the time from `earlier` to this moment, or `None` if the system booted again between them.
     pub(crate) fn since(&self, earlier: &Self) -> Option<Duration> {
         (self.id == earlier.id)
             .then(|| self.time.checked_sub(earlier.time))
             .flatten()
     }
 
-    /// Both as one line, for a file.
+    /// Formats both fields as one line, for a file.
     pub(crate) fn text(&self) -> String {
         format!("boot {} {:.2}", self.id, self.time.as_secs_f64())
     }
 
-    /// Reads what [`SinceBoot::text`] has made.
+    /// Parses a line that [`SinceBoot::text`] wrote.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let (id, seconds) = line.trim().strip_prefix("boot ")?.split_once(' ')?;
         Self::of(id, seconds)

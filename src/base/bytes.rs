@@ -1,7 +1,7 @@
-//! A memory budget in bytes: a semaphore with units of 1 KiB, since its counter has 32 bits.
+//! A memory budget in bytes: a semaphore with units of 1 KiB, because its counter has only 32 bits.
 //!
-//! In: how many bytes are wanted. Out: [`HeldBytes`], which count against the budget until they are dropped. Waiters
-//! are served in order.
+//! In: the number of bytes that a caller wants. Out: [`HeldBytes`], which count against the budget until they are
+//! dropped. The budget serves waiters in order.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl ByteBudget {
         }
     }
 
-    /// Waits for `bytes`, or for the whole budget when `bytes` exceeds it.
+    /// Waits for `bytes`, or for the whole budget if `bytes` exceeds it.
     pub(crate) async fn take(&self, bytes: usize) -> HeldBytes {
         let wanted = units(bytes).min(self.all);
         match self.units.clone().acquire_many_owned(wanted).await {
@@ -40,35 +40,35 @@ impl ByteBudget {
         }
     }
 
-    /// Takes `bytes` if they are free now; `None` otherwise.
+    /// Takes `bytes` if they are free, and returns `None` otherwise.
     pub(crate) fn try_take(&self, bytes: usize) -> Option<HeldBytes> {
         let permit = self.units.clone().try_acquire_many_owned(units(bytes)).ok()?;
         Some(HeldBytes(permit))
     }
 
-    /// Bytes of the whole budget.
+    /// Returns the size of the whole budget in bytes.
     pub(crate) fn total(&self) -> usize {
         self.all as usize * UNIT_BYTES
     }
 
-    /// Bytes that are taken now.
+    /// Returns the number of bytes in use.
     pub(crate) fn used(&self) -> usize {
         self.total() - self.free()
     }
 
-    /// Bytes that are free now.
+    /// Returns the number of free bytes.
     pub(crate) fn free(&self) -> usize {
         self.units.available_permits() * UNIT_BYTES
     }
 }
 
 impl HeldBytes {
-    /// How many bytes are held now.
+    /// Returns the number of bytes that this share holds.
     pub(crate) fn bytes(&self) -> usize {
         self.0.num_permits() * UNIT_BYTES
     }
 
-    /// Releases the bytes held beyond `bytes`.
+    /// Releases all held bytes beyond `bytes`.
     pub(crate) fn keep(&mut self, bytes: usize) {
         let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
         drop(self.0.split(more));

@@ -1,16 +1,16 @@
-//! File descriptors: how many the process may have open, and how many of them connections may take.
+//! File descriptors: how many the process may have open, and how many of them connections may use.
 //!
-//! Connections and files have them in common. Without one for a file, nothing can be written to the tables, so
-//! connections never get them all.
+//! Connections and files share the descriptors. A server without a free descriptor cannot write to its tables, so
+//! connections never get all of them.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More than is ever needed. A program that is started from here has the same limit, and some programs close whatever
-/// they might have open, one number after the other.
+/// Upper bound of the raised limit, more than the process ever needs. Child processes inherit the limit, and some
+/// programs close every descriptor up to it, one by one.
 const ENOUGH: u64 = 1 << 16;
 
-/// Raises the limit of the process as far as it may. The usual limit of 1,024 is for programs that wait with select(2),
-/// which knows no larger numbers.
+/// Raises the soft limit of the process towards its hard limit. The usual soft limit of 1,024 exists for programs
+/// that call select(2), which cannot handle larger numbers.
 pub(crate) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let Some(more) = more(limit) else { return };
@@ -19,22 +19,22 @@ pub(crate) fn raise_limit() {
         maximum: limit.maximum,
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::debug!(error = %error, "cannot raise the limit of open files");
+        tracing::debug!(error = %error, "cannot raise the open file limit");
     }
 }
 
-/// The limit to which this one can be raised.
+/// Returns the new soft limit, or `None` if the present limit is already high enough.
 fn more(limit: Rlimit) -> Option<u64> {
     let most = limit.maximum.map_or(ENOUGH, |maximum| maximum.min(ENOUGH));
     limit.current.is_some_and(|current| current < most).then_some(most)
 }
 
-/// How many of `most` connections a port may have: not more than half of what the process may have open.
+/// Returns how many of `most` connections a listener may have: at most half of the descriptors of the process.
 pub(crate) fn for_connections(most: usize) -> usize {
     share(most, getrlimit(Resource::Nofile).current)
 }
 
-/// How many of `most` files of strangers may be open: not more than half of what connections leave.
+/// Returns how many of `most` untrusted files may be open: at most half of what connections leave.
 pub(crate) fn for_strangers(most: usize) -> usize {
     share(most, getrlimit(Resource::Nofile).current.map(|limit| limit / 2))
 }

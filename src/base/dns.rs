@@ -1,7 +1,7 @@
-//! Looks up names as the system's configuration says: servers, search domains, dots.
+//! Looks up names with the system's resolver configuration: servers, search domains and `ndots`.
 //!
-//! A name without such records gives none, and so does a name that exists in no search domain. A server that fails or
-//! does not answer is an error, since the name may still exist.
+//! A name without such records yields no records, and so does a name that exists in no search domain. A server that
+//! fails or does not answer is an error, because the name may still exist.
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ResolveHosts, ResolverConfig, ResolverOpts};
@@ -12,7 +12,7 @@ use hickory_resolver::system_conf::read_system_conf;
 
 type Configuration = (ResolverConfig, ResolverOpts);
 
-/// Where the configuration comes from.
+/// Source of the resolver configuration.
 pub(crate) struct System(Box<dyn Fn() -> Result<Configuration, String> + Send + Sync>);
 
 /// A resolver with the search domains of the configuration.
@@ -23,7 +23,7 @@ pub(crate) struct Lookups {
 }
 
 impl System {
-    /// The configuration of this machine, `/etc/resolv.conf`.
+    /// Uses the configuration of this machine, `/etc/resolv.conf`.
     pub(crate) fn of_this_machine() -> Self {
         Self::new(|| read_system_conf().map_err(|error| format!("cannot read /etc/resolv.conf: {error}")))
     }
@@ -32,10 +32,10 @@ impl System {
         Self(Box::new(read))
     }
 
-    /// Reads the configuration as it is now.
+    /// Reads the present configuration.
     pub(crate) fn read(&self) -> Result<Lookups, String> {
         let (config, mut options) = (self.0)()?;
-        // No cache: every lookup wants the current records. No hosts file: it has no records.
+        // No cache, because every lookup wants the current records. No hosts file, because it has no such records.
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
         let (search, dots) = (config.search().to_vec(), options.ndots);
@@ -50,7 +50,7 @@ impl System {
 }
 
 impl Lookups {
-    /// The records of a name, after its aliases.
+    /// Returns the records of a name, after following its aliases.
     pub(crate) async fn records(&self, name: &str, record: RecordType) -> Result<Vec<RData>, String> {
         let mut failure = None;
         for candidate in self.candidates(name)? {
@@ -64,7 +64,7 @@ impl Lookups {
         failure.map_or(Ok(Vec::new()), Err)
     }
 
-    /// Host and port of each SRV record of a name.
+    /// Returns host and port of each SRV record of a name.
     pub(crate) async fn services(&self, name: &str) -> Result<Vec<(String, u16)>, String> {
         let records = self.records(name, RecordType::SRV).await?;
         let service = |record| match record {
@@ -74,7 +74,8 @@ impl Lookups {
         Ok(records.into_iter().filter_map(service).collect())
     }
 
-    /// The full names that a name can stand for, in order. A name with enough dots comes first as it is.
+    /// Returns the full names that a name can stand for, in order. A name with at least `ndots` dots is tried
+    /// unchanged first.
     fn candidates(&self, name: &str) -> Result<Vec<Name>, String> {
         let parsed = Name::from_ascii(name).or_else(|_| Name::from_utf8(name));
         let parsed = parsed.map_err(|error| format!("`{name}` is not a domain name: {error}"))?;
@@ -82,7 +83,7 @@ impl Lookups {
             return Ok(vec![parsed]);
         }
         let in_domain = |domain: &Name| parsed.clone().append_domain(domain);
-        // With a search domain that makes it too long the name cannot exist.
+        // If a search domain makes the name too long, that candidate cannot exist.
         let mut candidates: Vec<Name> = self.search.iter().filter_map(|domain| in_domain(domain).ok()).collect();
         let has_enough_dots = name.matches('.').count() >= self.dots;
         let at = if has_enough_dots { 0 } else { candidates.len() };

@@ -1,6 +1,6 @@
 //! Durations in Go's format: `1h30m`, `1.5s`, `500ms`, `0`, by Go's documentation of `time.ParseDuration` and
-//! `Duration.String`. The days (`d`), weeks (`w`) and years (`y`, 365 days) of Prometheus' model are parsed too, but
-//! never written.
+//! `Duration.String`. The parser also accepts the days (`d`), weeks (`w`) and years (`y`, 365 days) of Prometheus'
+//! model. The formatter never writes them.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ const UNITS: [(&str, f64); 11] = [
     ("y", 31_536_000e9),
 ];
 
-/// The text is not a duration.
+/// The text is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a duration such as \"15s\", \"500ms\" or \"1h30m\"")]
 pub(crate) struct DurationError(pub String);
 
-/// Reads a non-negative duration.
+/// Parses a non-negative duration.
 pub(crate) fn parse(text: &str) -> Result<Duration, DurationError> {
     let error = || DurationError(text.to_owned());
     let mut rest = text.strip_prefix('+').unwrap_or(text);
@@ -48,14 +48,14 @@ pub(crate) fn parse(text: &str) -> Result<Duration, DurationError> {
         nanoseconds += number * scale;
         rest = &rest[letters..];
     }
-    // Go's durations end at 2^63 ns, 292 years.
+    // Go's durations end at 2^63 ns, which is 292 years.
     if nanoseconds >= i64::MAX as f64 {
         return Err(error());
     }
     Ok(Duration::from_nanos(nanoseconds.round() as u64))
 }
 
-/// Writes a duration as Go does: `1h30m0s`, `1.5s`, `500ms`, `0s`.
+/// Formats a duration as Go does: `1h30m0s`, `1.5s`, `500ms`, `0s`.
 pub(crate) fn format(duration: Duration) -> String {
     let nanoseconds = duration.as_nanos();
     if nanoseconds == 0 {

@@ -1,7 +1,7 @@
-//! `Content-Encoding`: which encodings a client accepts, and gzip compression of answers.
+//! `Content-Encoding`: which encodings a client accepts, and gzip compression of responses.
 //!
-//! In: headers and bytes. Out: whether an encoding is accepted, and compressed bytes. The caller decides which answers
-//! are compressed.
+//! In: headers and bytes. Out: whether the client accepts an encoding, and compressed bytes. The caller decides which
+//! responses to compress.
 
 use std::io::Read;
 
@@ -9,10 +9,10 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 
-/// Minimum size of a compressed answer: below it the gain is less than a packet.
+/// Minimum size of a compressed response. Below it, compression saves less than one packet.
 const COMPRESS_FROM_BYTES: usize = 4096;
 
-/// True when `Accept-Encoding` names `encoding` and does not give it the weight 0.
+/// Returns true if `Accept-Encoding` names `encoding` and does not give it the weight 0.
 pub(crate) fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
     headers.get_all(ACCEPT_ENCODING).iter().any(|value| {
         value.to_str().unwrap_or_default().split(',').any(|entry| {
@@ -25,7 +25,7 @@ pub(crate) fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
     })
 }
 
-/// The body compressed with gzip; `None` when it is too small to gain from it.
+/// Compresses the body with gzip. Returns `None` if the body is too small to benefit.
 pub(crate) fn gzip(body: &[u8]) -> Option<Bytes> {
     if body.len() < COMPRESS_FROM_BYTES {
         return None;

@@ -1,8 +1,8 @@
 //! Expands compressed sections of ELF files within a bound.
 //!
-//! In: a section of a file, which may be a stranger's. Out: its bytes. The size that the section states is checked
-//! before anything is expanded, and nothing beyond it is expanded: frames of zstd may go on to any length, and `object`
-//! reads them to their end.
+//! In: a section of a file, which may be untrusted. Out: its bytes. The size that the section states is checked
+//! before anything is expanded, and nothing beyond it is expanded. A zstd stream can go on to any length, and
+//! `object` would read it to its end.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -10,18 +10,18 @@ use std::io::Read;
 use object::ObjectSection;
 use object::read::CompressionFormat;
 
-/// A section has no bytes that can be used.
+/// The bytes of a section cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExpandError {
     #[error("more than {0} bytes")]
     TooLong(u64),
     #[error("cannot read a section: {0}")]
     Elf(#[from] object::Error),
-    #[error("a compressed section is damaged, or not of the size that it states")]
+    #[error("a compressed section is damaged, or its size is not the one that it states")]
     Damaged,
 }
 
-/// The bytes of a section, uncompressed, unless there are more than `most`.
+/// Returns the uncompressed bytes of a section. Fails if there are more than `most`.
 pub(crate) fn section<'data>(section: &impl ObjectSection<'data>, most: u64) -> Result<Cow<'data, [u8]>, ExpandError> {
     if section.compressed_file_range()?.uncompressed_size > most {
         return Err(ExpandError::TooLong(most));
@@ -34,17 +34,18 @@ pub(crate) fn section<'data>(section: &impl ObjectSection<'data>, most: u64) -> 
     Ok(Cow::Owned(unpacked))
 }
 
-/// Unpacks zstd; `None` for damage and for any other size.
+/// Unpacks zstd. Returns `None` if the data are damaged or unpack to another size.
 fn unpack(packed: &[u8], size: u64) -> Option<Vec<u8>> {
     let mut unpacked = Vec::new();
     unpacked.try_reserve_exact(usize::try_from(size).ok()?).ok()?;
     let decoder = zstd::stream::read::Decoder::with_buffer(packed).ok()?;
-    // A byte more shows that there is too much.
+    // One byte beyond `size` shows that the data are too long.
     decoder.take(size.checked_add(1)?).read_to_end(&mut unpacked).ok()?;
     (unpacked.len() as u64 == size).then_some(unpacked)
 }
 
-/// Texts up to the last end of one: each text behind it would be searched for its end to the end of the section.
+/// Cuts the bytes after the last terminating zero of a string table. A reader would search for the end of each
+/// unterminated string up to the end of the section.
 pub(crate) fn whole_texts(texts: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let end = texts.iter().rposition(|byte| *byte == 0).map_or(0, |last| last + 1);
     match texts {
@@ -75,7 +76,7 @@ mod tests {
         for at in 0..packed.len() {
             assert_eq!(unpack(&packed[..at], size), None, "cut at {at}");
         }
-        // 4 GiB in half a megabyte, at any rate.
+        // 64 MiB of zeros, 64 times: 4 GiB packed into less than half a megabyte.
         let bomb = zstd::encode_all(std::io::repeat(0).take(64 << 20), 1)
             .unwrap()
             .repeat(64);

@@ -1,6 +1,6 @@
 //! Writes files atomically, also across power failures, and sets the permissions of new files.
 //!
-//! A file that replaces another is written beside it under a temporary name, synced and renamed, and then its folder is
+//! A file that replaces another is written beside it under a temporary name, synced and renamed. Then its folder is
 //! synced. The caller handles the failure of a step.
 
 use std::fs::{self, File};
@@ -9,15 +9,15 @@ use std::os::fd::FromRawFd as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Runs a step; tests use it to make a step fail.
+/// Runs a step. Tests use it to make a step fail.
 pub(crate) type Run<'a> = &'a mut dyn FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>;
 
-/// Writes a file atomically: readers see the old or the new contents. Only its owner may read it.
+/// Writes a file atomically: readers see either the old or the new contents. Only the owner may read the file.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
     replace_by(path, contents, &mut |step| step())
 }
 
-/// As [`replace`], with each step (write, sync, rename, sync of the folder) done by `run`.
+/// Like [`replace`], but `run` executes each step (write, sync, rename, sync of the folder).
 pub(crate) fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
     let staged = Staged::new(path);
     let mut file = File::options()
@@ -31,15 +31,15 @@ pub(crate) fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<(
     run(&mut || sync_parent(path))
 }
 
-/// A file that is written under a temporary name and gets its final name when it is complete. Drop removes the
-/// temporary file if it still exists.
+/// A file that is written under a temporary name and renamed once it is complete. Drop removes the temporary file if
+/// it still exists.
 pub(crate) struct Staged {
     path: PathBuf,
     temporary: PathBuf,
 }
 
 impl Staged {
-    /// Prepares the file at `path`; nothing is written yet.
+    /// Prepares the file at `path`, without writing anything.
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             temporary: temporary_name(path),
@@ -47,7 +47,7 @@ impl Staged {
         }
     }
 
-    /// Path of the temporary file.
+    /// Returns the path of the temporary file.
     pub(crate) fn temporary(&self) -> &Path {
         &self.temporary
     }
@@ -57,12 +57,12 @@ impl Staged {
         File::open(&self.temporary)?.sync_all()
     }
 
-    /// Renames the file to its final name, replacing an existing file.
+    /// Renames the file to its final name and replaces an existing file.
     pub(crate) fn replace(&self) -> Result<()> {
         fs::rename(&self.temporary, &self.path)
     }
 
-    /// Links the file under its final name; fails when a file of that name exists.
+    /// Links the file under its final name. Fails if a file of that name exists.
     pub(crate) fn link(&self) -> Result<()> {
         fs::hard_link(&self.temporary, &self.path)
     }
@@ -75,8 +75,8 @@ impl Drop for Staged {
     }
 }
 
-/// Makes a folder and those above it. Their names are durable, also when a process before this one made the last of
-/// them and was killed.
+/// Creates a folder and its missing parents, and makes their names durable. The name of `folder` itself is synced
+/// even if the folder exists, because an earlier process may have been killed right after creating it.
 pub(crate) fn create_folders(folder: &Path) -> Result<()> {
     let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
     let missing: Vec<&Path> = folder.ancestors().skip(1).take_while(is_missing).collect();
@@ -85,7 +85,7 @@ pub(crate) fn create_folders(folder: &Path) -> Result<()> {
     missing.into_iter().try_for_each(sync_parent)
 }
 
-/// Syncs the folder that contains `path`, so that the file's name is durable.
+/// Syncs the folder that contains `path`, so that the name of the file is durable.
 pub(crate) fn sync_parent(path: &Path) -> Result<()> {
     match path.parent() {
         // A relative path with a single part is in the current folder.
@@ -95,30 +95,31 @@ pub(crate) fn sync_parent(path: &Path) -> Result<()> {
     }
 }
 
-/// A temporary name in the folder of `path`. It starts with a dot, which readers of the tables' logs skip. Names are
-/// unique across processes: another writer of the same file must not write to ours between its sync and its link.
+/// Returns a temporary name in the folder of `path`. The name starts with a dot, so readers of the tables' logs skip
+/// it. It is unique across processes: another writer of the same file must not write to this one's file between its
+/// sync and its link.
 pub(crate) fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
-/// Creates a file that is in memory and goes with its last handle: for what a full disk has no room for.
+/// Creates a file in memory that disappears with its last handle. It holds data for which a full disk has no room.
 #[allow(unsafe_code, reason = "the standard library has no memfd_create(2)")]
 pub(crate) fn in_memory() -> Result<File> {
-    // SAFETY: the name is a constant that ends with a zero; the call touches no other memory.
+    // SAFETY: the name is a constant that ends with a zero byte, and the call accesses no other memory.
     let descriptor = unsafe { libc::memfd_create(c"alluvium".as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and nobody else has it.
+    // SAFETY: the descriptor is new, so nothing else owns it.
     Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
-/// From now on the process creates folders and files for its user alone (0700 and 0600), including those that libraries
-/// create. A default ACL of a folder (`setfacl -d`) takes precedence.
+/// Makes the process create folders and files that only its user may access (0700 and 0600), including those that
+/// libraries create. A default ACL of a folder (`setfacl -d`) takes precedence.
 #[allow(unsafe_code, reason = "the standard library has no umask(2)")]
 pub(crate) fn keep_new_files_private() {
-    // SAFETY: umask(2) takes any number, cannot fail and touches no memory of ours.
+    // SAFETY: umask(2) accepts any number, cannot fail and accesses no memory of this process.
     unsafe { libc::umask(0o077) };
 }
 
@@ -128,7 +129,7 @@ pub(crate) fn warn_of_open_folder(folder: &Path) -> Result<()> {
     if mode & 0o007 != 0 {
         tracing::warn!(
             folder = %folder.display(), mode = format!("{mode:o}"),
-            "other users of this machine may look into this folder, which holds profiles; `chmod o-rwx` takes that away"
+            "other users of this machine can read this folder, which holds profiles; run `chmod o-rwx` on it"
         );
     }
     Ok(())
@@ -143,7 +144,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         replace(&path, b"first").unwrap();
-        // Made by an older version, or by an administrator.
+        // The mode that an older version or an administrator may have left.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         replace(&path, b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");

@@ -1,8 +1,8 @@
-//! JSON as Go's `encoding/json` reads it, for answers of services that are written for Go clients.
+//! JSON as Go's `encoding/json` reads it, for responses of services that are written for Go clients.
 //!
-//! In: bytes. Out: a value, or an error with line and column. Two things differ from `serde_json`: `null` stands for
-//! the empty value of every type (no items, no fields, an empty text, 0, false), and the names of fields match in any
-//! case if none matches exactly.
+//! In: bytes. Out: a value, or an error with line and column. Two rules differ from `serde_json`. `null` stands for
+//! the empty value of every type (no items, no fields, an empty text, 0, false). Field names match in any case if
+//! none matches exactly.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::de::{
     Visitor,
 };
 
-/// Reads a value that takes up the whole text.
+/// Parses a value that takes up the whole text.
 pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let value = T::deserialize(Go(&mut deserializer))?;
@@ -21,13 +21,13 @@ pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_js
     Ok(value)
 }
 
-/// Fields of a struct; empty for other types.
+/// Field names of a struct; empty for other types.
 type Fields = &'static [&'static str];
 
-/// A deserializer, or a seed, of Go's rules.
+/// A deserializer, or a seed, that follows Go's rules.
 struct Go<D>(D);
 
-/// What a value must be if it is not null.
+/// Expected type of a value that is not null.
 #[derive(Clone, Copy)]
 enum Expected {
     Bool,
@@ -40,13 +40,13 @@ enum Expected {
     Struct(&'static str, Fields),
 }
 
-/// Visits the empty value in place of null.
+/// A visitor that visits the empty value in place of null.
 struct OrEmpty<V> {
     visitor: V,
     expected: Expected,
 }
 
-/// Visits what is inside of a value by Go's rules.
+/// A visitor that applies Go's rules to the contents of a value.
 struct Inside<V> {
     visitor: V,
     fields: Fields,
@@ -110,7 +110,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Go<D> {
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
-        // The text of a value as it stands, which is private to `serde_json`.
+        // `serde_json` uses a private newtype name that begins with `$` for the raw text of a value.
         if name.starts_with('$') {
             return self.0.deserialize_newtype_struct(name, visitor);
         }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr;
 
-/// Every address of every interface that has one, in the order of the system: name and address.
+/// Returns name and address for each address of each interface, in the order of the system.
 #[allow(unsafe_code, reason = "the standard library does not list network interfaces")]
 pub(crate) fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
     let mut list: *mut libc::ifaddrs = ptr::null_mut();
@@ -20,19 +20,19 @@ pub(crate) fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
     // SAFETY: the list ends with a null pointer, and its entries live until `freeifaddrs`.
     while let Some(entry) = unsafe { at.as_ref() } {
         at = entry.ifa_next;
-        // SAFETY: an entry's address is null or one of the family that it names.
+        // SAFETY: the address of an entry is null or has the type of the family that it names.
         if let Some(address) = unsafe { address(entry.ifa_addr) } {
-            // SAFETY: the name is a text that ends with a zero byte.
+            // SAFETY: the name is a text that ends with a zero byte, and it lives until `freeifaddrs`.
             let name = unsafe { CStr::from_ptr(entry.ifa_name) };
             found.push((name.to_string_lossy().into_owned(), address));
         }
     }
-    // SAFETY: the list is from `getifaddrs`, and nothing refers to it any more.
+    // SAFETY: the list comes from `getifaddrs`, and nothing refers to it any more.
     unsafe { libc::freeifaddrs(list) };
     Ok(found)
 }
 
-/// The IP address at `socket`; `None` for a null pointer and other families.
+/// Returns the IP address at `socket`, or `None` for a null pointer and for other families.
 ///
 /// # Safety
 ///
@@ -47,12 +47,12 @@ unsafe fn address(socket: *const libc::sockaddr) -> Option<IpAddr> {
     let family = unsafe { ptr::addr_of!((*socket).sa_family).read_unaligned() };
     match libc::c_int::from(family) {
         libc::AF_INET => {
-            // SAFETY: this is the type of the family's addresses.
+            // SAFETY: the family is `AF_INET`, whose addresses have this type.
             let socket = unsafe { socket.cast::<libc::sockaddr_in>().read_unaligned() };
             Some(Ipv4Addr::from(socket.sin_addr.s_addr.to_ne_bytes()).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: this is the type of the family's addresses.
+            // SAFETY: the family is `AF_INET6`, whose addresses have this type.
             let socket = unsafe { socket.cast::<libc::sockaddr_in6>().read_unaligned() };
             Some(Ipv6Addr::from(socket.sin6_addr.s6_addr).into())
         }

@@ -1,18 +1,19 @@
-//! Upper and lower case letter by letter, as Go's `strings.ToUpper` and `strings.ToLower` have it: the simple mappings
-//! of Unicode, which never change the number of letters. U+00DF (sharp s) stays as it is, and U+03A3 (sigma) has one
-//! lower case, also at the end of a word.
+//! Upper and lower case letter by letter, as in Go's `strings.ToUpper` and `strings.ToLower`. They use the simple
+//! mappings of Unicode, which never change the number of letters. U+00DF (sharp s) stays as it is, and U+03A3 (sigma)
+//! has one lower case, also at the end of a word.
 
-/// The text in upper case.
+/// Converts the text to upper case.
 pub(crate) fn to_upper(text: &str) -> String {
     text.chars().map(upper).collect()
 }
 
-/// The text in lower case.
+/// Converts the text to lower case.
 pub(crate) fn to_lower(text: &str) -> String {
     text.chars().map(lower).collect()
 }
 
-/// The mappings of std are the full ones. Where they have several letters, there is a simple one for these only.
+/// Converts a letter with the simple mapping. The standard library has the full mappings; where a full mapping has
+/// several letters, only the letters listed here have a simple one.
 fn upper(letter: char) -> char {
     let code = u32::from(letter);
     let simple = match code {
@@ -30,7 +31,7 @@ fn lower(letter: char) -> char {
     }
 }
 
-/// The only letter of a mapping.
+/// Returns the letter of a mapping that has exactly one.
 fn only(mut mapped: impl Iterator<Item = char>) -> Option<char> {
     mapped.next().filter(|_| mapped.next().is_none())
 }
@@ -39,7 +40,7 @@ fn only(mut mapped: impl Iterator<Item = char>) -> Option<char> {
 mod tests {
     use super::*;
 
-    /// Mappings that Go 1.26 prints.
+    /// The expected mappings are what Go 1.26 prints.
     #[test]
     fn letters_are_mapped_one_by_one() {
         for (text, expected) in [

@@ -1,4 +1,4 @@
-//! Host name, loopback addresses, and errors of listening sockets.
+//! Host name, loopback addresses, and errors of listeners.
 //!
 //! The server and the collector share these, so that they report the same errors.
 
@@ -6,13 +6,13 @@ use std::io::{Error, ErrorKind};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Pause after a failed accept (no file descriptors left), so that the loop does not spin.
+/// Pause after a failed accept (for example without free file descriptors), so that the loop does not spin.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Shortest time between two log lines about failed accepts.
 pub(crate) const ACCEPT_WARNING: Duration = Duration::from_secs(10);
 
-/// Why a port could not be opened, as a message.
+/// Describes why a listener could not be opened.
 pub(crate) fn listen_reason(error: &Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => "another program uses the port".to_owned(),
@@ -20,7 +20,7 @@ pub(crate) fn listen_reason(error: &Error) -> String {
     }
 }
 
-/// True when an accept failed because the client was gone before its turn came: the next one may be there.
+/// Returns true if an accept failed because the client disconnected first. The next client may be waiting already.
 pub(crate) fn has_left(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -28,12 +28,12 @@ pub(crate) fn has_left(error: &Error) -> bool {
     )
 }
 
-/// True for a loopback address, which other machines cannot reach.
+/// Returns true for a loopback address, which other machines cannot reach.
 pub(crate) fn is_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// The name of this machine; `localhost` when it cannot be read.
+/// Returns the name of this machine, or `localhost` if it cannot be read.
 pub(crate) fn hostname() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()

@@ -1,15 +1,15 @@
-//! Whether the process is short of memory: said by who watches it, read by who would take more. And what its parts
-//! hold.
+//! Memory pressure of the process, and the memory use of its parts. A watcher sets the flag, and components that
+//! would allocate more read it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Says whether memory is short. Clones share it; it is not until somebody says so.
+/// A flag for memory shortage. Clones share it. It is initially false.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryPressure(Arc<AtomicBool>);
 
 impl MemoryPressure {
-    /// Says whether memory is short from now on; true when that is news.
+    /// Sets the flag. Returns true if its value changed.
     pub(crate) fn set(&self, is_short: bool) -> bool {
         self.0.swap(is_short, Ordering::Relaxed) != is_short
     }
@@ -24,8 +24,8 @@ impl MemoryPressure {
 pub(crate) struct MemoryPart {
     /// Value of the label `part` in metrics.
     pub(crate) name: &'static str,
-    /// Bytes in use, estimated.
+    /// Estimated number of bytes in use.
     pub(crate) used: u64,
-    /// The most that it may hold.
+    /// Maximum number of bytes that the part may hold.
     pub(crate) limit: u64,
 }

@@ -1,8 +1,8 @@
-//! What a port makes of certificate files, made again when one of them has changed: a certificate may be renewed while
-//! the port is open.
+//! A value that is read from certificate files, and read again after one of them has changed. A certificate may be
+//! renewed while its listener is open.
 //!
-//! In: the files and a way to read them. Out: the value of the last reading that succeeded. The error of the first
-//! reading is the caller's; later ones leave the last good value in force, and the log says so once.
+//! In: the files and a function that reads them. Out: the value of the last successful read. The caller gets the
+//! error of the first read. A later error leaves the last good value in force and is logged once for each change.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -21,24 +21,24 @@ type Stamp = Vec<Option<SystemTime>>;
 impl<T: Clone> Renewed<T> {
     /// Reads the files for the first time.
     pub(crate) fn read<E>(files: Vec<PathBuf>, read: impl FnOnce() -> Result<T, E>) -> Result<Self, E> {
-        // The stamp is taken first, so that a file that is replaced in between is read again.
+        // The stamp is taken before the read, so that a file that is replaced during the read is read again.
         let stamp = stamp(&files);
         let current = Mutex::new((stamp, read()?));
         Ok(Self { files, current })
     }
 
-    /// The value of the files as they are now.
+    /// Returns the value, after reading the files again if one of them has changed.
     pub(crate) fn current<E: Display>(&self, read: impl FnOnce() -> Result<T, E>) -> T {
         let now = stamp(&self.files);
         let mut current = self.current.lock();
         if current.0 != now {
-            // While only one of several files is replaced, the old value stays. They are read again when the others
-            // are.
+            // If only one of several files has been replaced so far, the old value stays. The files are read again
+            // when the others change.
             current.0 = now;
             match read() {
                 Ok(read) => current.1 = read,
                 Err(error) => {
-                    tracing::warn!(error = %error, "the changed certificate cannot be used; the last good one stays");
+                    tracing::warn!(error = %error, "cannot use the changed certificate; the last good one stays");
                 }
             }
         }
@@ -75,7 +75,7 @@ mod tests {
         let renewed = Renewed::read(files, sum).unwrap();
         let unread = || -> Result<u32, String> { panic!("the files have not changed") };
         assert_eq!(renewed.current(unread), 3);
-        // Two writes may come within one tick of the file system's clock.
+        // Two writes may fall within one tick of the file system's clock.
         let mut hours = 0;
         let mut replace = |path: &PathBuf, text: &str| {
             hours += 1;

@@ -1,13 +1,14 @@
 //! Segment files of checksummed records: the one on-disk log format, used by the server's write-ahead log and by the
 //! durable queue of `pyroscope.write`.
 //!
-//! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`], or
-//! with a [`Key`]: [`KEYED_MAGIC`] and three copies of the key, with which each CRC begins. Payloads hold bytes that
-//! strangers chose. Without the key they cannot hold a record, which a search after damage would find.
+//! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`],
+//! or with a [`Key`]: [`KEYED_MAGIC`] and three copies of the key, which is the initial value of each CRC. Payloads
+//! hold untrusted bytes. Without the key nobody can forge a record inside a payload, which a search after damage
+//! would find.
 //!
-//! A torn tail (a record that is shorter than it says) ends the file and is reported, never an error. A record of full
-//! length with a wrong checksum is damage, at the end too, and so is everything before a valid record. The caller
-//! decides when to sync, and whether the file may end in a torn tail at all.
+//! A torn tail (a record that is shorter than its length says) ends the file. It is reported but never an error. A
+//! record of full length with a wrong checksum is damage, also at the end of the file, and so is everything before a
+//! valid record. The caller decides when to sync, and whether the file may end in a torn tail at all.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,7 +16,7 @@ use std::path::Path;
 
 /// First bytes of a segment file without a key.
 pub(crate) const MAGIC: [u8; 8] = *b"ALLUSEG\x01";
-/// First bytes of a segment file with a key. No flipped bit makes one magic of the other.
+/// First bytes of a segment file with a key. No single flipped bit turns one magic into the other.
 const KEYED_MAGIC: [u8; 8] = *b"ALLUSEG\xfe";
 /// Bytes of the magic and the copies of the key.
 pub(crate) const KEYED_HEADER_BYTES: usize = 20;
@@ -23,36 +24,36 @@ pub(crate) const KEYED_HEADER_BYTES: usize = 20;
 /// Bytes that precede each payload.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;
 
-/// Most bytes that a search for valid records computes checksums of: some seconds.
+/// Maximum number of bytes that a search for valid records computes checksums of. They take some seconds.
 const SEARCH_BYTES: u64 = 4 << 30;
 
-/// Largest payload that a reader accepts (1 GiB): a length beyond it is damage, not data.
+/// Largest payload that a reader accepts (1 GiB). A larger length is damage, not data.
 pub(crate) const MAX_RECORD_BYTES: usize = 1 << 30;
 
-/// Appends the framing of `payload` and the payload itself to `out`; the caller writes and syncs `out`.
+/// Appends the framing of `payload` and the payload itself to `out`. The caller writes and syncs `out`.
 pub(crate) fn encode_record(payload: &[u8], out: &mut Vec<u8>) {
     encode_record_parts(&[payload], out);
 }
 
-/// As [`encode_record`] for a payload in several parts, which avoids a copy of a header and a shared body.
+/// Like [`encode_record`] for a payload in several parts, which saves copying a header and a shared body into one.
 pub(crate) fn encode_record_parts(parts: &[&[u8]], out: &mut Vec<u8>) {
     Key::NONE.encode(parts, out);
 }
 
-/// What the checksums of a segment begin with.
+/// The initial value of the checksums of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key(u32);
 
 impl Key {
-    /// That of a segment without a key.
+    /// The initial value in a segment without a key.
     const NONE: Self = Self(0);
 
-    /// A key that nobody can know.
+    /// Creates a key that nobody can predict.
     pub(crate) fn random() -> Self {
         Self(rand::random())
     }
 
-    /// First bytes of a segment with this key.
+    /// Returns the first bytes of a segment with this key.
     pub(crate) fn header(self) -> [u8; KEYED_HEADER_BYTES] {
         let mut header = [0; KEYED_HEADER_BYTES];
         let (magic, copies) = header.split_at_mut(KEYED_MAGIC.len());
@@ -78,32 +79,32 @@ impl Key {
         }
     }
 
-    /// The checksum of a record with this payload.
+    /// Returns the checksum of a record with this payload.
     pub(crate) fn checksum(self, payload: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new_with_initial(self.0);
         hasher.update(payload);
         hasher.finalize()
     }
 
-    /// Creates a new segment at `path` with its header written, not yet synced. Fails when the file exists.
+    /// Creates a new segment at `path` and writes its header, without syncing it. Fails if the file exists.
     pub(crate) fn create(self, path: &Path) -> io::Result<File> {
         create_with(path, &self.header())
     }
 }
 
-/// How a segment file opens.
+/// The opening of a segment file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub key: Key,
-    /// Where the first record is.
+    /// Offset of the first record.
     pub bytes: usize,
-    /// Bytes of a damaged magic.
+    /// Number of bytes of a damaged magic, 0 if the magic is intact.
     pub damaged_bytes: u64,
 }
 
 impl Opening {
-    /// Reads the first bytes of a file, of which one of three copies of the key, and the magic, may be damaged. `None`
-    /// when they are fewer than they must be.
+    /// Reads the opening of a file. The magic and one of the three copies of the key may be damaged. Returns `None`
+    /// if `data` is too short.
     pub(crate) fn of(data: &[u8]) -> Option<Self> {
         let magic = data.first_chunk::<8>()?;
         let distance = |other: [u8; 8]| -> u32 {
@@ -130,7 +131,7 @@ impl Opening {
     }
 }
 
-/// Creates a new segment without a key at `path` with its magic written, not yet synced. Fails when the file exists.
+/// Creates a new segment without a key at `path` and writes its magic, without syncing it. Fails if the file exists.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     create_with(path, &MAGIC)
 }
@@ -146,16 +147,17 @@ fn create_with(path: &Path, header: &[u8]) -> io::Result<File> {
 pub(crate) struct SegmentContents {
     /// Payloads in the order in which they were written.
     pub records: Vec<bytes::Bytes>,
-    /// Length of the valid part in bytes; the file may be truncated to it before it is appended to again.
+    /// Length of the valid part in bytes. The caller may truncate the file to it before appending again.
     pub valid_bytes: u64,
-    /// Bytes of an unfinished write after the valid part, 0 for a clean file.
+    /// Number of bytes of an unfinished write after the valid part, 0 for a clean file.
     pub torn_bytes: u64,
-    /// Damaged bytes. Valid records after them are in `records`; after the last one they are a record of full length.
+    /// Number of damaged bytes. Valid records after them are in `records`. Damage after the last valid record is a
+    /// record of full length.
     pub damaged_bytes: u64,
 }
 
-/// Reads all records of the segment at `path`. Errors are those of the file system, and `InvalidData` for a file that
-/// is not a segment.
+/// Reads all records of the segment at `path`. Fails with the error of the file system, or with `InvalidData` if the
+/// file is not a segment.
 pub(crate) fn read(path: &Path) -> io::Result<SegmentContents> {
     let mut data = Vec::new();
     File::open(path)?.read_to_end(&mut data)?;
@@ -167,8 +169,8 @@ pub(crate) fn read(path: &Path) -> io::Result<SegmentContents> {
     })
 }
 
-/// Splits the bytes of a segment file into records. A file that is too short for its opening is a torn creation: no
-/// records.
+/// Splits the bytes of a segment file into records. A file that is too short for its opening is a torn creation and
+/// has no records.
 pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
     match Opening::of(&data) {
         Some(opening) if opening.damaged_bytes == 0 => Ok(records(data, opening.bytes, opening.key)),
@@ -180,7 +182,7 @@ pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
     }
 }
 
-/// Splits the bytes of a segment file from `position` on, where a record begins or began, into records.
+/// Splits the bytes of a segment file into records, from `position` on, where a valid or damaged record begins.
 pub(crate) fn records(data: bytes::Bytes, mut position: usize, key: Key) -> SegmentContents {
     let mut contents = SegmentContents {
         valid_bytes: position as u64,
@@ -194,7 +196,8 @@ pub(crate) fn records(data: bytes::Bytes, mut position: usize, key: Key) -> Segm
             contents.valid_bytes = end as u64;
             continue;
         }
-        // No valid record here: a torn tail, or damage before later records. Search for the next valid record.
+        // There is no valid record here: this is a torn tail, or damage before later records. Search for the next
+        // valid record.
         let mut starts = position + 1..data.len();
         match starts.find(|start| record_at(&data, *start, key, &mut left).is_some()) {
             Some(next) => {
@@ -213,9 +216,9 @@ pub(crate) fn records(data: bytes::Bytes, mut position: usize, key: Key) -> Segm
     contents
 }
 
-/// Whether bytes without a valid record hold all of the record that they begin with, so that it is damaged. Zeros are
-/// a hole that the file system left of a write. Where the length alone is damaged, the checksum is that of what
-/// follows.
+/// Returns true if `tail`, which holds no valid record, has the full length of the record at its start and is thus
+/// damaged. Zeros are a hole that the file system left in place of a write. If only the length is damaged, the
+/// checksum matches the rest of the file.
 fn is_whole_record(tail: &[u8], key: Key) -> bool {
     let Some(header) = tail.first_chunk::<RECORD_HEADER_BYTES>() else {
         return false;
@@ -229,9 +232,9 @@ fn is_whole_record(tail: &[u8], key: Key) -> bool {
     }
 }
 
-/// End offset of the valid record that starts at `start`, if there is one. Zero-length records do not exist: a run of
-/// zero bytes (a hole that the file system left) must not read as records. The payload's length is taken from `left`;
-/// a longer one is not looked at.
+/// Returns the end offset of the valid record at `start`, if there is one. Zero-length records do not exist, so that
+/// a run of zero bytes (a hole that the file system left) does not read as records. Each payload's length is deducted
+/// from `left`, and a payload longer than `left` is skipped.
 fn record_at(data: &[u8], start: usize, key: Key, left: &mut u64) -> Option<usize> {
     let header = data.get(start..start + RECORD_HEADER_BYTES)?;
     let length = u32::from_le_bytes(header[..4].try_into().ok()?) as usize;
@@ -299,7 +302,7 @@ mod tests {
                 "byte {index}"
             );
         }
-        // Zeros in the place of a write that was never synced.
+        // Zeros in place of a write that was never synced.
         let hole = [&clean[..last], &[0; 40]].concat();
         assert_eq!(parse(hole.into()).unwrap().torn_bytes, 40);
     }
@@ -346,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_search_among_many_plausible_lengths_ends() {
-        // Each offset reads as the start of a record of 64 KiB and more.
+        // Each offset reads as the start of a record of 64 KiB or more.
         let payload = [0, 0, 1, 0].repeat(1 << 18);
         let mut data = segment(&[b"one", &payload]);
         data.pop();

@@ -1,8 +1,8 @@
-//! Limits how often something is said that may come many times a second.
+//! Limits how often a frequent message is logged.
 
 use std::time::{Duration, Instant};
 
-/// A message that is said at most once in a while.
+/// A message that is logged at most once per interval.
 #[derive(Debug)]
 pub(crate) struct Seldom {
     every: Duration,
@@ -11,7 +11,7 @@ pub(crate) struct Seldom {
 }
 
 impl Seldom {
-    /// A message that is said at most once in `every`.
+    /// Creates a message that is logged at most once in `every`.
     pub(crate) const fn new(every: Duration) -> Self {
         Self {
             every,
@@ -20,7 +20,8 @@ impl Seldom {
         }
     }
 
-    /// How often it was not said since the last time, when it is to be said now.
+    /// Returns `None` if the message must not be logged yet, and otherwise the number of messages suppressed since
+    /// the last one.
     pub(crate) fn say(&mut self) -> Option<u64> {
         if self.last.is_some_and(|last| last.elapsed() < self.every) {
             self.unsaid += 1;

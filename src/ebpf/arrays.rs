@@ -1,7 +1,7 @@
-//! Kernel arrays of exact size, filled by one copy: the mappings of a process, or the unwind table of a file.
+//! Kernel arrays of exact size that are filled by one copy: the mappings of a process, or the unwind table of a file.
 #![allow(
     unsafe_code,
-    reason = "an array of the kernel is filled through shared memory, one copy instead of a system call an element"
+    reason = "a kernel array is filled through shared memory: one copy instead of one system call per element"
 )]
 
 use std::fmt;
@@ -23,18 +23,18 @@ const FLAGS: u32 = 1 << 12 | 1 << 10;
 #[repr(C)]
 pub(crate) struct KernelMapping {
     pub start: u64,
-    /// Address after the last.
+    /// End address (exclusive).
     pub end: u64,
-    /// Address in the process minus address in the file's tables.
+    /// Difference between an address in the process and the same address in the file's tables.
     pub bias: u64,
-    /// Key of the unwind table; 0: none.
+    /// Key of the unwind table; 0 for none.
     pub table: u32,
     // Always 0.
     pub reserved: u32,
 }
 
 impl KernelMapping {
-    /// The element that stands first, with the number of those that follow.
+    /// Creates the first element, which holds the number of elements after it.
     pub(super) fn header(count: u64) -> Self {
         Self {
             start: count,
@@ -42,38 +42,38 @@ impl KernelMapping {
         }
     }
 
-    /// In place of the number of mappings: ticks of the process are counted and nothing else.
+    /// Value in place of the number of mappings: the BPF program only counts the ticks of this process.
     pub(crate) const IGNORED: u64 = u64::MAX;
 }
 
-/// Plain data without padding that may be copied into a map.
+/// Plain data without padding that may be copied into a kernel map.
 ///
 /// # Safety
 /// The type has no padding and no pointers.
 pub(crate) unsafe trait Plain: Copy {}
 
-// SAFETY: three u64 and two u32, 32 bytes in all.
+// SAFETY: the fields are three u64 and two u32, 32 bytes in all, so there is no padding and no pointer.
 unsafe impl Plain for KernelMapping {}
 
-// SAFETY: numbers only.
+// SAFETY: the type is an array of u32, so there is no padding and no pointer.
 unsafe impl Plain for Line {}
 
-/// Makes an array that holds `elements`.
+/// Creates an array that holds `elements`.
 pub(super) fn array<T: Plain>(name: &str, elements: &[T]) -> io::Result<MapData> {
     shared_array(name, elements).map(|(map, _)| map)
 }
 
-/// The elements of an array in the kernel, which are written no more.
+/// The elements of an array in the kernel. They never change.
 pub(crate) struct SharedArray<T> {
-    /// Where the memory begins.
+    /// Address of the first element.
     first: *const T,
     count: usize,
     length: usize,
 }
 
-// SAFETY: the memory is only read, from here and from the kernel, and belongs to this value until it is dropped.
+// SAFETY: the memory belongs to this value until it is dropped, and both this process and the kernel only read it.
 unsafe impl<T: Plain + Send> Send for SharedArray<T> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: all threads and the kernel only read the memory.
 unsafe impl<T: Plain + Sync> Sync for SharedArray<T> {}
 
 impl<T> Deref for SharedArray<T> {
@@ -87,27 +87,27 @@ impl<T> Deref for SharedArray<T> {
 
 impl<T> Drop for SharedArray<T> {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length and there is no reference into it any more.
+        // SAFETY: the memory was mapped with this length, and no reference into it exists any more.
         unsafe { libc::munmap(self.first.cast_mut().cast(), self.length) };
     }
 }
 
 impl<T> fmt::Debug for SharedArray<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} elements in the kernel", self.count)
+        write!(formatter, "{} elements in kernel memory", self.count)
     }
 }
 
-/// Makes an array that holds `elements`, which can be read here without a copy.
+/// Creates an array that holds `elements`, and maps it for reading without a copy.
 pub(crate) fn shared_array<T: Plain>(name: &str, elements: &[T]) -> io::Result<(MapData, SharedArray<T>)> {
     let size = size_of::<T>();
     let entries = u32::try_from(elements.len()).map_err(io::Error::other)?;
     let definition = aya_obj::Map::new_from_params(ARRAY, 4, size as u32, entries, FLAGS);
     let map = MapData::create(definition, name, None).map_err(io::Error::other)?;
-    // SAFETY: sysconf only answers.
+    // SAFETY: sysconf(3) only returns a number.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)?;
     let length = size_of_val(elements).next_multiple_of(page);
-    // SAFETY: a new mapping at an address of the kernel's choice, of the length that the map has (rounded up to pages).
+    // SAFETY: a new mapping at an address of the kernel's choice, of the length of the map, rounded up to pages.
     let memory = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -121,8 +121,8 @@ pub(crate) fn shared_array<T: Plain>(name: &str, elements: &[T]) -> io::Result<(
     if memory == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the memory is ours, page aligned and long enough for all elements; the map is not read before it is put
-    // into an outer one.
+    // SAFETY: the mapping belongs to this function, is page aligned and long enough for all elements. The BPF program
+    // does not read the map before it is put into an outer one.
     unsafe {
         let first = memory.cast::<T>();
         std::ptr::copy_nonoverlapping(elements.as_ptr(), first, elements.len());

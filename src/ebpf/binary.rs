@@ -1,7 +1,7 @@
-//! A file that code runs from: opened once, and kept open so that it can be read after its process has ended.
+//! A file that code runs from. It is opened once and kept open, so that it can be read after its process has ended.
 //!
-//! In: a line of a process's mappings. Out: its build id and code segments, its unwind table and its functions. It is
-//! read in pieces and never mapped, so that a file that shrinks meanwhile causes an error and not a signal.
+//! In: a line of a process's mappings. Out: its build id and code segments, its unwind table and its functions. The
+//! file is read in pieces and never mapped, so that a file that shrinks meanwhile causes an error and not a signal.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -26,23 +26,23 @@ use crate::unwind::{Arch, Packed, Table, eh_frame};
 
 #[derive(Debug)]
 pub struct Binary {
-    /// Path as its process sees it.
+    /// Path of the file as its process sees it.
     pub path: Arc<str>,
     /// Build id in hexadecimal digits; may be empty.
     pub build_id: Arc<str>,
-    /// Its executable segments, to convert offsets to addresses.
+    /// Executable segments, which convert file offsets to addresses.
     segments: Vec<Segment>,
     source: Source,
-    /// The process in which it was first seen; its mount namespace may have the debug file.
+    /// The first process that was seen with the file. Its mount namespace may contain the debug file.
     key: ProcessKey,
-    /// Owner of the file, who may also own the debug file.
+    /// Owner of the file. The debug file may belong to the same owner.
     user: Option<u32>,
-    /// Counts what is left out of it.
+    /// Counts what is left out because of a bound.
     bounds: Bounds,
     said: Said,
 }
 
-/// Where the bytes of a file come from.
+/// Source of the bytes of a file.
 #[derive(Debug, Clone)]
 enum Source {
     File(Arc<Kept>),
@@ -52,7 +52,7 @@ enum Source {
 }
 
 impl Binary {
-    /// Opens the file of a mapping. A file that cannot be opened has neither functions nor a table.
+    /// Opens the file of a mapping. If that fails, the binary has neither functions nor an unwind table.
     pub fn open(opener: &Opener, key: ProcessKey, line: &MapsLine) -> Self {
         let source = if line.path == "[vdso]" {
             vdso().map_or(Source::None, |bytes| Source::Bytes(bytes.into()))
@@ -81,12 +81,12 @@ impl Binary {
         binary
     }
 
-    /// Counts that something of it was left out because of a bound.
+    /// Counts that a part of the file was left out because of a bound.
     pub(crate) fn leave_out(&self, what: LeftOut) {
         self.bounds.leave_out(what, &self.said, &self.path);
     }
 
-    /// Passes an ELF file of it, itself or its debug file, to `show`. Returns the bytes that were read.
+    /// Passes one of its ELF files, the binary itself or its debug file, to `show`. Returns the number of bytes read.
     fn visit(&self, source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> u64 {
         let (read, is_cut) = visit(source, show);
         if is_cut {
@@ -95,12 +95,12 @@ impl Binary {
         read
     }
 
-    /// The virtual address in the file at an offset of the file.
+    /// Converts an offset in the file to the virtual address in the file.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         elf::address_of(&self.segments, offset)
     }
 
-    /// Compiles its unwind table; empty when it has none.
+    /// Compiles the unwind table, which is empty if the file has none.
     pub fn compile(&self) -> Packed {
         let mut table = Table::default();
         self.visit(&self.source, |file| {
@@ -115,7 +115,7 @@ impl Binary {
                     table = compiled;
                 }
                 Err(error) => {
-                    tracing::debug!(error = %error, "no unwind table");
+                    tracing::debug!(error = %error, "cannot compile an unwind table");
                     if error.is_excess() {
                         self.leave_out(LeftOut::Table);
                     }
@@ -130,7 +130,8 @@ impl Binary {
         Packed::new(table)
     }
 
-    /// Reads its functions; those of a stripped file also from its separate debug file or from symbols packed in it.
+    /// Reads the functions. A stripped file also gets those of its separate debug file, or of the symbols packed in
+    /// it.
     pub fn functions(&self, opener: &Opener) -> BinaryFunctions {
         let mut own = Functions::default();
         let mut stripped = None;
@@ -149,7 +150,7 @@ impl Binary {
         BinaryFunctions { functions: own, read }
     }
 
-    /// Adds what was stripped from it.
+    /// Adds the functions that were stripped from the file.
     fn with_stripped(
         &self,
         opener: &Opener,
@@ -172,8 +173,8 @@ impl Binary {
         own
     }
 
-    /// Its separate debug file, from the mount namespace of its process or from ours. The names are used for all
-    /// processes that run this binary, so the debug file must belong to the same owner or to root.
+    /// Opens the separate debug file, from the mount namespace of its process or from the profiler's. The names are
+    /// used for all processes that run this binary, so the debug file must belong to the same owner or to root.
     fn debug_file(&self, opener: &Opener, link: Option<&Link>, read: &mut u64) -> Option<Source> {
         if !opener.has_room() {
             self.leave_out(LeftOut::File);
@@ -190,7 +191,7 @@ impl Binary {
         })
     }
 
-    /// True for the debug file that was made with this binary.
+    /// Returns true if the debug file was made together with this binary.
     fn is_debug_file(&self, source: &Source, link: Option<&Link>, read: &mut u64) -> bool {
         let (Head { build_id, .. }, _) = head(source);
         if build_id.is_empty() || self.build_id.is_empty() {
@@ -200,25 +201,26 @@ impl Binary {
     }
 }
 
-/// The functions of a binary: its own and those of its separate debug file.
+/// The functions of a binary and of its separate debug file.
 #[derive(Debug)]
 pub struct BinaryFunctions {
     functions: Functions<Source>,
-    /// Bytes that were read for their indexes.
+    /// Number of bytes read for the indexes.
     pub read: u64,
 }
 
-/// What may be spent on lines and inlined calls: debug information is expensive to read.
+/// Limits for looking up lines and inlined calls, because debug information is expensive to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
-    /// Steps that are left; with none, lines are postponed.
+    /// Remaining number of steps. Without any, lines are postponed.
     pub steps: usize,
-    /// Time that reading took.
+    /// Time that was spent reading.
     pub time: Option<Duration>,
 }
 
 impl BinaryFunctions {
-    /// Looks up the sorted `addresses` that `names` does not have yet. Returns those whose lines were postponed.
+    /// Looks up those of the sorted `addresses` that `names` does not contain yet. Returns the addresses whose lines
+    /// were postponed.
     pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges, lines: &mut Lines) -> Vec<u64> {
         self.functions.resolve(addresses, how, names, |source, missing| {
             if lines.steps == 0 {
@@ -236,7 +238,7 @@ impl BinaryFunctions {
         })
     }
 
-    /// Bytes of its indexes and of unpacked symbols.
+    /// Returns the size of the indexes and of unpacked symbols in bytes.
     pub fn bytes(&self) -> usize {
         self.functions.bytes()
     }
@@ -259,7 +261,7 @@ impl symbols::bytes::Source for Source {
     }
 }
 
-/// An ELF file from either source.
+/// An ELF file from either kind of source.
 enum Elf<'a, 'b> {
     File(&'b object::File<'a, Limited<'a, Positioned>>),
     Bytes(&'b object::File<'a>),
@@ -337,8 +339,8 @@ impl Elf<'_, '_> {
     }
 }
 
-/// Passes the ELF file of a source to `show`, if it is one. Returns the bytes that were read, and whether something was
-/// not because of a bound.
+/// Passes the ELF file of a source to `show`, if it is one. Returns the number of bytes read, and whether a bound
+/// prevented reading more.
 fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     match source {
         Source::File(kept) => {
@@ -358,7 +360,8 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     (0, false)
 }
 
-/// The head of a source; empty when it is no ELF file. True with it when something was not read because of a bound.
+/// Reads the head of a source, which is empty if it is not an ELF file. Also returns whether a bound prevented
+/// reading more.
 fn head(source: &Source) -> (Head, bool) {
     match source {
         Source::File(kept) => {
@@ -372,13 +375,13 @@ fn head(source: &Source) -> (Head, bool) {
     }
 }
 
-/// The image of the vDSO, which is the same in every process.
+/// Reads the image of the vDSO, which is the same in every process.
 fn vdso() -> io::Result<Vec<u8>> {
     let own = std::process::id();
     let line = proc::executable_mappings(own)?
         .into_iter()
         .find(|line| line.path == "[vdso]")
-        .ok_or_else(|| io::Error::other("no vdso"))?;
+        .ok_or_else(|| io::Error::other("this process has no vdso"))?;
     let mut bytes = vec![0; usize::try_from(line.end - line.start).map_err(io::Error::other)?];
     File::open("/proc/self/mem")?.read_exact_at(&mut bytes, line.start)?;
     Ok(bytes)

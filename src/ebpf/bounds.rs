@@ -1,4 +1,4 @@
-//! What is left out because a file of a process goes beyond a bound: counted by what it is, and said once a file.
+//! Counts what is left out because a file of a process exceeds a bound. Each kind is logged once per file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -8,18 +8,18 @@ use parking_lot::Mutex;
 
 use crate::base::seldom::Seldom;
 
-/// What is left out, as the metric names it.
+/// What was left out, as the metric names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftOut {
     /// A file, because too many are open.
     File,
-    /// A part of a file: its headers, tables or sections are too long, each or together.
+    /// A part of a file, because its headers, tables or sections are too long, alone or together.
     Part,
     /// The unwind table of a file.
     Table,
     /// Names of a file or of a process.
     Names,
-    /// Mappings of a process with too many.
+    /// Mappings of a process that has too many.
     Mappings,
 }
 
@@ -27,7 +27,7 @@ impl LeftOut {
     /// All, in the order of their numbers.
     pub(crate) const ALL: [Self; 5] = [Self::File, Self::Part, Self::Table, Self::Names, Self::Mappings];
 
-    /// Its name in metrics and logs.
+    /// Returns the name in metrics and logs.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -39,17 +39,17 @@ impl LeftOut {
     }
 }
 
-/// How often something was left out, in the order of [`LeftOut::ALL`].
+/// Number of omissions of each kind, in the order of [`LeftOut::ALL`].
 pub(crate) type Excesses = [u64; LeftOut::ALL.len()];
 
-/// Counts what is left out, and says it. Clones share the counts.
+/// Counts and logs omissions. Clones share the counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
     counts: Arc<[AtomicU64; LeftOut::ALL.len()]>,
     warning: Arc<Mutex<Seldom>>,
 }
 
-/// What was said of a file or process already.
+/// The kinds of omissions that were already logged for a file or process.
 #[derive(Debug, Default)]
 pub(crate) struct Said(AtomicU8);
 
@@ -57,27 +57,27 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             counts: Arc::default(),
-            // Strangers decide how many files go beyond a bound.
+            // Untrusted processes decide how many files exceed a bound.
             warning: Arc::new(Mutex::new(Seldom::new(Duration::from_mins(1)))),
         }
     }
 }
 
 impl Said {
-    /// True when nothing was left out.
+    /// Returns true if nothing was left out.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 }
 
 impl Bounds {
-    /// How often something was left out so far.
+    /// Returns the number of omissions so far.
     pub(crate) fn excesses(&self) -> Excesses {
         std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed))
     }
 
-    /// Counts that something of a file was left out. It is logged the first time for the file, as a warning at most
-    /// once a minute over all files.
+    /// Counts that something of a file was left out, and logs it once per file and kind. It is a warning at most once
+    /// a minute over all files, and otherwise a debug message.
     pub(crate) fn leave_out(&self, what: LeftOut, said: &Said, path: &str) {
         self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
         let bit = 1_u8 << (what as u8);
@@ -87,9 +87,9 @@ impl Bounds {
         let what = what.name();
         let others = self.warning.lock().say();
         if let Some(others) = others {
-            tracing::warn!(what, path, others, "a file of a process goes beyond a bound");
+            tracing::warn!(what, path, others, "a file of a process exceeds a bound");
         } else {
-            tracing::debug!(what, path, "a file of a process goes beyond a bound");
+            tracing::debug!(what, path, "a file of a process exceeds a bound");
         }
     }
 }

@@ -1,51 +1,52 @@
-//! The memory limit of the profiler, and the share of each part of it.
+//! The memory limit of the profiler, and its distribution over the parts.
 
-/// Most bytes of the profiler's tables, names and buffers together, without the base memory of the program.
+/// Maximum number of bytes for the profiler's tables, names and buffers together, without the base memory of the
+/// process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     bytes: usize,
 }
 
 impl Budget {
-    /// The smallest useful budget: below it, every table would be dropped at once.
+    /// Smallest useful budget. Below it, the profiler would drop every table at once.
     pub(crate) const SMALLEST: usize = 8 << 20;
 
-    /// A budget of `bytes` bytes, at least [`Self::SMALLEST`].
+    /// Creates a budget of `bytes` bytes, but at least [`Self::SMALLEST`].
     pub fn new(bytes: usize) -> Self {
         Self {
             bytes: bytes.max(Self::SMALLEST),
         }
     }
 
-    /// Bytes of unwind tables, whose rows are in the kernel.
+    /// Returns the limit for unwind tables in bytes. Their rows are in the kernel.
     pub fn tables(self) -> usize {
         self.bytes / 8 * 3
     }
 
-    /// Bytes of the function indexes of files.
+    /// Returns the limit for the function indexes of files in bytes.
     pub(crate) fn indexes(self) -> usize {
         self.bytes / 4
     }
 
-    /// Bytes of names that were looked up.
+    /// Returns the limit for looked-up names in bytes.
     pub fn names(self) -> usize {
         self.bytes / 8
     }
 
-    /// Bytes of records that wait for the worker, and of copied stacks that wait for tables: each may use half of it,
-    /// and the stacks also what the window leaves free.
+    /// Returns the limit in bytes for records that wait for the worker, and the same limit for copied stacks that
+    /// wait for tables. The copied stacks may also use what the window leaves free.
     pub(crate) fn backlog(self) -> usize {
         self.bytes / 8
     }
 
-    /// Bytes of the stacks in the current window.
+    /// Returns the limit for the stacks of the current window in bytes.
     pub fn window(self) -> usize {
         self.bytes / 8
     }
 }
 
 impl Default for Budget {
-    // 64 MiB.
+    // The default is 64 MiB.
     fn default() -> Self {
         Self::new(64 << 20)
     }

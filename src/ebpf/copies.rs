@@ -1,8 +1,8 @@
-//! Pairs the stacks that the BPF program walked with copies of the stack memory, to compare the walk with another
+//! Pairs the stacks that the BPF program walked with copies of the stack memory, to compare its walk with another
 //! unwinder.
 //!
 //! In: records of copies and of frames. Out: pairs of both, bounded in bytes. There are no copies unless
-//! [`Settings::copies`] asks for them.
+//! [`Settings::copies`] enables them.
 //!
 //! [`Settings::copies`]: crate::ebpf::Settings::copies
 
@@ -16,7 +16,7 @@ use crate::unwind::walk::{OwnedSnapshot, Snapshot};
 #[derive(Debug, Clone)]
 pub struct Copied {
     pub pid: u32,
-    /// User addresses that the program found, leaf first.
+    /// User addresses that the BPF program found, leaf first.
     pub frames: Vec<u64>,
     pub stop: Stop,
     stack: OwnedSnapshot,
@@ -30,7 +30,7 @@ impl Copied {
 
 /// Pairs copies with the frames of the same tick.
 pub(crate) struct Copies {
-    /// For each CPU the copy, with its time, whose frames come next.
+    /// For each CPU, the time and the copy whose frames follow in the next record.
     held: HashMap<u32, (u64, Copied)>,
     pairs: Vec<Copied>,
     bytes: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// No pairs yet. `limit` bounds the bytes of copies; further ones are dropped.
+    /// Creates an empty collection. `limit` bounds the bytes of copies; further copies are dropped.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             held: HashMap::new(),
@@ -48,7 +48,7 @@ impl Copies {
         }
     }
 
-    /// Keeps a copy until its frames come.
+    /// Keeps a copy until its frames arrive.
     pub(super) fn hold(&mut self, record: &Record<'_>, stack: &Snapshot<'_>) {
         let copied = Copied {
             pid: record.pid,
@@ -67,7 +67,7 @@ impl Copies {
         let Some((time, mut copied)) = self.held.remove(&record.cpu) else {
             return;
         };
-        // The ring may have had no room for one of both.
+        // The ring may have had no room for one of the two records.
         let bytes = copied.stack().bytes.len();
         if time != record.time || self.bytes + bytes > self.limit {
             return;
@@ -78,7 +78,7 @@ impl Copies {
         self.pairs.push(copied);
     }
 
-    /// The pairs since the last time.
+    /// Returns the pairs collected since the last call.
     pub(super) fn take(&mut self) -> Vec<Copied> {
         self.bytes = 0;
         std::mem::take(&mut self.pairs)
@@ -91,7 +91,7 @@ mod tests {
     use crate::ebpf::records::{Head, write_kernel_only, write_snapshot};
     use crate::unwind::walk::REGISTERS;
 
-    /// The bytes of a record of `kind` at a time.
+    /// Creates a record of `kind` with this time.
     fn record(kind: u8, time: u64) -> Vec<u8> {
         let head = Head {
             time,

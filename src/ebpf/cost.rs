@@ -1,15 +1,12 @@
-//! CPU cost of profiling, and the governor that lowers the rate when the cost is too high.
-#![allow(
-    unsafe_code,
-    reason = "the CPU time of a thread has no wrapper in a crate that we have"
-)]
+//! CPU cost of profiling, and the governor that lowers the rate if the cost is too high.
+#![allow(unsafe_code, reason = "no crate in use wraps the CPU time of a thread")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// CPU time of the profiler's threads, each of which reports its own from time to time.
+/// CPU time of the profiler's threads. Each thread reports its own from time to time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cost {
     threads: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
@@ -19,7 +16,7 @@ pub(crate) struct Cost {
 #[derive(Debug)]
 pub(crate) struct ThreadCost {
     nanos: Arc<AtomicU64>,
-    /// CPU time of the thread before it worked for the profiler.
+    /// CPU time of the thread before it started to work for the profiler.
     before: u64,
 }
 
@@ -34,7 +31,7 @@ impl Cost {
         }
     }
 
-    /// Nanoseconds of CPU time that all threads have reported.
+    /// Returns the CPU time in nanoseconds that all threads have reported.
     pub(crate) fn nanos(&self) -> u64 {
         self.threads
             .lock()
@@ -45,7 +42,7 @@ impl Cost {
 }
 
 impl ThreadCost {
-    /// Reports the CPU time of the thread so far. Must be called on that thread.
+    /// Reports the CPU time of the thread so far. The caller must be that thread.
     pub(crate) fn note(&self) {
         self.nanos
             .store(thread_nanos().saturating_sub(self.before), Ordering::Relaxed);
@@ -54,7 +51,7 @@ impl ThreadCost {
 
 fn thread_nanos() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid for the length of the call.
+    // SAFETY: the pointer is valid for the duration of the call.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     if status != 0 {
         return 0;
@@ -66,22 +63,22 @@ fn thread_nanos() -> u64 {
         .saturating_add(nanos)
 }
 
-/// The rate that is never lowered: the remaining cost is that of following processes, which does not depend on the
-/// rate.
+/// The governor never lowers the rate below this value. The remaining cost is that of following processes, which does
+/// not depend on the rate.
 const LEAST: u32 = 10;
 
-/// Chooses the rate so that the cost stays within a share of one CPU. Pure.
+/// Chooses the rate so that the cost stays within a share of one CPU. Has no side effects.
 #[derive(Debug)]
 pub(crate) struct Governor {
     wanted: u32,
     /// Limit as a share of one CPU; `None` for no limit.
     limit: Option<f64>,
-    /// Smoothed cost of the last intervals; the newest counts half.
+    /// Smoothed cost of the recent intervals. The newest one counts half.
     smoothed: Option<f64>,
 }
 
 impl Governor {
-    /// A governor that starts at `wanted` ticks per second.
+    /// Creates a governor that starts at `wanted` ticks per second.
     pub(crate) fn new(wanted: u32, limit: Option<f64>) -> Self {
         Self {
             wanted: wanted.max(1),
@@ -90,14 +87,14 @@ impl Governor {
         }
     }
 
-    /// The rate for the next while, after one at `hertz` that cost `cost` of one CPU.
+    /// Returns the rate for the next interval, after an interval at `hertz` that used the share `cost` of one CPU.
     pub(crate) fn next(&mut self, hertz: u32, cost: f64) -> u32 {
         let Some(limit) = self.limit else {
             return self.wanted;
         };
         let smoothed = self.smoothed.map_or(cost, |before| f64::midpoint(before, cost));
         self.smoothed = Some(smoothed);
-        // Between the two thresholds the rate stays, to prevent oscillation.
+        // Between the two thresholds the rate stays the same, to prevent oscillation.
         let next = if smoothed > limit {
             (f64::from(hertz) * (limit / smoothed).max(0.25) * 0.9).floor()
         } else if smoothed < limit * 0.7 && hertz < self.wanted {
@@ -105,9 +102,9 @@ impl Governor {
         } else {
             return hertz;
         };
-        // The value lies between the least and the wanted rate, so the conversion is lossless.
+        // The value lies between the lowest and the wanted rate, so the conversion is lossless.
         let next = next.clamp(f64::from(self.wanted.min(LEAST)), f64::from(self.wanted)) as u32;
-        // Scaled, since the cost was measured at another rate.
+        // Scaled, because the cost was measured at another rate.
         self.smoothed = Some(smoothed * f64::from(next) / f64::from(hertz.max(1)));
         next
     }
@@ -117,7 +114,8 @@ impl Governor {
 mod tests {
     use super::*;
 
-    /// A machine where a tick costs this share of a CPU a hertz, beside a fixed share.
+    /// Simulates a machine where a tick per second costs the share `per_hertz` of a CPU, in addition to the share
+    /// `fixed`.
     fn settle(per_hertz: f64, fixed: f64, wanted: u32, limit: f64, from: u32) -> u32 {
         let mut governor = Governor::new(wanted, Some(limit));
         let mut hertz = from;

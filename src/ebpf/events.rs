@@ -1,10 +1,10 @@
-//! The kernel's perf events: the CPU clock that runs the BPF program, and the side band with new mappings, programs,
-//! forks and exits. Numbers and layouts are from perf_event_open(2).
+//! The kernel's perf events: the CPU clock that triggers the BPF program, and the side band that reports new
+//! mappings, programs, forks and exits. Numbers and layouts come from perf_event_open(2).
 //!
-//! All system calls and shared memory of perf events are in this file; its results are owned values.
+//! All system calls and shared memory of perf events are in this file. Its results are owned values.
 #![allow(
     unsafe_code,
-    reason = "perf_event_open has no wrapper in a crate that we have, and its ring is memory shared with the kernel"
+    reason = "no crate in use wraps perf_event_open, and its ring is memory shared with the kernel"
 )]
 
 use std::io;
@@ -29,16 +29,16 @@ const COMM_EXEC: u64 = 1 << 24;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCK_ID: u64 = 1 << 25;
 const CLOSE_ON_EXEC: u64 = 1 << 3;
-/// PERF_SAMPLE_TIME: with `SAMPLE_ID_ALL`, each record ends with its time.
+/// PERF_SAMPLE_TIME: together with `SAMPLE_ID_ALL`, each record ends with its time.
 const SAMPLE_TIME: u64 = 1 << 2;
 // `_IOW('$', 8, __u32)`
 const SET_BPF: libc::c_ulong = 0x4004_2408;
-/// Bytes of data of each side band; a power of two. They hold some 500 mappings.
+/// Bytes of data of each side band, a power of two. They hold about 500 mappings.
 const BAND_BYTES: usize = 64 << 10;
-/// Least and most bytes of a ring of samples; powers of two.
+/// Minimum and maximum size of a ring of samples in bytes, powers of two.
 const SAMPLE_RING_BYTES: (usize, usize) = (256 << 10, 4 << 20);
 
-/// The clock of one CPU; the BPF program runs for as long as it is open.
+/// The clock of one CPU. It triggers the BPF program as long as it is open.
 #[derive(Debug)]
 pub(super) struct Clock {
     event: OwnedFd,
@@ -46,8 +46,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Opens the software clock of `cpu` with a tick every `period` nanoseconds, also while the CPU is idle, and runs
-    /// `program` at each tick.
+    /// Opens the software clock of `cpu` with a tick every `period` nanoseconds, also while the CPU is idle. Each
+    /// tick runs `program`.
     pub(super) fn open(cpu: u32, period: u64, program: BorrowedFd<'_>) -> io::Result<Self> {
         let event = open(
             cpu,
@@ -57,7 +57,8 @@ impl Clock {
                 ..Event::default()
             },
         )?;
-        // SAFETY: both descriptors are open for the length of the call, and the request takes the second one by value.
+        // SAFETY: both descriptors are open for the duration of the call, and the request takes the second one by
+        // value.
         let status = unsafe { libc::ioctl(event.as_raw_fd(), SET_BPF as _, program.as_raw_fd()) };
         if status != 0 {
             return Err(io::Error::last_os_error());
@@ -65,13 +66,13 @@ impl Clock {
         Ok(Self { event, period })
     }
 
-    /// Number of ticks due since it was opened.
+    /// Returns the number of ticks due since the clock was opened.
     pub(super) fn due(&self) -> u64 {
         elapsed(&self.event) / self.period.max(1)
     }
 }
 
-/// Nanoseconds that a clock event was running.
+/// Returns how many nanoseconds a clock event has been running.
 fn elapsed(event: &OwnedFd) -> u64 {
     let mut count = [0_u8; 8];
     // SAFETY: the buffer is valid for writes of its length.
@@ -79,7 +80,7 @@ fn elapsed(event: &OwnedFd) -> u64 {
     if read == 8 { u64::from_ne_bytes(count) } else { 0 }
 }
 
-/// A clock event of one CPU that itself copies registers and stack, for systems where no BPF program can run.
+/// A clock event of one CPU that copies registers and stack itself, for systems where no BPF program can run.
 #[derive(Debug)]
 pub(crate) struct SampleRing {
     event: OwnedFd,
@@ -102,13 +103,13 @@ impl SampleRing {
                 stack_bytes: perf_sample::STACK_BYTES,
             },
         )?;
-        // A third of a second of full samples.
+        // Room for full samples of a third of a second.
         let wanted = (333_000_000 / period.max(1)) as usize * (perf_sample::STACK_BYTES as usize + 512);
         let (least, most) = SAMPLE_RING_BYTES;
         let mut bytes = wanted.clamp(least, most).next_power_of_two();
         loop {
             match Ring::map(&event, bytes) {
-                // The size of locked memory is limited without CAP_IPC_LOCK.
+                // Without CAP_IPC_LOCK the kernel limits the size of locked memory.
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) && bytes > least / 4 => bytes /= 2,
                 other => {
                     return Ok(Self {
@@ -122,7 +123,7 @@ impl SampleRing {
         }
     }
 
-    /// Passes the body of every new sample to `take`; returns the number of lost samples.
+    /// Passes the body of every new sample to `take`. Returns the number of lost samples.
     pub(super) fn drain(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
         self.ring.read(&mut self.scratch);
         let mut lost = 0;
@@ -138,7 +139,7 @@ impl SampleRing {
         lost
     }
 
-    /// Number of ticks due since it was opened.
+    /// Returns the number of ticks due since the event was opened.
     pub(super) fn due(&self) -> u64 {
         elapsed(&self.event) / self.period.max(1)
     }
@@ -151,28 +152,28 @@ pub(super) enum ProcessEvent {
     Mapped {
         pid: u32,
         start: u64,
-        /// Address after the last.
+        /// End address (exclusive).
         end: u64,
         offset: u64,
         /// Device, as major and minor number.
         device: (u32, u32),
-        /// Inode; 0 when there is no file.
+        /// Inode; 0 if there is no file.
         inode: u64,
         /// Path as the process sees it, or a name such as `[vdso]` or `//anon`.
         path: String,
     },
-    /// A process runs another program now; its mappings are gone.
+    /// A process started to run another program, so its mappings are gone.
     Executed { pid: u32, comm: String },
-    /// A process was forked and has the mappings of its parent.
+    /// A process was forked. The child has the mappings of its parent.
     Forked { pid: u32, parent: u32 },
-    /// The process ended, or one of its threads.
+    /// A process or one of its threads ended.
     Exited { pid: u32, tid: u32 },
-    /// The ring was full: this many records are missing.
+    /// The ring was full, and this many records are missing.
     Lost(u64),
 }
 
 impl ProcessEvent {
-    /// The text that it holds; may be empty.
+    /// Returns the text of the event, which may be empty.
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Mapped { path, .. } => path,
@@ -210,7 +211,7 @@ impl SideBand {
         })
     }
 
-    /// Appends the new events, each with its time (CLOCK_MONOTONIC, nanoseconds).
+    /// Appends the new events, each with its time in nanoseconds (CLOCK_MONOTONIC).
     pub(super) fn drain(&mut self, into: &mut Vec<(u64, ProcessEvent)>) {
         self.ring.read(&mut self.scratch);
         let mut rest = self.scratch.as_slice();
@@ -235,7 +236,7 @@ fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
 fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<ProcessEvent> {
     match kind {
         2 => Some(ProcessEvent::Lost(u64_at(body, 8)?)),
-        // Only the name change of an execve matters.
+        // Only a name change by execve(2) matters.
         3 if misc & (1 << 13) != 0 => Some(ProcessEvent::Executed {
             pid: u32_at(body, 0)?,
             comm: text(body.get(8..)?),
@@ -246,7 +247,7 @@ fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<ProcessEvent> {
         }),
         7 => {
             let (pid, parent) = (u32_at(body, 0)?, u32_at(body, 4)?);
-            // A new thread has the process id of its maker.
+            // A new thread has the process id of its creator.
             (pid != parent).then_some(ProcessEvent::Forked { pid, parent })
         }
         10 => {
@@ -265,13 +266,13 @@ fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<ProcessEvent> {
     }
 }
 
-/// Text up to the first zero byte.
+/// Returns the text up to the first zero byte.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// The attributes in which the opened events differ.
+/// The attributes that differ between the opened events.
 #[derive(Debug, Default)]
 struct Event {
     config: u64,
@@ -292,7 +293,7 @@ fn open(cpu: u32, wanted: &Event) -> io::Result<OwnedFd> {
     attribute[40..48].copy_from_slice(&wanted.flags.to_ne_bytes());
     attribute[80..88].copy_from_slice(&wanted.registers.to_ne_bytes());
     attribute[88..92].copy_from_slice(&wanted.stack_bytes.to_ne_bytes());
-    // No wakeups: the ring is polled.
+    // No wakeups, because the ring is polled.
     attribute[48..52].copy_from_slice(&u32::MAX.to_ne_bytes());
     if wanted.flags & USE_CLOCK_ID != 0 {
         attribute[92..96].copy_from_slice(&libc::CLOCK_MONOTONIC.to_ne_bytes());
@@ -313,7 +314,7 @@ fn open(cpu: u32, wanted: &Event) -> io::Result<OwnedFd> {
     if event < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above made this descriptor, and nothing else owns it.
+    // SAFETY: the call above returned this new descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(event) })
 }
 
@@ -325,15 +326,16 @@ struct Ring {
     page: usize,
 }
 
-// SAFETY: the memory belongs to this value alone on our side; the kernel's side is synchronised by the two positions.
+// SAFETY: in this process the memory belongs to this value alone, and the two positions synchronise it with the
+// kernel.
 unsafe impl Send for Ring {}
 
 impl Ring {
     fn map(event: &OwnedFd, bytes: usize) -> io::Result<Self> {
-        // SAFETY: sysconf only answers.
+        // SAFETY: sysconf(3) only returns a number.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)?;
         let length = bytes + page;
-        // SAFETY: a new mapping at an address of the kernel's choice; the descriptor is open.
+        // SAFETY: a new mapping at an address of the kernel's choice, and the descriptor is open.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -354,10 +356,10 @@ impl Ring {
         })
     }
 
-    /// Copies the new bytes into `into` (cleared first) and frees their space.
+    /// Replaces the contents of `into` with the new bytes and frees their space in the ring.
     fn read(&mut self, into: &mut Vec<u8>) {
         into.clear();
-        // data_head and data_tail of struct perf_event_mmap_page lie at 1024 and 1032.
+        // data_head and data_tail of struct perf_event_mmap_page are at the offsets 1024 and 1032.
         // SAFETY: the first page is mapped, and both fields are aligned 64-bit words that the kernel accesses
         // atomically.
         let (head, tail) = unsafe {
@@ -371,7 +373,7 @@ impl Ring {
         let wanted = usize::try_from(end.wrapping_sub(start)).unwrap_or(size).min(size);
         let offset = (start % size as u64) as usize;
         let first = wanted.min(size - offset);
-        // SAFETY: both ranges lie inside of the data pages, and the kernel does not write between tail and head.
+        // SAFETY: both ranges lie within the data pages, and the kernel does not write between tail and head.
         unsafe {
             let data = self.base.add(self.page);
             into.extend_from_slice(std::slice::from_raw_parts(data.add(offset), first));
@@ -383,12 +385,12 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made with this length and is used no more.
+        // SAFETY: the mapping was made with this length, and nothing uses it any more.
         unsafe { libc::munmap(self.base.cast(), self.length) };
     }
 }
 
-/// Numbers of the CPUs that are online, from `/sys/devices/system/cpu/online` (`0-3,5`).
+/// Returns the numbers of the online CPUs, from `/sys/devices/system/cpu/online` (`0-3,5`).
 pub(crate) fn online_cpus() -> io::Result<Vec<u32>> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     let mut cpus = Vec::new();

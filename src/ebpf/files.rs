@@ -1,9 +1,9 @@
 //! The binaries that run, each stored once, and their unwind tables.
 //!
-//! A table is compiled when a stack first needs it, on a separate thread, and handed over by [`Files::changes`]. Memory
-//! is always bounded: tables that were not used recently are dropped, least recently used first. A table without room
-//! is left out until there is some, so that no table is compiled again and again. Names are in `names`, because another
-//! thread looks them up.
+//! A separate thread compiles a table when a stack first needs it, and [`Files::changes`] hands it over. The tables
+//! are always bounded in bytes: tables that were not used recently are dropped, least recently used first. A table
+//! that does not fit is left out until there is room, so that no table is compiled again and again. Names are in
+//! `names`, because another thread looks them up.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,25 +21,25 @@ use crate::ebpf::rows::Rows;
 use crate::ebpf::trampolines;
 use crate::unwind::{Line, Packed, Table};
 
-/// Id of a binary, or of one of the places without one.
+/// Id of a binary, or of one of the special places that have no binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
 impl FileId {
     /// The kernel and its modules.
     pub(crate) const KERNEL: Self = Self(0);
-    /// Memory without a file, with code generated at run time.
+    /// Memory without a file, which contains code generated at run time.
     pub(crate) const ANONYMOUS: Self = Self(1);
     /// An address in no known mapping.
     pub(crate) const UNKNOWN: Self = Self(2);
-    /// A pseudo address for the name of a thread.
+    /// A pseudo address that stands for the name of a thread.
     pub(crate) const COMM: Self = Self(3);
     /// Memory without a file that holds CPython's [`trampolines`].
     pub(crate) const TRAMPOLINES: Self = Self(4);
     /// First id of a real file.
     const FIRST: u32 = 16;
 
-    /// The key of its table in the kernel; 0 for places without one.
+    /// Returns the key of its table in the kernel, or 0 for places without a table.
     pub(crate) fn table_key(self) -> u32 {
         match self {
             Self::TRAMPOLINES => self.0,
@@ -49,8 +49,7 @@ impl FileId {
     }
 }
 
-/// Most files that are kept open from one window to the next. Within a window there may be as many as the opener has
-/// room for.
+/// Maximum number of files that stay open from one window to the next. Within a window, the opener's limit applies.
 const MAX_FILES: usize = 512;
 
 pub(crate) struct Files {
@@ -59,9 +58,9 @@ pub(crate) struct Files {
     next: u32,
     jobs: Sender<(FileId, Arc<Binary>)>,
     done: Receiver<(FileId, Packed)>,
-    /// Most bytes of tables that are kept.
+    /// Maximum number of bytes of tables that are kept.
     limit: usize,
-    /// True when the warning about a table without room was logged.
+    /// True once the warning about a table without room was logged.
     is_full_reported: bool,
     bytes: usize,
     /// Number of the current window, stored with entries when they are used.
@@ -71,7 +70,7 @@ pub(crate) struct Files {
     /// The table of [`FileId::TRAMPOLINES`].
     trampolines: Arc<Rows>,
     opener: Opener,
-    /// Of the files that had no room in this window, whose number strangers choose.
+    /// Omissions of files that had no room in this window. Untrusted processes choose their number.
     left_out: Said,
 }
 
@@ -79,9 +78,9 @@ pub(crate) struct Files {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     Made(Arc<Rows>),
-    /// There is none, or no room for it: frame pointers are followed.
+    /// There is no table, or no room for it. The unwinder follows frame pointers.
     Absent,
-    /// The table was dropped: a stack that needs it asks for it again.
+    /// The table was dropped. A stack that needs it requests it again.
     Gone,
 }
 
@@ -90,7 +89,7 @@ pub(crate) enum Change {
 pub(crate) enum Lookup<'a> {
     Table(&'a Rows),
     FramePointers,
-    /// Unknown until the table is requested and compiled.
+    /// Not known until the table was requested and compiled.
     Later,
 }
 
@@ -105,7 +104,7 @@ struct Entry {
     key: Key,
     binary: Arc<Binary>,
     state: TableState,
-    /// Bytes of its table, once it was made.
+    /// Size of the table in bytes, once it was compiled.
     table_bytes: Option<usize>,
     used: u64,
 }
@@ -114,14 +113,14 @@ enum TableState {
     NotAsked,
     Building,
     Ready(Arc<Rows>),
-    /// The file has no table, or it could not be compiled: frame pointers are followed.
+    /// The file has no table, or it could not be compiled. The unwinder follows frame pointers.
     Absent,
-    /// There is no room for it at present: frame pointers are followed.
+    /// There is no room for the table at present. The unwinder follows frame pointers.
     NoRoom,
 }
 
 impl Files {
-    /// Starts the thread that compiles tables; at most `limit` bytes of tables are kept.
+    /// Starts the thread that compiles tables. At most `limit` bytes of tables are kept.
     pub(crate) fn new(limit: usize, cost: &Cost, opener: Opener) -> io::Result<Self> {
         let (jobs, inbox) = channel::<(FileId, Arc<Binary>)>();
         let (outbox, done) = channel();
@@ -156,8 +155,8 @@ impl Files {
         })
     }
 
-    /// The id of the binary of a mapping, which is opened through the process when it is new. Without room for another
-    /// one its place is unknown until the window ends.
+    /// Returns the id of the binary of a mapping, and opens a new binary through the process. Without room for
+    /// another file, the id is [`FileId::UNKNOWN`] until the window ends.
     pub(crate) fn intern(&mut self, process: ProcessKey, line: &MapsLine) -> FileId {
         let is_vdso = line.path == "[vdso]";
         if !is_vdso && (line.inode == 0 || line.path.starts_with('[') || line.path.starts_with("//")) {
@@ -189,14 +188,14 @@ impl Files {
                 binary: Arc::new(Binary::open(&self.opener, process, line)),
                 state: TableState::NotAsked,
                 table_bytes: None,
-                // Until it runs it goes before those that ran in this window.
+                // Until the file runs, it is dropped before those that ran in this window.
                 used: self.age.saturating_sub(1),
             },
         );
         id
     }
 
-    /// Counts what is left out of files and processes.
+    /// Returns the counts of what was left out of files and processes.
     pub(super) fn bounds(&self) -> &Bounds {
         &self.opener.bounds
     }
@@ -205,7 +204,7 @@ impl Files {
         self.entries.get(&id).map(|entry| &entry.binary)
     }
 
-    /// How to unwind from addresses of a file at present.
+    /// Returns how to unwind from addresses of a file at present.
     pub(crate) fn lookup(&self, id: FileId) -> Lookup<'_> {
         if id == FileId::TRAMPOLINES {
             return Lookup::Table(&self.trampolines);
@@ -217,7 +216,7 @@ impl Files {
         }
     }
 
-    /// Requests the table of a file. True when there is nothing to wait for.
+    /// Requests the table of a file. Returns true if there is nothing to wait for.
     pub(crate) fn want_table(&mut self, id: FileId) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return true;
@@ -229,7 +228,7 @@ impl Files {
             TableState::Ready(_) | TableState::Absent | TableState::NoRoom => return true,
         }
         let (binary, known) = (entry.binary.clone(), entry.table_bytes);
-        // Compiling it again would be useless when there is no room.
+        // Without room it would be useless to compile the table again.
         let has_room = known.is_none_or(|bytes| self.has_room(bytes));
         let next = if !has_room {
             TableState::NoRoom
@@ -255,7 +254,7 @@ impl Files {
         }
     }
 
-    /// The changes since the last call, in order.
+    /// Returns the changes since the last call, in order.
     pub(crate) fn changes(&mut self) -> Vec<(FileId, Change)> {
         while let Ok((id, table)) = self.done.try_recv() {
             self.made(id, table);
@@ -263,7 +262,7 @@ impl Files {
         std::mem::take(&mut self.changes)
     }
 
-    /// Waits until a table is compiled, at most `time`.
+    /// Waits until a table is compiled, but at most `time`.
     pub(crate) fn wait(&mut self, time: Duration) {
         if let Ok((id, table)) = self.done.recv_timeout(time) {
             self.made(id, table);
@@ -287,12 +286,12 @@ impl Files {
             Change::Made(table)
         } else {
             let path = &entry.binary.path;
-            // A machine that builds software has hundreds of them.
+            // A machine that builds software has hundreds of such files.
             if is_first && !self.is_full_reported {
                 self.is_full_reported = true;
                 tracing::warn!(
                     %path, bytes, limit = self.limit,
-                    "the budget has no room for an unwind table, frame pointers are followed instead; others are \
+                    "no room in the budget for an unwind table, following frame pointers instead; further ones are \
                      logged at level debug"
                 );
             } else if is_first {
@@ -304,7 +303,7 @@ impl Files {
         self.changes.push((id, change));
     }
 
-    /// Replaces our copy of the table with the kernel's memory.
+    /// Replaces the table in this process's memory with the kernel's memory.
     pub(crate) fn share(&mut self, id: FileId, lines: SharedArray<Line>) {
         if let Some(entry) = self.entries.get_mut(&id)
             && matches!(entry.state, TableState::Ready(_))
@@ -313,7 +312,7 @@ impl Files {
         }
     }
 
-    /// True for a table that may be dropped: its file ran neither in this window nor in the last one.
+    /// Returns true for a table that may be dropped, because its file ran neither in this window nor in the last one.
     fn is_idle(&self, entry: &Entry) -> bool {
         matches!(entry.state, TableState::Ready(_)) && entry.used + 1 < self.age
     }
@@ -324,7 +323,7 @@ impl Files {
         (self.bytes - idle.min(self.bytes)).saturating_add(wanted) <= self.limit
     }
 
-    /// Drops idle tables, least recently used first, until `wanted` bytes fit. False when they do not.
+    /// Drops idle tables, least recently used first, until `wanted` bytes fit. Returns false if they do not fit.
     fn make_room(&mut self, wanted: usize) -> bool {
         if !self.has_room(wanted) {
             return false;
@@ -356,8 +355,8 @@ impl Files {
         self.bytes
     }
 
-    /// Ends a window. When too many files are open, closes those that have not run for long, and returns them, with
-    /// [`FileId::UNKNOWN`] when others had no room before.
+    /// Ends a window. If too many files are open, closes the least recently used ones. Returns the closed files, and
+    /// [`FileId::UNKNOWN`] if files had no room before.
     pub(crate) fn age(&mut self) -> Vec<FileId> {
         self.age += 1;
         self.ask_again();
@@ -383,7 +382,7 @@ impl Files {
         closed
     }
 
-    /// Allows files that ran without room for their table to request it again, now that there is room.
+    /// Allows recently used files whose table had no room to request it again, now that there is room.
     fn ask_again(&mut self) {
         let again: Vec<FileId> = self
             .entries
@@ -404,12 +403,12 @@ mod tests {
 
     use super::*;
 
-    /// The mapping of a file that exists.
+    /// Returns the mapping of an existing file.
     fn line(path: &str) -> MapsLine {
         MapsLine::of_file(std::path::Path::new(path))
     }
 
-    /// Asks for a table, waits for it, and answers with all that changed.
+    /// Requests a table, waits for it, and returns all changes.
     fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, Change)> {
         let until = Instant::now() + Duration::from_mins(1);
         let mut changes = files.changes();
@@ -433,7 +432,7 @@ mod tests {
         let copies: Vec<String> = (0..3)
             .map(|index| {
                 let path = folder.path().join(format!("copy{index}"));
-                // `/bin/sh` is small.
+                // `/bin/sh` is small, so its table fits.
                 std::fs::copy("/bin/sh", &path).unwrap();
                 path.to_string_lossy().into_owned()
             })
@@ -458,7 +457,7 @@ mod tests {
         }
         assert!(changes.contains(&(ids[0], Change::Gone)));
         assert!(!has_table(&files, ids[0]) && has_table(&files, ids[2]));
-        // One that never fits is left out and not waited for.
+        // A table that never fits is left out, and nothing waits for it.
         let large = files.intern(own_key, &line(&own.to_string_lossy()));
         let changes = wait_for_table(&mut files, large);
         assert_eq!(changes, [(large, Change::Absent)]);
@@ -477,7 +476,7 @@ mod tests {
         };
         let opener = Opener::default();
         let mut files = Files::new(usize::MAX, &Cost::default(), opener.clone()).unwrap();
-        // A new path is another file, as the same code of another container would be.
+        // A file at a new path is another file, as the same code in another container would be.
         let intern = |files: &mut Files, index: usize| {
             let path = folder.path().join(index.to_string());
             if !path.exists() {
@@ -526,7 +525,7 @@ mod tests {
         files.limit = files.table_bytes();
         assert_eq!(wait_for_table(&mut files, ids[1]), [(ids[1], Change::Absent)]);
         for _ in 0..3 {
-            // Both run in each window: nothing moves.
+            // Both run in each window, so nothing changes.
             ids.iter().for_each(|id| files.used(*id));
             files.age();
             assert_eq!(files.changes(), []);

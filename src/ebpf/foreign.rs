@@ -1,9 +1,10 @@
-//! Opens files that other processes name: mapped files, perf maps and jitdumps, debug files in their mount namespaces.
+//! Opens files that other processes name: mapped files, perf maps and jitdumps, debug files in their mount
+//! namespaces.
 //!
 //! In: a process and a path that it controls. Out: a regular file, or nothing. Anyone who may run a program on this
-//! machine controls both the path and the file, and the profiler reads it as root. A path is therefore resolved within
-//! the root of its process and through no magic link, the file is checked before it is opened, and opening never
-//! blocks. Refused files are counted by reason. File contents are not checked here.
+//! machine controls both the path and the file, and the profiler reads it as root. A path is therefore resolved
+//! within the root of its process and through no magic link. The file is checked before it is opened, and opening
+//! never blocks. Refused files are counted by reason. This module does not check the contents of files.
 
 use std::fs::File;
 use std::io;
@@ -27,13 +28,13 @@ pub enum Refusal {
     Link,
     /// It belongs neither to the user of the process nor to root.
     Owner,
-    /// It is not the file that the process has mapped, or not the one that was checked.
+    /// It is not the file that the process has mapped, or not the file that was checked.
     Exchanged,
     /// Opening it would block, or its path changes constantly.
     Busy,
     /// Permission to open it was denied.
     Denied,
-    /// The kernel gave another error.
+    /// The kernel returned another error.
     Failed,
 }
 
@@ -49,7 +50,7 @@ impl Refusal {
         Self::Failed,
     ];
 
-    /// Its name in metrics and logs.
+    /// Returns the name in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotRegular => "not_regular",
@@ -68,7 +69,7 @@ pub type Refused = [u64; Refusal::ALL.len()];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Root {
-    /// In the root of a process, if it is still running.
+    /// The root of a process, if it is still running.
     Process(ProcessKey),
     Own,
 }
@@ -76,9 +77,9 @@ pub enum Root {
 /// What the last component of a path may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// At a file, or at links that lead to one within the root.
+    /// A file, or links that lead to a file within the root.
     FileOrLink,
-    /// A file only: in folders where everyone may write, a link may belong to another user.
+    /// A file only. In folders where everyone may write, a link may belong to another user.
     File,
 }
 
@@ -87,42 +88,43 @@ pub enum Ending {
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
     kept: Arc<AtomicUsize>,
-    /// What is left out of the files that it opened.
+    /// Counts what is left out of the files that it opened.
     pub(crate) bounds: Bounds,
 }
 
-/// A file that stays open, and counts until it is dropped.
+/// A file that stays open. It counts against the limit until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub file: File,
     count: Arc<AtomicUsize>,
 }
 
-/// Most files of processes that are open at once, where descriptors allow as many: a process has up to 65,530 mappings,
-/// and each may be another file.
+/// Maximum number of files of processes that are open at once, if there are enough descriptors. A process has up to
+/// 65,530 mappings, and each may be another file.
 pub(crate) const MAX_KEPT: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
-    /// Nothing exists there, or the process has ended.
+    /// There is no file, or the process has ended.
     Absent,
     Refused(Refusal),
 }
 
 impl Opener {
-    /// An opener with zero counts. Fails where the kernel has no `openat2` (before 5.6) or a filter refuses it.
+    /// Creates an opener whose counts are zero. Fails if the kernel has no `openat2` (before 5.6) or a filter denies
+    /// it.
     pub fn new() -> io::Result<Self> {
         pin_in(Root::Own, "/", Ending::File)?;
         Ok(Self::default())
     }
 
-    /// Number of refused files so far.
+    /// Returns the number of refused files so far.
     pub fn refused(&self) -> Refused {
         std::array::from_fn(|index| self.refused[index].load(Ordering::Relaxed))
     }
 
-    /// The file that a process has mapped: through the mapping itself, or by its path when the process has ended or the
-    /// kernel denies that.
+    /// Opens the file that a process has mapped: through the mapping itself, or by its path if the process has ended
+    /// or the kernel denies access to the mapping.
     pub fn mapped(&self, key: ProcessKey, line: &MapsLine) -> Option<File> {
         let is_it = |stat: &Stat, pinned: &OwnedFd| {
             if is_mapped(stat, pinned, line) {
@@ -153,7 +155,7 @@ impl Opener {
         None
     }
 
-    /// The file at a path, if it belongs to root or to `user`.
+    /// Opens the file at a path, if it belongs to root or to `user`.
     pub fn at(&self, root: Root, path: &str, ending: Ending, user: Option<u32>) -> Option<File> {
         let owner = |stat: &Stat, _: &OwnedFd| {
             if stat.st_uid == 0 || Some(stat.st_uid) == user {
@@ -175,18 +177,18 @@ impl Opener {
         }
     }
 
-    /// Whether another file may stay open.
+    /// Returns true if another file may stay open.
     pub(crate) fn has_room(&self) -> bool {
         self.kept.load(Ordering::Relaxed) < descriptors::for_strangers(MAX_KEPT)
     }
 
-    /// Files that stay open at present.
+    /// Returns the number of files that stay open at present.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// Counts a file that stays open.
+    /// Keeps a file open and counts it.
     pub(crate) fn keep(&self, file: File) -> Kept {
         self.kept.fetch_add(1, Ordering::Relaxed);
         let count = self.kept.clone();
@@ -196,7 +198,7 @@ impl Opener {
     /// Counts a refused file by its reason.
     pub fn refuse(&self, why: Refusal, path: &str) {
         self.refused[why as usize].fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(reason = why.name(), path, "a file that a process names is refused");
+        tracing::debug!(reason = why.name(), path, "refused a file that a process names");
     }
 }
 
@@ -220,13 +222,13 @@ impl Failure {
 
 /// Opens a path with `O_PATH`, which has no effect on a device and does not block on a pipe.
 fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
-    /// Attempts, since the kernel gives up when folders are moved during the lookup.
+    /// Maximum number of attempts. The kernel gives up a lookup while folders are moved.
     const TRIES: usize = 8;
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = match root {
         Root::Own => open("/", folder, Mode::empty())?,
         Root::Process(key) => {
-            // The one magic link that is followed: only the kernel knows where it leads.
+            // The only magic link that is followed here, because only the kernel knows where it leads.
             let root = open(format!("/proc/{}/root", key.pid), folder, Mode::empty())?;
             key.check()?;
             root
@@ -246,9 +248,9 @@ fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
     }
 }
 
-/// Opens the file of a mapping with `O_PATH`, even when its path leads elsewhere by now.
+/// Opens the file of a mapping with `O_PATH`, even if its path leads to another file by now.
 fn pin_mapping(key: ProcessKey, line: &MapsLine) -> io::Result<OwnedFd> {
-    // A magic link too; it needs CAP_CHECKPOINT_RESTORE.
+    // This is a magic link, too. Following it requires CAP_CHECKPOINT_RESTORE.
     let path = format!("/proc/{}/map_files/{:x}-{:x}", key.pid, line.start, line.end);
     let pinned = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     key.check()?;
@@ -268,7 +270,7 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
         return Err(Failure::Refused(Refusal::NotRegular));
     }
     check(&seen, pinned).map_err(Failure::Refused)?;
-    // A lease on a file blocks an open, but not with O_NONBLOCK.
+    // A lease on a file blocks open(2), but not with O_NONBLOCK.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = open(format!("/proc/self/fd/{}", pinned.as_raw_fd()), flags, Mode::empty()).map_err(failed)?;
     let now = fstat(&opened).map_err(failed)?;
@@ -286,9 +288,9 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
     Ok(opened.into())
 }
 
-/// True for a file that only looks regular. Whoever has a mount namespace of its own can have one anywhere, and root
-/// may read it: it may have an effect, as `kmsg` and `trace_pipe` take what others wait for, or be the memory of the
-/// kernel.
+/// Returns true for a file of a kernel file system, which only looks regular. A process with its own mount namespace
+/// can have one anywhere, and root may read it. Reading can have side effects (`kmsg` and `trace_pipe` consume what
+/// other readers wait for), or the file is the memory of the kernel.
 fn is_of_kernel(pinned: &OwnedFd) -> bool {
     /// `PROC`, `SYSFS`, `DEBUGFS`, `TRACEFS`, `SECURITYFS`, `CGROUP`, `CGROUP2` and `BPF_FS_MAGIC` of linux/magic.h.
     const SYSTEMS: [u32; 8] = [
@@ -304,11 +306,11 @@ fn is_of_kernel(pinned: &OwnedFd) -> bool {
     fstatfs(pinned).is_ok_and(|system| SYSTEMS.contains(&(system.f_type as u32)))
 }
 
-/// True for the file of a mapping. A process that maps a file and then replaces it could otherwise supply names for the
-/// code of all processes that run the original file.
+/// Returns true if this is the file of the mapping. Otherwise a process that maps a file and then replaces it could
+/// supply names for the code of all processes that run the original file.
 fn is_mapped(stat: &Stat, pinned: &OwnedFd, line: &MapsLine) -> bool {
-    /// `BTRFS_SUPER_MAGIC` and `OVERLAYFS_SUPER_MAGIC` of linux/magic.h: they show other devices in stat(2) than in
-    /// maps.
+    /// `BTRFS_SUPER_MAGIC` and `OVERLAYFS_SUPER_MAGIC` of linux/magic.h: their files have other devices in stat(2)
+    /// than in maps.
     const OTHER_DEVICES: [u32; 2] = [0x9123_683e, 0x794c_7630];
     let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     let has_other = || fstatfs(pinned).is_ok_and(|system| OTHER_DEVICES.contains(&(system.f_type as u32)));
@@ -343,7 +345,7 @@ mod tests {
         mkfifoat(CWD, path, Mode::from_raw_mode(0o666)).unwrap();
     }
 
-    /// The result of `run`, unless it blocks.
+    /// Returns the result of `run`. Fails if it blocks.
     fn without_waiting<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, receiver) = channel();
         std::thread::spawn(move || sender.send(run()));
@@ -393,7 +395,7 @@ mod tests {
             }
         });
         assert_eq!(count(&opener, Refusal::NotRegular), 2 * paths.len() as u64);
-        // What is not there is no refusal.
+        // A missing file is not a refusal.
         assert!(opener.at(Root::Own, &at("none"), Ending::File, None).is_none());
         assert_eq!(count(&opener, Refusal::NotRegular), 2 * paths.len() as u64);
     }
@@ -433,7 +435,7 @@ mod tests {
         let file = without_waiting(move || reopen(&pinned, |_, _| Ok(())));
         assert_eq!(text(file.ok()).as_deref(), Some("good"));
 
-        // And as fast as it can be done.
+        // Also if the other thread exchanges the files as fast as it can.
         let (other, beside) = (folder.path().join("other"), folder.path().join("beside"));
         std::fs::write(&other, "good").unwrap();
         let stop = Arc::new(AtomicBool::new(false));
@@ -472,7 +474,7 @@ mod tests {
         let line = MapsLine::of_file(&path);
         let opener = Opener::default();
         assert_eq!(text(opener.mapped(own(), &line)).as_deref(), Some("good"));
-        // The number of the inode may be had on another device.
+        // Another device may have a file with the same inode number.
         let (major, minor) = line.device;
         let elsewhere = MapsLine {
             device: (major, minor + 1),
@@ -486,8 +488,8 @@ mod tests {
         assert!(opener.mapped(own(), &another).is_none());
         assert_eq!(count(&opener, Refusal::Exchanged), 2);
 
-        // What a process has mapped is read, whatever is at its path by now; a later process with its id has nothing to
-        // do with it.
+        // The file that a process has mapped is read, whatever is at its path by now. A later process with the same
+        // id is not mistaken for it.
         let program = folder.path().join("program");
         std::fs::copy("/bin/sleep", &program).unwrap();
         let mut child = Command::new(&program).arg("600").spawn().unwrap();

@@ -1,18 +1,18 @@
 //! The unwind table of a Go program: rows of its C parts, and rows from Go's own function table.
 //!
-//! In: the function table and the table from `.eh_frame`. Out: one table. Reads the file only through its cache of
-//! pages.
+//! In: the function table and the table from `.eh_frame`. Out: one table. The file is read only through the page
+//! cache of its reader.
 
 use crate::symbols::bytes::Bytes;
 use crate::symbols::pclntab::Pclntab;
 use crate::unwind::go::{Function, rows};
 use crate::unwind::{Arch, Table};
 
-/// Most rows, as for `.eh_frame`.
+/// Maximum number of rows, as for `.eh_frame`.
 const MAX_ROWS: usize = 4_000_000;
-/// Most pieces of functions that are read: a hostile table can name a long one for each function.
+/// Maximum number of pieces of functions that are read. A hostile table can name a long one for each function.
 const MAX_PIECES: usize = 16_000_000;
-/// Outermost frames of versions whose table does not mark them.
+/// Outermost frames, for Go versions whose table does not mark them.
 const TOPS: [&str; 5] = [
     "runtime.goexit",
     "runtime.mstart",
@@ -20,7 +20,7 @@ const TOPS: [&str; 5] = [
     "runtime.mcall",
     "runtime.sigtramp",
 ];
-/// Functions that change stacks, of versions whose table does not mark them.
+/// Functions that change stacks, for Go versions whose table does not mark them.
 const SWITCHES: [&str; 5] = [
     "runtime.systemstack",
     "runtime.asmcgocall",
@@ -53,7 +53,7 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
             is_signal_return: false,
             offsets: &offsets,
         };
-        // Only the runtime's own assembly functions are special: the names of others are not needed.
+        // Only assembly functions of the runtime are special, so the names of others are not needed.
         if function.is_assembly
             && let Some(name) = go.name(bytes, &function)
             && let Some(rest) = name.strip_prefix("runtime.")
@@ -69,13 +69,13 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
             (start.min(function.start), end.max(function.end))
         }));
         if over.len() > MAX_ROWS || pieces > MAX_PIECES {
-            tracing::debug!("the table of Go's functions is too large");
+            tracing::debug!("Go's function table is too large");
             return table;
         }
     }
     let Some((start, end)) = range else { return table };
     match (u32::try_from(start), u32::try_from(end)) {
-        // The return of a handler is looked up at the byte before it, so the row may begin there.
+        // The return address of a signal handler is looked up at the byte before it, so the row may begin there.
         (Ok(start), Ok(end)) => table.overlay(over, start, end),
         _ => table,
     }

@@ -1,6 +1,6 @@
 //! The kernel maps that the BPF program reads: mappings of processes, unwind tables of files, and ignored processes.
 //!
-//! In: the state of the worker. Out: entries of the kernel maps. Without a BPF program (perf events alone) it only
+//! In: the state of the worker. Out: entries of the kernel maps. Without a BPF program (perf events only) it just
 //! remembers which processes are ignored.
 
 use std::collections::{HashMap, HashSet};
@@ -14,13 +14,13 @@ use crate::ebpf::process::Process;
 use crate::unwind::Line;
 
 pub(crate) struct KernelSide {
-    /// `None` without a BPF program.
+    /// `None` if there is no BPF program.
     maps: Option<KernelMaps>,
-    /// Processes to ignore that are not yet written to the kernel maps.
+    /// Processes to ignore that are not written to the kernel maps yet.
     to_ignore: HashSet<u32>,
     /// Processes that the BPF program ignores.
     ignored: HashSet<u32>,
-    /// Ids that were ignored and now belong to other processes.
+    /// Ids that were ignored and belong to other processes by now.
     to_restore: Vec<u32>,
     /// The mappings entry that all ignored processes share.
     ignored_map: Option<MapData>,
@@ -29,7 +29,7 @@ pub(crate) struct KernelSide {
 }
 
 impl KernelSide {
-    /// A kernel side that has written nothing.
+    /// Creates a kernel side that has written nothing yet.
     pub(super) fn new(maps: Option<KernelMaps>) -> Self {
         Self {
             maps,
@@ -46,12 +46,12 @@ impl KernelSide {
         self.to_ignore.insert(pid);
     }
 
-    /// True for a process that is ignored, or will be with the next write.
+    /// Returns true for a process that is ignored, or that the next write will ignore.
     pub(crate) fn is_ignored(&self, pid: u32) -> bool {
         self.to_ignore.contains(&pid) || self.ignored.contains(&pid)
     }
 
-    /// Ends ignoring `pid`: the id belongs to another process now.
+    /// Stops ignoring `pid`, because the id belongs to another process now.
     pub(crate) fn end_ignoring(&mut self, pid: u32) {
         self.to_ignore.remove(&pid);
         if self.ignored.remove(&pid) {
@@ -59,7 +59,7 @@ impl KernelSide {
         }
     }
 
-    /// Writes changed unwind tables. Returns those that are now in the kernel.
+    /// Writes changed unwind tables. Returns those that are in the kernel now.
     pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, SharedArray<Line>)> {
         let mut in_kernel = Vec::new();
         let Some(maps) = &mut self.maps else {
@@ -84,7 +84,7 @@ impl KernelSide {
                     }
                     Err(error) => {
                         let bytes = table.bytes();
-                        tracing::warn!(error = %error, bytes, "cannot hand an unwind table to the kernel");
+                        tracing::warn!(error = %error, bytes, "cannot write an unwind table to the kernel");
                     }
                 }
             }
@@ -93,17 +93,17 @@ impl KernelSide {
                 self.no_rows = array("rows", &[none]).ok();
             }
             if let Some(rows) = &self.no_rows {
-                // After a failure the BPF program continues to copy stacks.
+                // If this fails, the BPF program continues to copy stacks.
                 let _ = maps.tables.insert(key, rows, 0);
             }
         }
         in_kernel
     }
 
-    /// Writes the ignored processes, and the mappings of processes that changed.
+    /// Writes the ignored processes, and the mappings of processes whose mappings changed.
     #[expect(
         clippy::iter_over_hash_type,
-        reason = "each process is an entry of its own in the kernel maps"
+        reason = "each process has its own entry in the kernel maps"
     )]
     pub(crate) fn write_processes(&mut self, processes: &mut HashMap<u32, Process>) {
         let to_restore = std::mem::take(&mut self.to_restore);
@@ -112,14 +112,14 @@ impl KernelSide {
             return;
         };
         for pid in to_restore {
-            // The entry is missing when the id belongs to a process that was written meanwhile.
+            // The entry is missing if the id belongs to a process that was written meanwhile.
             let _ = maps.processes.remove(&pid);
         }
         if !to_ignore.is_empty() && self.ignored_map.is_none() {
             self.ignored_map = array("mappings", &[KernelMapping::header(KernelMapping::IGNORED)]).ok();
         }
         for pid in to_ignore {
-            // When this fails, the worker drops the ticks of the process itself.
+            // If this fails, the worker drops the ticks of the process itself.
             if let Some(map) = &self.ignored_map
                 && maps.processes.insert(pid, map, 0).is_ok()
             {
@@ -146,7 +146,7 @@ impl KernelSide {
     /// Removes the entry of a process that ended.
     pub(crate) fn remove_process(&mut self, pid: u32) {
         if let Some(maps) = &mut self.maps {
-            // It may have been removed with an earlier process of the id.
+            // An earlier process with the same id may have removed it.
             let _ = maps.processes.remove(&pid);
         }
     }

@@ -1,4 +1,4 @@
-//! Turns a process's part of a window into a pprof profile with names.
+//! Converts a process's part of a window to a pprof profile with names.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -11,37 +11,37 @@ use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile,
 use crate::symbols::Demangle;
 use crate::symbols::calls::Call;
 
-/// How the name of a thread appears in a profile.
+/// Where a profile shows the name of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Comm {
-    /// It is left out of the profile.
+    /// The profile does not show it.
     #[default]
     None,
-    /// It is the label `comm` of the sample.
+    /// In the label `comm` of the sample.
     Label,
-    /// It is the outermost frame of the stack.
+    /// As the outermost frame of the stack.
     Frame,
-    /// It is a label and the outermost frame.
+    /// In the label and as the outermost frame.
     Both,
 }
 
-/// Options for writing profiles.
+/// Options for the contents of profiles.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Style {
     /// Form of C++ and Rust names.
     pub demangle: Demangle,
-    /// How the name of the thread appears.
+    /// Where the name of the thread appears.
     pub comm: Comm,
-    /// Adds the process id to each sample as a label.
+    /// If true, each sample gets the process id as a label.
     pub pid_label: bool,
-    /// Adds the name of the process to each stack as its outermost frame.
+    /// If true, each stack gets the name of the process as its outermost frame.
     pub process_frame: bool,
 }
 
-/// Time of a window, and what a tick in it stands for.
+/// Time of a window, and the CPU time of a tick in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
-    /// Start, Unix time in nanoseconds.
+    /// Start as Unix time in nanoseconds.
     pub start_nanos: i64,
     /// Length of the window in nanoseconds.
     pub duration_nanos: i64,
@@ -53,17 +53,18 @@ pub(crate) struct Span {
 pub(crate) struct Namer<'a> {
     cache: &'a mut NameCache,
     style: Style,
-    /// Bytes of its profiles so far.
+    /// Bytes of the profiles written so far.
     written: usize,
     said: Said,
 }
 
-/// Bytes of the profiles of a window from which on only the kernel's functions are named: each profile has the names
-/// of its stacks, which may be those of one file for all.
+/// Maximum number of bytes of the profiles of a window that have all names. In profiles after it, only kernel
+/// functions have names. Each profile contains the names of its stacks, and many profiles may contain the same long
+/// names of one file.
 const MAX_WRITTEN: usize = 256 << 20;
 
 impl<'a> Namer<'a> {
-    /// A namer that stores names in `cache`.
+    /// Creates a namer that stores names in `cache`.
     pub(crate) fn new(cache: &'a mut NameCache, style: Style) -> Self {
         Self {
             cache,
@@ -73,7 +74,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Looks up all unknown names of kernel functions in a window at once.
+    /// Looks up all unknown kernel functions of a window at once.
     pub(crate) fn learn_kernel(&mut self, window: &Window) {
         let frames = window
             .processes
@@ -86,8 +87,8 @@ impl<'a> Namer<'a> {
         self.cache.resolve_kernel(addresses);
     }
 
-    /// Looks up the unknown functions of some stacks. All addresses of a binary are looked up together, since reading
-    /// its line numbers is expensive.
+    /// Looks up the unknown functions of some stacks. All addresses of a binary are looked up together, because
+    /// reading its line numbers is expensive.
     pub(crate) fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
         let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
         for frame in stacks
@@ -105,7 +106,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// The profile of some processes as uncompressed pprof bytes. The sample type is `cpu` in nanoseconds.
+    /// Returns the profile of some processes as uncompressed pprof bytes. The sample type is `cpu` in nanoseconds.
     #[expect(clippy::iter_over_hash_type, reason = "samples of a profile have no order")]
     pub(crate) fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
         let named: Vec<Vec<(Frame, Arc<[Call]>)>> = parts
@@ -132,7 +133,7 @@ impl<'a> Namer<'a> {
             for (frame, calls) in named {
                 let binary = places.binaries.get(&frame.file);
                 let mapping = binary.map_or(Location::NO_MAPPING, |binary| {
-                    // True when the source lines of some of its code are known.
+                    // True if the source lines of some code of the binary are known.
                     let has_lines = calls.iter().any(|call| call.line > 0);
                     builder.mapping(Mapping {
                         file: &binary.path,
@@ -173,7 +174,7 @@ impl<'a> Namer<'a> {
         bytes
     }
 
-    /// Every address of the stacks with its name.
+    /// Returns every address of the stacks with its name.
     fn names(&mut self, process: &ProcessInfo, stacks: &Stacks, places: &Places) -> Vec<(Frame, Arc<[Call]>)> {
         let mut frames: Vec<Frame> = stacks
             .weights
@@ -236,7 +237,7 @@ fn line<'a>(builder: &mut Builder<'a>, call: &'a Call) -> Line {
     }
 }
 
-/// The text for an address without a name.
+/// Returns the text for an address without a name.
 fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
     match frame.file {
         FileId::KERNEL => "[kernel]".into(),
@@ -254,7 +255,7 @@ fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
     }
 }
 
-/// The name of a process in a frame.
+/// Returns the name of a process in a frame.
 fn title(process: &ProcessInfo) -> &str {
     if process.comm.is_empty() {
         process.executable.rsplit('/').next().unwrap_or_default()

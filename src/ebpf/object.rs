@@ -1,4 +1,4 @@
-//! Loads the compiled BPF program: checks the requirements in order and reports each missing one by name.
+//! Loads the compiled BPF program. Checks the requirements in order and reports each missing one by name.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,13 +19,11 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.aarch
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The kernel has no type information.
-    #[error(
-        "the kernel has no BTF at /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF): the program cannot be fitted to it"
-    )]
+    #[error("the kernel has no BTF at /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF): the BPF program needs it")]
     NoBtf,
     /// A capability is missing.
     #[error(
-        "missing capability {0}: give it to the process, or run as root (in Kubernetes: \
+        "missing capability {0}: grant it to the process, or run as root (in Kubernetes: \
          securityContext.capabilities.add)"
     )]
     Capability(&'static str),
@@ -40,17 +38,17 @@ pub enum StartError {
     PerfEvent { cpu: u32, error: io::Error },
     /// Files that processes name cannot be opened within their roots.
     #[error(
-        "cannot open files within the roots of processes (openat2, from Linux 5.6 on; a seccomp filter may forbid it): \
+        "cannot open files within the roots of processes (openat2, from Linux 5.6 on; a seccomp filter may deny it): \
          {0}"
     )]
     Files(io::Error),
-    /// A file or value of the system could not be read.
-    #[error("cannot read {what}: {error}")]
+    /// A file of the system, or a new thread, is not available.
+    #[error("{what} is not available: {error}")]
     System { what: &'static str, error: io::Error },
 }
 
 impl StartError {
-    /// True when only the BPF program is unavailable; perf events may still be allowed.
+    /// Returns true if only the BPF program is unavailable; perf events may still be allowed.
     pub(crate) fn is_of_program(&self) -> bool {
         match self {
             Self::NoBtf | Self::OldKernel(_) | Self::Load(_) => true,
@@ -63,28 +61,28 @@ impl StartError {
 fn hint(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
-            " (kernel.perf_event_paranoid, a seccomp filter or a missing CAP_PERFMON forbids it)"
+            " (denied by kernel.perf_event_paranoid, a seccomp filter or a missing CAP_PERFMON)"
         }
         Some(libc::ENOENT | libc::ENOSYS) => " (the kernel is built without perf events)",
         _ => "",
     }
 }
 
-/// The capability that only the BPF program needs.
+/// The capability that only the BPF program requires.
 const BPF: &str = "CAP_BPF (or CAP_SYS_ADMIN)";
 
-/// Bits of the required capabilities(7): any of each row is enough.
+/// Bits of the required capabilities(7). Any bit of a row is sufficient.
 const CAPABILITIES: [(&str, &[u32]); 3] = [
-    // Those that the fallback needs too come first, so that they are reported first.
+    // Capabilities that the fallback also requires come first, so that they are reported first.
     ("CAP_PERFMON (or CAP_SYS_ADMIN)", &[38, 21]),
     ("CAP_SYS_PTRACE", &[19]),
     (BPF, &[39, 21]),
 ];
 
-/// Words of the BPF program's state per CPU (`struct cpu`), which starts with the counters.
+/// Number of words of the BPF program's state per CPU (`struct cpu`), which starts with the counters.
 const CPU_WORDS: usize = 8 + 6 + 6 + 4 + 1 + 1 + 16 + 8 + 1024;
 
-/// The parts of the loaded program that the polling thread uses.
+/// The parts of the loaded BPF program that the polling thread uses.
 pub(crate) struct KernelSide {
     /// Records of the BPF program.
     pub ring: RingBuf<MapData>,
@@ -102,14 +100,14 @@ pub(crate) struct KernelMaps {
     pub tables: HashOfMaps<MapData, u32, MapData>,
 }
 
-/// Settings that are fixed when the BPF program is loaded.
+/// Settings that are fixed once the BPF program is loaded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoadSettings {
-    /// Whether to take kernel stacks.
+    /// If true, the BPF program records kernel stacks.
     pub kernel_stacks: bool,
-    /// Whether to copy each user stack as well.
+    /// If true, the BPF program also copies each user stack.
     pub copies: bool,
-    /// Bytes of the ring; a power of two, at least a page.
+    /// Size of the ring in bytes; a power of two, at least a page.
     pub ring_bytes: u32,
 }
 
@@ -154,17 +152,17 @@ pub(crate) fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), S
 }
 
 impl KernelSide {
-    /// The BPF program, to be run by events.
+    /// Returns the BPF program, which events run.
     pub(crate) fn program(&self) -> &OwnedFd {
         &self.program
     }
 
-    /// The counters of the BPF program, summed over the CPUs (`enum counter`).
+    /// Returns the counters of the BPF program, summed over the CPUs (`enum counter`).
     pub(crate) fn counts(&self) -> Accounts {
         let Ok(cpus) = self.scratch.get(&0, 0) else {
             return Accounts::default();
         };
-        // Copied in this order, so that a tick that arrives meanwhile is in the sum and not yet in one of the parts,
+        // Copied in this order, so that a tick that arrives meanwhile is in the sum but not yet in one of the parts,
         // never the other way round.
         let mut counts = Accounts::default();
         for cpu in cpus.iter() {
@@ -210,17 +208,17 @@ fn check_kernel(release: &str) -> Result<(), StartError> {
         .split(|char: char| !char.is_ascii_digit())
         .map_while(|part| part.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    // 5.17 has all helpers; programs of perf events may use hash maps that are not allocated in advance from 6.1 on.
+    // 5.17 has all helpers. From 6.1 on, programs of perf events may use hash maps that are not preallocated.
     if version < (6, 1) {
         return Err(StartError::OldKernel(release.trim().to_owned()));
     }
     Ok(())
 }
 
-/// Most bytes that are kept from the end of an error: the last lines of the verifier's listing.
+/// Maximum number of bytes kept from the end of an error: the last lines of the verifier's log.
 const KEPT: usize = 600;
 
-/// An error with its causes, with only the last lines of the verifier's listing.
+/// Formats an error with its causes, but only the last lines of the verifier's log.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! Copied stacks that wait for the tables that they need, bounded in bytes and in time.
+//! Copied stacks that wait for the unwind tables that they need, bounded in bytes and in time.
 //!
 //! In: snapshots of the BPF program. Out: frames, by the same rules as in the kernel.
 
@@ -13,23 +13,23 @@ use crate::ebpf::window::ProcessInfo;
 use crate::unwind::walk::{Found, OwnedSnapshot, Snapshot, walk};
 use crate::unwind::{Arch, Stop};
 
-/// Most user frames, as in the BPF program.
+/// Maximum number of user frames, as in the BPF program.
 const MAX_FRAMES: usize = 896;
-/// Most batches that a stack waits for its tables: ten seconds, or 25 when there is little activity.
+/// Maximum number of batches that a stack waits for its tables: ten seconds, or 25 if there is little activity.
 const MAX_WAIT: u32 = 100;
 
-/// Which waiting stacks to walk, and how.
+/// Which of the waiting stacks to walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pass {
-    /// Those whose tables are available; called once per batch.
+    /// Stacks whose tables are available. The worker makes this pass once per batch.
     Batch,
-    /// Those whose tables are there.
+    /// Stacks whose tables are available, without counting a batch.
     Try,
-    /// All; a walk ends where a table is missing, since a guess would name wrong callers.
+    /// All stacks. A walk ends at a missing table, because a guess would yield wrong callers.
     Force,
 }
 
-/// A stack that was walked.
+/// A stack after its walk.
 pub(crate) struct Walked {
     pub waiting: Waiting,
     /// User addresses, leaf first.
@@ -44,7 +44,7 @@ pub(crate) struct Waiting {
     pub comm: [u8; 16],
     /// Kernel frames, leaf first.
     pub kernel: Vec<u64>,
-    /// CPU time in nanoseconds that it stands for.
+    /// CPU time in nanoseconds that the tick stands for.
     pub period: u64,
     stack: OwnedSnapshot,
     waited: u32,
@@ -67,8 +67,8 @@ impl Waiting {
         }
     }
 
-    /// Walks the stack with the available tables; appends user addresses, leaf first, to `addresses`. Also returns the
-    /// file whose missing table ended the walk.
+    /// Walks the stack with the available tables. Appends user addresses, leaf first, to `addresses`. Also returns
+    /// the file whose missing table ended the walk.
     fn walk(&self, files: &Files, addresses: &mut Vec<u64>) -> (Stop, Option<FileId>) {
         let missing = Cell::new(None);
         let mappings = self.image.read();
@@ -84,7 +84,7 @@ impl Waiting {
                 }
                 Lookup::FramePointers => return Found::FramePointers,
             };
-            // As in the BPF program: behind all rows, the last one holds.
+            // As in the BPF program, the last row also applies to all addresses after it.
             let pc = u32::try_from(address.wrapping_sub(mapping.bias)).unwrap_or(u32::MAX);
             table.find(pc).map_or(Found::NoMapping, Found::Row)
         };
@@ -105,7 +105,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// An empty queue of at most `limit` bytes.
+    /// Creates an empty queue of at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             queue: VecDeque::new(),
@@ -119,13 +119,13 @@ impl Pending {
         self.queue.push_back(waiting);
     }
 
-    /// True when nothing waits.
+    /// Returns true if no stack waits.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Walks the stacks whose tables are available, those that waited too long, and the oldest when the queue exceeds
-    /// its bytes; with [`Pass::Force`] all stacks. `spare` bytes may be used in addition to the queue's limit.
+    /// Walks the stacks whose tables are available, those that waited too long, and the oldest ones if the queue
+    /// exceeds its limit. With [`Pass::Force`], walks all stacks. `spare` bytes may be used in addition to the limit.
     pub(super) fn walk(&mut self, files: &mut Files, pass: Pass, spare: usize) -> Vec<Walked> {
         let mut walked = Vec::new();
         for _ in 0..self.queue.len() {

@@ -1,7 +1,7 @@
-//! Converts samples of a perf event with registers and stack to records of the BPF program. No I/O.
+//! Converts samples of a perf event with registers and stack to records of the BPF program. Does no I/O.
 //!
-//! For systems that allow perf_event_open(2) but refuse bpf(2): the kernel stack comes as addresses; of the user stack,
-//! the registers and the top of the stack are copied at every tick and walked in user space.
+//! This is for systems that allow perf_event_open(2) but deny bpf(2). The kernel stack arrives as addresses. Of the
+//! user stack, each tick copies the registers and the top of the stack, which the profiler walks in user space.
 
 use crate::ebpf::bytes::{u32_at, u64_at};
 use crate::ebpf::records::{self, Head};
@@ -9,7 +9,7 @@ use crate::unwind::walk::{self, Snapshot};
 
 /// PERF_SAMPLE_TID, TIME, CALLCHAIN, PERIOD, REGS_USER and STACK_USER.
 pub(crate) const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 13;
-/// Bytes of the stack that are copied.
+/// Number of bytes of the stack that are copied.
 pub(crate) const STACK_BYTES: u32 = 16 << 10;
 /// The copied registers, as bits (asm/perf_regs.h).
 pub(super) const REGISTERS: u64 = if cfg!(target_arch = "x86_64") { X86_64 } else { ARM64 };
@@ -18,14 +18,15 @@ const X86_64: u64 = 0x1ff | 0xff << 16;
 /// Frame pointer, return address, stack pointer and instruction pointer.
 const ARM64: u64 = 0xf << 29;
 
-/// Number of copied registers, which are in the order of their bits.
+/// Number of copied registers. They are in the order of their bits.
 const COPIED: usize = REGISTERS.count_ones() as usize;
 
-/// Instruction pointer, stack pointer, frame pointer, the third register of rules, and all by their DWARF numbers.
+/// Instruction pointer, stack pointer, frame pointer, the third tracked register, and all registers by their DWARF
+/// numbers.
 type Arranged = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
-/// Arranges the copied registers by purpose. Their number tells the architecture, so that both are compiled and tested
-/// on either.
+/// Arranges the copied registers by purpose. Their number identifies the architecture, so that either machine
+/// compiles and tests both.
 fn arrange(copied: &[u64]) -> Option<Arranged> {
     match *copied {
         [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {
@@ -37,18 +38,18 @@ fn arrange(copied: &[u64]) -> Option<Arranged> {
     }
 }
 
-/// Most kernel frames, as in the BPF program.
+/// Maximum number of kernel frames, as in the BPF program.
 const MAX_KERNEL_FRAMES: usize = 127;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sample {
     Idle,
-    /// A sample of a task; its time on CLOCK_MONOTONIC in nanoseconds.
+    /// A sample of a task, with its time on CLOCK_MONOTONIC in nanoseconds.
     Task(u64),
 }
 
-/// Appends the body of a PERF_RECORD_SAMPLE to `out` as a record of the BPF program. Returns `None` and appends nothing
-/// when it is malformed.
+/// Appends the body of a PERF_RECORD_SAMPLE to `out` as a record of the BPF program. Returns `None` and appends
+/// nothing if the body is malformed.
 pub(super) fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     let (pid, tid) = (u32_at(body, 0)?, u32_at(body, 4)?);
     let time = u64_at(body, 8)?;
@@ -63,7 +64,7 @@ pub(super) fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     let mut kernel_frames = 0;
     for address in addresses {
         let address = u64::from_ne_bytes(*address);
-        // The last page of addresses holds context markers.
+        // The last page of addresses contains context markers.
         if address < u64::MAX - 4095
             && let Some(place) = kernel.get_mut(kernel_frames)
         {
@@ -124,7 +125,7 @@ mod tests {
         body(&[0, 0])
     }
 
-    /// A sample of a kernel stack, with `more` words after it.
+    /// Creates a sample of a kernel stack, with `more` words after it.
     fn body(more: &[u64]) -> Vec<u8> {
         let mut body = Vec::new();
         body.extend_from_slice(&7_u32.to_ne_bytes());

@@ -1,8 +1,9 @@
 //! The polling thread: moves records from the kernel's rings into batches, and never blocks on anything else.
 //!
 //! In: the ring of the BPF program (or those of perf events), the side band, the clocks. Out: batches to the worker,
-//! bounded in bytes. While the worker is behind, records stay in the kernel's ring; when that is full too, the BPF
-//! program counts the lost ones. The thread also keeps the rate within the CPU limit and follows CPUs that come and go.
+//! bounded in bytes. While the worker is behind, records stay in the kernel's ring. If the ring is full, too, the BPF
+//! program counts the lost records. The thread also keeps the rate within the CPU limit and follows CPUs that go
+//! online or offline.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
@@ -21,9 +22,10 @@ use crate::ebpf::work::{Batch, Work};
 
 /// Interval between polls.
 const POLL: Duration = Duration::from_millis(100);
-/// Interval after a poll with few records: waking two threads costs more than reading the records of a few ticks.
+/// Interval after a poll with few records. It is longer, because waking two threads costs more than reading the
+/// records of a few ticks.
 const CALM_POLL: Duration = Duration::from_millis(250);
-/// Few records: at most this many bytes, without any events; a hundredth of the ring.
+/// Maximum number of bytes that count as few records, if there are no events: a hundredth of the ring.
 const CALM: usize = 10 << 10;
 /// Interval at which the rate and the CPUs are checked.
 const GOVERN: Duration = Duration::from_secs(5);
@@ -39,9 +41,9 @@ pub(crate) enum Order {
 
 pub(super) enum Source {
     Program {
-        /// Clocks by CPU; dropped before the BPF program.
+        /// Clocks by CPU. They are dropped before the BPF program.
         clocks: HashMap<u32, Clock>,
-        /// Ring, counters and program.
+        /// Ring, counters and BPF program.
         side: Box<KernelSide>,
     },
     Events {
@@ -51,15 +53,15 @@ pub(super) enum Source {
     },
 }
 
-/// How many of the available records are read.
+/// How many of the available records to read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Everything,
-    /// None while too much waits for the worker: records stay in the ring.
+    /// None while too many bytes wait for the worker. The records stay in the ring.
     WithinLimit,
 }
 
-/// What the worker does after a window.
+/// What follows after a window.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Window,
@@ -71,16 +73,16 @@ pub(crate) struct Poller {
     /// The side band of each CPU.
     pub bands: HashMap<u32, SideBand>,
     pub work: Sender<Work>,
-    /// Bytes that wait for the worker.
+    /// Number of bytes that wait for the worker.
     pub backlog: Arc<AtomicUsize>,
     pub limit: usize,
     pub governor: Governor,
     /// Current rate in ticks per second, read by other threads.
     pub hertz: Arc<AtomicU32>,
     pub cost: Cost,
-    /// Ticks that were due on clocks that are closed by now.
+    /// Number of ticks that were due on clocks that are closed by now.
     pub expected: u64,
-    /// True when the last poll found few records.
+    /// True if the last poll found few records.
     pub is_calm: bool,
 }
 
@@ -115,7 +117,7 @@ impl Poller {
         self.expected += due.unwrap_or(0);
     }
 
-    /// Works until the other side is dropped.
+    /// Runs until the other side is dropped.
     pub(super) fn run(mut self, orders: &Receiver<Order>) {
         let own = self.cost.thread();
         let mut governed = (Instant::now(), self.nanos_used());
@@ -146,7 +148,7 @@ impl Poller {
             }
             own.note();
             let elapsed = governed.0.elapsed();
-            // After the last window the clocks stay closed: no CPU is new then.
+            // After the last window the clocks stay closed, so no CPU is new.
             if elapsed >= GOVERN && !is_finished {
                 let used = self.nanos_used();
                 self.govern(used.saturating_sub(governed.1) as f64 / elapsed.as_nanos() as f64);
@@ -156,10 +158,10 @@ impl Poller {
         }
     }
 
-    /// Reads the available records. False when the worker has ended.
+    /// Reads the available records. Returns false if the worker has ended.
     #[expect(
         clippy::iter_over_hash_type,
-        reason = "what the rings of the CPUs hold is sorted by time afterwards"
+        reason = "the records of all rings are sorted by time afterwards"
     )]
     fn drain(&mut self, amount: Amount) -> bool {
         let mut batch = Batch::default();
@@ -182,21 +184,21 @@ impl Poller {
                 }
             }
         }
-        // After the records, so that the events before each of them are there.
+        // Read after the records, so that the events before each record are present.
         for band in self.bands.values_mut() {
             band.drain(&mut batch.events);
         }
         self.is_calm = batch.events.is_empty() && batch.bytes.len() <= CALM;
         if batch.order.is_empty() && batch.events.is_empty() && batch.malformed == 0 {
-            // The worker counts its waits in batches, so an empty one is sent too.
+            // The worker counts waits in batches, so an empty batch is sent, too.
             return self.work.send(Work::Batch(batch)).is_ok();
         }
-        // Each CPU has its own ring: the events and ticks of a process on several CPUs are sorted by time.
+        // Each CPU has its own ring, so the events and ticks of a process on several CPUs must be sorted by time.
         batch.events.sort_by_key(|(time, _)| *time);
         batch.order.sort_by_key(|(time, _, _)| *time);
         let waiting = self.backlog.fetch_add(batch.size(), Ordering::Relaxed);
         if waiting > self.limit * 2 {
-            // Even the events are too many: the worker reads `/proc` again for the missed ones.
+            // Even the events are too many. The worker reads `/proc` again for the missed ones.
             let lost = batch.events.len() as u64;
             self.backlog.fetch_sub(batch.size(), Ordering::Relaxed);
             batch.events = vec![(0, ProcessEvent::Lost(lost))];
@@ -222,7 +224,7 @@ impl Poller {
             Source::Program { clocks, side } => (side.counts(), clocks.values().map(Clock::due).sum::<u64>()),
             Source::Events { rings, counts } => (**counts, rings.values().map(SampleRing::due).sum::<u64>()),
         };
-        // Clocks are read before or after a tick: one per CPU may be in flight.
+        // A clock is read before or after a tick, so one tick per CPU may be in flight.
         accounts.expected = (self.expected + running).max(accounts.ticks);
         accounts.missed = accounts.expected - accounts.ticks;
         accounts
@@ -236,19 +238,19 @@ impl Poller {
         in_kernel + self.cost.nanos()
     }
 
-    /// Sets the rate for a measured `cost`, a share of one CPU.
+    /// Adjusts the rate to a measured `cost`, which is a share of one CPU.
     fn govern(&mut self, cost: f64) {
         let before = self.hertz.load(Ordering::Relaxed);
         let next = self.governor.next(before, cost);
         if next == before {
             return;
         }
-        // The rate is in the metrics and in the component's health; on a busy machine it changes all the time.
+        // The rate is in the metrics and in the component's health. On a busy machine it changes all the time.
         tracing::debug!(
             before,
             hertz = next,
             cost_percent = cost * 100.0,
-            "the rate follows the CPU budget"
+            "changed the rate to stay within the CPU budget"
         );
         self.hertz.store(next, Ordering::Relaxed);
         let cpus: Vec<u32> = self.bands.keys().copied().collect();
@@ -302,7 +304,7 @@ fn drain_samples(ring: &mut SampleRing, counts: &mut Accounts, batch: &mut Batch
     counts.ring_full += lost;
 }
 
-/// Nanoseconds between two ticks at a rate.
+/// Returns the number of nanoseconds between two ticks at a rate.
 pub(crate) fn period_of(hertz: u32) -> u64 {
     1_000_000_000 / u64::from(hertz.max(1))
 }

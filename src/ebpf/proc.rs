@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Most bytes of a list of mappings that are read: 65,530 mappings, the default maximum of a process, with paths of 500
-/// bytes.
+/// Maximum number of bytes read from a list of mappings: 65,530 mappings, the default maximum of a process, with
+/// paths of 500 bytes.
 const MAX_MAPS: u64 = 32 << 20;
-/// Most bytes of any other file that are read.
+/// Maximum number of bytes read from any other file.
 const MAX_TEXT: u64 = 64 << 10;
 
-/// Identity of a process: ids are reused, start times are not.
+/// Identity of a process. Ids are reused, but start times are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessKey {
     pub pid: u32,
@@ -18,7 +18,7 @@ pub struct ProcessKey {
 }
 
 impl ProcessKey {
-    /// Fails when the process has ended. A success means that everything opened before belonged to this process.
+    /// Fails if the process has ended. On success, everything that was opened before belongs to this process.
     pub fn check(self) -> io::Result<()> {
         let now = start(self.pid);
         // `/proc` has a resolution of a hundredth of a second.
@@ -29,10 +29,10 @@ impl ProcessKey {
     }
 }
 
-/// Nanoseconds of the time unit of `/proc/PID/stat`: USER_HZ is 100 on all supported systems.
+/// Nanoseconds of the time unit of `/proc/PID/stat`. USER_HZ is 100 on all supported systems.
 const TICK: u64 = 10_000_000;
 
-/// The ids of all processes.
+/// Returns the ids of all processes.
 pub fn pids() -> io::Result<Vec<u32>> {
     Ok(std::fs::read_dir("/proc")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -43,12 +43,12 @@ pub fn pids() -> io::Result<Vec<u32>> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapsLine {
     pub start: u64,
-    /// Address after the last.
+    /// End address (exclusive).
     pub end: u64,
     pub offset: u64,
     /// Device, as major and minor number.
     pub device: (u32, u32),
-    /// Inode; 0 when there is no file.
+    /// Inode; 0 if there is no file.
     pub inode: u64,
     /// Path as the process sees it, or a name such as `[vdso]`; may be empty.
     pub path: String,
@@ -56,7 +56,7 @@ pub struct MapsLine {
 
 #[cfg(test)]
 impl MapsLine {
-    /// A line of this file, as of a process that has mapped its first page.
+    /// Creates the line that a process has after mapping the first page of this file.
     pub(crate) fn of_file(path: &std::path::Path) -> Self {
         use std::os::unix::fs::MetadataExt;
 
@@ -72,7 +72,7 @@ impl MapsLine {
     }
 }
 
-/// The executable mappings of a process, sorted by address.
+/// Returns the executable mappings of a process, sorted by address.
 pub fn executable_mappings(pid: u32) -> io::Result<Vec<MapsLine>> {
     parse_maps(BufReader::new(File::open(format!("/proc/{pid}/maps"))?.take(MAX_MAPS)))
 }
@@ -88,7 +88,7 @@ fn parse_maps(mut maps: impl BufRead) -> io::Result<Vec<MapsLine>> {
     Ok(lines)
 }
 
-/// Reads a text file of a process, up to a limit. Names that a process gave itself may be invalid UTF-8.
+/// Reads a text file of a process, up to a limit. A name that a process gave itself may be invalid UTF-8.
 fn text(pid: u32, name: &str) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(format!("/proc/{pid}/{name}"))?
@@ -121,7 +121,7 @@ fn parse_line(line: &str) -> Option<MapsLine> {
     })
 }
 
-/// The path of the program; empty for kernel threads and when it cannot be read.
+/// Returns the path of the program. It is empty for kernel threads and if it cannot be read.
 pub(crate) fn executable(pid: u32) -> String {
     std::fs::read_link(format!("/proc/{pid}/exe"))
         .map(|path| {
@@ -131,7 +131,7 @@ pub(crate) fn executable(pid: u32) -> String {
         .unwrap_or_default()
 }
 
-/// Id of the parent process; `None` when the process has ended.
+/// Returns the id of the parent process, or `None` if the process has ended.
 pub fn parent(pid: u32) -> Option<u32> {
     let stat = text(pid, "stat").ok()?;
     // The name, in parentheses, may contain any characters.
@@ -139,18 +139,19 @@ pub fn parent(pid: u32) -> Option<u32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The name of the main thread.
+/// Returns the name of the main thread.
 pub(crate) fn comm(pid: u32) -> String {
     text(pid, "comm")
         .map(|text| text.trim_end().to_owned())
         .unwrap_or_default()
 }
 
-/// Start of a process on CLOCK_BOOTTIME in nanoseconds, to a hundredth of a second; 0 when it has ended.
+/// Returns the start of a process on CLOCK_BOOTTIME in nanoseconds, with a resolution of a hundredth of a second.
+/// Returns 0 if the process has ended.
 pub fn start(pid: u32) -> u64 {
     let read = || {
         let text = text(pid, "stat").ok()?;
-        // The name in the second field may contain anything; the third field follows its last parenthesis.
+        // The name in the second field may contain any characters. The third field follows its last parenthesis.
         let (_, rest) = text.rsplit_once(')')?;
         let ticks: u64 = rest.split_whitespace().nth(19)?.parse().ok()?;
         ticks.checked_mul(TICK)
@@ -158,15 +159,16 @@ pub fn start(pid: u32) -> u64 {
     read().unwrap_or(0)
 }
 
-/// The id of the container that a process runs in, from any line of its cgroup file; empty when it runs in none.
+/// Returns the id of the container that a process runs in, from any line of its cgroup file. Empty without a
+/// container.
 pub(crate) fn container_id(pid: u32) -> String {
     text(pid, "cgroup")
         .map(|text| container_id_of(&text).to_owned())
         .unwrap_or_default()
 }
 
-/// The innermost container id in a cgroup file: 64 hexadecimal digits that stand alone between other characters
-/// (`/docker/ID`, `cri-containerd-ID.scope`, `/kubepods/.../ID`), in any of its lines.
+/// Returns the innermost container id in a cgroup file, from any of its lines. An id is 64 hexadecimal digits between
+/// other characters (`/docker/ID`, `cri-containerd-ID.scope`, `/kubepods/.../ID`).
 pub(crate) fn container_id_of(cgroup: &str) -> &str {
     for line in cgroup.lines() {
         let found = line
@@ -179,8 +181,8 @@ pub(crate) fn container_id_of(cgroup: &str) -> &str {
     ""
 }
 
-/// The id that a process has in its innermost pid namespace, which names its perf map; its own id when that cannot be
-/// read.
+/// Returns the id that a process has in its innermost pid namespace, which is in the name of its perf map. Returns
+/// its own id if the other one cannot be read.
 pub(crate) fn namespaced_pid(pid: u32) -> u32 {
     let read = || {
         let status = text(pid, "status").ok()?;
@@ -190,7 +192,7 @@ pub(crate) fn namespaced_pid(pid: u32) -> u32 {
     read().unwrap_or(pid)
 }
 
-/// The user that files of a process are created as (file system user id); `None` when it has ended.
+/// Returns the user that owns the files a process creates (file system user id), or `None` if it has ended.
 pub fn user(pid: u32) -> Option<u32> {
     let status = text(pid, "status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;

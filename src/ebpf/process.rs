@@ -1,7 +1,7 @@
 //! A process: its identity, and the files mapped in its memory.
 //!
 //! In: lines of `/proc/PID/maps` and events of the side band. Out: the file of an address. A process that has ended
-//! keeps what is known of it.
+//! keeps what is known about it.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use crate::ebpf::files::{FileId, Files};
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::window::{Frame, ProcessInfo};
 
-/// Most mappings of a process that are kept; also the limit of the BPF program's search.
+/// Maximum number of mappings kept per process. It is also the limit of the BPF program's search.
 const MAX_MAPPINGS: usize = 16_000;
-/// Most mappings that a child is given with its fork. One with more is read when it runs: most children of a process
-/// that only forks never do.
+/// Maximum number of mappings that a child inherits at its fork. If the parent has more, the mappings of the child
+/// are read when it runs. Most children of a process that only forks never run.
 const MAX_COPIED: usize = 1024;
 
-/// A process that is running, or ended a moment ago.
+/// A process that is running, or that ended a moment ago.
 pub(super) struct Process {
     pub info: Arc<ProcessInfo>,
     /// Its executable mappings.
     pub image: Image,
-    /// A tick has hit it: its mappings are written for the BPF program.
+    /// True once a tick has hit the process. Its mappings are then written for the BPF program.
     pub active: bool,
-    /// The mappings changed since they were written.
+    /// True if the mappings have changed since they were written.
     pub stale: bool,
-    /// Some of its events may be missing.
+    /// True if some of its events may be missing.
     pub doubtful: bool,
-    /// The BPF program has its mappings.
+    /// True if the BPF program has its mappings.
     pub in_kernel: bool,
-    /// It has ended; number of batches since then, plus one.
+    /// Number of batches since the process ended, plus one; 0 while it runs.
     pub exited: u32,
     said: Said,
 }
@@ -40,20 +40,20 @@ pub(super) struct Process {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub start: u64,
-    /// Address after the last.
+    /// End address (exclusive).
     pub end: u64,
     /// The file that is mapped there.
     pub file: FileId,
-    /// Address in the process minus address in the file's tables.
+    /// Difference between an address in the process and the same address in the file's tables.
     pub bias: u64,
 }
 
-/// The executable mappings of a process until it runs another program, sorted by start, without overlaps. Copied stacks
-/// keep the image that they were taken of.
+/// The executable mappings of a process until it runs another program, sorted by start, without overlaps. A copied
+/// stack keeps the image of the time of its copy.
 pub(super) type Image = Arc<RwLock<Vec<Mapping>>>;
 
 impl Process {
-    /// A process of which only the id is known; `/proc` is not read.
+    /// Creates a process of which only the id is known. Does not read `/proc`.
     pub(super) fn new(pid: u32, start: u64) -> Self {
         Self {
             info: Arc::new(ProcessInfo {
@@ -74,7 +74,7 @@ impl Process {
         }
     }
 
-    /// A child process, equal except for its id.
+    /// Creates a child process that differs only in its id.
     pub(crate) fn fork(&self, pid: u32) -> Self {
         let mut child = Self::new(pid, 0);
         child.info = Arc::new(ProcessInfo {
@@ -90,7 +90,7 @@ impl Process {
         child
     }
 
-    /// Reads its identity from `/proc`. When the process has ended, the data from events stays.
+    /// Reads its identity from `/proc`. If the process has ended, the data from events stays.
     pub(crate) fn identify(&mut self) {
         let info = Arc::make_mut(&mut self.info);
         let set = |place: &mut String, found: String| {
@@ -104,12 +104,12 @@ impl Process {
         info.user = proc::user(info.pid).or(info.user);
     }
 
-    /// Replaces the mappings with those in `/proc`; they stay when the process has ended. Returns how many are left out
-    /// because it has too many.
+    /// Replaces the mappings with those in `/proc`, or keeps them if the process has ended. Returns how many mappings
+    /// are left out because there are too many.
     pub(super) fn read(&mut self, files: &mut Files) -> u64 {
         self.doubtful = false;
         let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();
-        // Sorted and without overlaps already.
+        // The mappings are already sorted and do not overlap.
         let mappings: Vec<Mapping> = lines
             .iter()
             .take(MAX_MAPPINGS)
@@ -149,7 +149,8 @@ impl Process {
         })
     }
 
-    /// Adds a mapping, which replaces whatever it overlaps. False when the process has too many.
+    /// Adds a mapping, which replaces everything that it overlaps. Returns false if the process has too many
+    /// mappings.
     pub(super) fn map(&mut self, files: &mut Files, line: &MapsLine) -> bool {
         let Some(new) = self.mapping(files, line) else {
             return true;
@@ -162,7 +163,7 @@ impl Process {
         is_kept
     }
 
-    /// The mappings in the format of the BPF program, after their number.
+    /// Returns the mappings in the format of the BPF program, after their number.
     pub(crate) fn kernel_mappings(&self) -> Vec<KernelMapping> {
         let image = self.image.read();
         let mapping = |mapping: &Mapping| KernelMapping {
@@ -177,7 +178,7 @@ impl Process {
     }
 }
 
-/// Inserts a mapping over whatever it overlaps. Returns false, and does nothing, when there are too many.
+/// Inserts a mapping over everything that it overlaps. Returns false, and changes nothing, if there are too many.
 fn put(mappings: &mut Vec<Mapping>, new: Mapping) -> bool {
     // All overlapping mappings are adjacent.
     let from = mappings.partition_point(|old| old.end <= new.start);
@@ -214,14 +215,14 @@ fn put(mappings: &mut Vec<Mapping>, new: Mapping) -> bool {
     true
 }
 
-/// The mapping that contains an address.
+/// Returns the mapping that contains an address.
 pub(crate) fn mapping_at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
     let after = mappings.partition_point(|mapping| mapping.start <= address);
     let mapping = mappings.get(after.checked_sub(1)?)?;
     (address < mapping.end).then_some(mapping)
 }
 
-/// Adds kernel addresses, leaf first, as frames.
+/// Appends kernel addresses, leaf first, as frames.
 pub(crate) fn push_kernel(frames: &mut Vec<Frame>, addresses: impl Iterator<Item = u64>) {
     for (index, address) in addresses.enumerate() {
         frames.push(Frame {
@@ -231,10 +232,10 @@ pub(crate) fn push_kernel(frames: &mut Vec<Frame>, addresses: impl Iterator<Item
     }
 }
 
-/// Adds user addresses, leaf first, as frames of the files that they lie in.
+/// Appends user addresses, leaf first, as frames of the files that contain them.
 pub(crate) fn push_user(frames: &mut Vec<Frame>, addresses: &[u64], mappings: &[Mapping]) {
     for (index, address) in addresses.iter().enumerate() {
-        // A return address may be the first byte after the function: the address of the call decides.
+        // A return address may be the first byte after the function, so the address of the call decides.
         let address = address.wrapping_sub(u64::from(index > 0));
         frames.push(match mapping_at(mappings, address) {
             Some(mapping) => Frame {

@@ -1,8 +1,8 @@
-//! The public interface of the profiler: starts its threads, returns windows, and leaves nothing in the kernel when it
-//! is dropped.
+//! The public interface of the profiler. It starts the threads, returns windows, and leaves nothing in the kernel
+//! when it is dropped.
 //!
-//! One thread polls the rings, one maintains processes and windows, one compiles unwind tables. The caller that takes a
-//! window looks up names on its own thread, so that none of that can lose a tick.
+//! One thread polls the rings, one maintains processes and windows, and one compiles unwind tables. The caller that
+//! takes a window looks up names on its own thread, so none of this can lose a tick.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use crate::ebpf::worker::Worker;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Engine {
     Program,
-    /// Perf events alone, and the reason.
+    /// Perf events only, and the reason.
     Events(String),
 }
 
-/// A thread of the profiler ended too early: by a panic, which is in the log.
+/// A thread of the profiler ended too early, because of a panic that is in the log.
 #[derive(Debug, thiserror::Error)]
-#[error("a thread of the profiler ended")]
+#[error("a thread of the profiler ended unexpectedly")]
 pub struct Ended;
 
-/// A running profiler. Dropping it closes the clocks and unloads the BPF program: nothing stays in the kernel.
+/// A running profiler. Dropping it closes the clocks and unloads the BPF program, so nothing stays in the kernel.
 pub struct Profiler {
     orders: Option<Sender<Order>>,
     threads: Vec<JoinHandle<()>>,
@@ -95,12 +95,12 @@ impl Profiler {
         self.ask(Order::Take)
     }
 
-    /// Stops the clocks and answers with the last window: every tick of the accounts is in it or counted.
+    /// Stops the clocks and returns the last window. Every tick of the accounts is in the window or counted.
     pub fn finish(mut self) -> Result<Window, Ended> {
         self.stop()
     }
 
-    /// Like [`Self::finish`], without consuming the profiler; later windows are empty.
+    /// Like [`Self::finish`], but does not consume the profiler. Later windows are empty.
     pub fn stop(&mut self) -> Result<Window, Ended> {
         self.ask(Order::Finish)
     }
@@ -116,17 +116,17 @@ impl Profiler {
         &self.engine
     }
 
-    /// Current rate in ticks per second.
+    /// Returns the current rate in ticks per second.
     pub fn hertz(&self) -> u32 {
         self.hertz.load(Ordering::Relaxed)
     }
 
-    /// Where threads that look up names report their CPU time.
+    /// Returns the account to which threads that look up names report their CPU time.
     pub(crate) fn cost(&self) -> &Cost {
         &self.cost
     }
 
-    /// Opens files of processes, and counts the refused ones.
+    /// Returns the opener, which opens files of processes and counts the refused ones.
     pub(crate) fn opener(&self) -> &Opener {
         &self.opener
     }
@@ -143,7 +143,7 @@ impl Drop for Profiler {
     }
 }
 
-/// Loads the BPF program, or prepares for perf events alone when the kernel refuses it.
+/// Loads the BPF program, or prepares for perf events only if the kernel refuses the program.
 fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>, Engine), StartError> {
     let events = |why: String| {
         let source = Source::Events {
@@ -153,9 +153,10 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
         (source, None, Engine::Events(why))
     };
     if settings.engine == Choice::Events {
-        return Ok(events("asked for".to_owned()));
+        return Ok(events("as requested".to_owned()));
     }
-    // Half a megabyte per CPU holds one second at 99 Hz; rounded to a power of two for any number and rate.
+    // Half a megabyte per CPU holds one second at 99 Hz. The size is rounded to a power of two for any number of CPUs
+    // and any rate.
     let ring_bytes = u32::try_from(cpus)
         .unwrap_or(u32::MAX)
         .saturating_mul(512 << 10)
@@ -175,7 +176,7 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
             Ok((source, Some(maps), Engine::Program))
         }
         Err(error) if error.is_of_program() => {
-            // Perf events may turn out to be refused when they are opened; then the first error is reported.
+            // The kernel may also deny perf events. Then the error of the BPF program is reported.
             crate::ebpf::events::SampleRing::open(0, 1_000_000_000)
                 .map(|_| events(error.to_string()))
                 .map_err(|_| error)
@@ -193,7 +194,7 @@ mod tests {
     use crate::ebpf::budget::Budget;
     use crate::ebpf::settings::Scope;
 
-    /// Keeps a thread busy until it is dropped, and says how much CPU it used.
+    /// Keeps a thread busy until it is dropped, and returns how much CPU time it used.
     fn spin(stop: &Arc<AtomicBool>) -> JoinHandle<u64> {
         let stop = stop.clone();
         std::thread::spawn(move || {
@@ -214,9 +215,9 @@ mod tests {
     fn a_worker_that_is_blocked_for_seconds_loses_no_tick() {
         let own = std::process::id();
         let profiler = Profiler::start(Settings {
-            // Ticks of processes that are not known yet, which other tests start meanwhile, copy their stacks of up
-            // to 64 KiB until the worker has seen them: so slow, and with so much room, that five seconds of nothing
-            // else fit where they must wait.
+            // A tick of a process that is not known yet copies up to 64 KiB of its stack until the worker has seen
+            // the process. Other tests start such processes meanwhile. The rate is so low and the budget so large
+            // that five seconds of such copies fit into the queues.
             hertz: 23,
             budget: Budget::new(256 << 20),
             scope: Scope::Process(own),
@@ -226,7 +227,8 @@ mod tests {
         assert_eq!(profiler.engine(), &Engine::Program);
         let stop = Arc::new(AtomicBool::new(false));
         let spinner = spin(&stop);
-        // Once the mappings of this process are in the kernel, ticks are frames and no copies of stacks.
+        // Once the mappings of this process are in the kernel, its ticks arrive as frames and not as copies of
+        // stacks.
         let until = Instant::now() + Duration::from_mins(1);
         let before = profiler.take().unwrap().accounts.stacks;
         loop {

@@ -1,4 +1,4 @@
-//! Records that the BPF program writes to its ring, as borrowed views. The layout is in `bpf/include/records.h`.
+//! Records that the BPF program writes to its ring, as borrowed views. `bpf/include/records.h` defines the layout.
 
 use crate::ebpf::bytes::{u16_at, u32_at, u64_at};
 use crate::unwind::Stop;
@@ -8,28 +8,28 @@ use crate::unwind::walk::{REGISTERS, Snapshot};
 const HEAD: usize = 64;
 /// Offset of the registers in `struct snapshot_record`.
 const SNAPSHOT_REGISTERS: usize = HEAD + 40;
-/// Offset of the kernel frames in `struct snapshot_record`; the bytes of the stack follow.
+/// Offset of the kernel frames in `struct snapshot_record`. The bytes of the stack follow them.
 const SNAPSHOT_KERNEL: usize = SNAPSHOT_REGISTERS + REGISTERS * 8;
 
 /// One tick of the clock that hit a task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record<'a> {
-    /// CLOCK_MONOTONIC, nanoseconds.
+    /// Time on CLOCK_MONOTONIC in nanoseconds.
     pub time: u64,
     pub pid: u32,
     /// The CPU on which the tick occurred.
     pub cpu: u32,
-    /// Start of the process on CLOCK_BOOTTIME in nanoseconds; names the process together with its id.
+    /// Start of the process on CLOCK_BOOTTIME in nanoseconds. Together with the id it identifies the process.
     pub start: u64,
     /// Name of the thread, padded with zeros.
     pub comm: [u8; 16],
-    /// Why the walk of the user half ended.
+    /// Why the walk of the user stack ended.
     pub stop: Stop,
     /// Nanoseconds of CPU time that the tick stands for.
     pub period: u64,
-    /// Key of the unwind table that the BPF program lacked; 0: none.
+    /// Key of the unwind table that the BPF program lacked; 0 for none.
     pub missing: u32,
-    /// Kernel frames, leaf first, as bytes of addresses.
+    /// Kernel frames, leaf first, as the bytes of addresses.
     kernel: &'a [u8],
     pub user: User<'a>,
 }
@@ -38,16 +38,16 @@ pub(crate) struct Record<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum User<'a> {
     Frames(Addresses<'a>),
-    /// Registers and bytes of the stack, to be walked here.
+    /// Registers and bytes of the stack, which the worker walks.
     Snapshot(Snapshot<'a>),
-    /// As a snapshot; the frames of the same tick come in the next record of this CPU.
+    /// Like a snapshot, but the frames of the same tick follow in the next record of this CPU.
     Copy(Snapshot<'a>),
 }
 
-/// The common head of records, as far as other modules write it.
+/// The fields of the common record head that other modules write.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
-    /// CLOCK_MONOTONIC, nanoseconds.
+    /// Time on CLOCK_MONOTONIC in nanoseconds.
     pub time: u64,
     pub pid: u32,
     pub tid: u32,
@@ -55,12 +55,12 @@ pub(super) struct Head {
     pub period: u64,
 }
 
-/// The time of a record, without parsing the rest.
+/// Returns the time of a record without parsing the rest.
 pub(crate) fn time_of(bytes: &[u8]) -> Option<u64> {
     u64_at(bytes, 0)
 }
 
-/// Appends a record with kernel frames only, as of a kernel thread.
+/// Appends a record with kernel frames only, as a kernel thread has it.
 pub(crate) fn write_kernel_only(out: &mut Vec<u8>, head: Head, kernel: &[u64]) {
     write_head(out, head, 1, kernel.len(), 0);
     kernel
@@ -94,19 +94,19 @@ fn write_head(out: &mut Vec<u8>, head: Head, kind: u8, kernel_frames: usize, sta
     out.extend_from_slice(&head.period.to_ne_bytes());
 }
 
-/// Addresses as bytes of the record.
+/// Addresses, as bytes of a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Addresses<'a>(&'a [u8]);
 
 impl<'a> Addresses<'a> {
-    /// The addresses in order.
+    /// Iterates over the addresses in order.
     pub(super) fn iter(self) -> impl Iterator<Item = u64> + 'a {
         self.0.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes))
     }
 }
 
 impl<'a> Record<'a> {
-    /// Parses a record; `None` when its layout is not that of the BPF program.
+    /// Parses a record. Returns `None` if its layout is not that of the BPF program.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let kernel_frames = usize::from(u16_at(bytes, 28)?);
         let user_frames = usize::from(u16_at(bytes, 30)?);
@@ -159,7 +159,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Kernel frames, leaf first.
+    /// Returns the kernel frames, leaf first.
     pub(super) fn kernel(&self) -> Addresses<'a> {
         Addresses(self.kernel)
     }

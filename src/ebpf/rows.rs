@@ -1,12 +1,12 @@
-//! The rows of a file's table: in our memory until the kernel has them, then in the kernel's memory, so that they exist
-//! once.
+//! The rows of a file's table. They are in this process's memory until the kernel has them, and then only in the
+//! kernel's memory, so that they exist once.
 //!
 //! In: a packed table, or the kernel's memory. Out: the row for an address. `files` decides which tables exist.
 
 use crate::ebpf::arrays::SharedArray;
 use crate::unwind::{Line, Packed, Row, packed};
 
-/// A table, in one of the two memories.
+/// A table, in this process's memory or in the kernel's.
 #[derive(Debug)]
 pub(crate) enum Rows {
     Own(Packed),
@@ -25,7 +25,7 @@ impl Rows {
         size_of_val(self.lines())
     }
 
-    /// The row that holds at `pc`.
+    /// Returns the row that applies at `pc`.
     pub(crate) fn find(&self, pc: u32) -> Option<Row> {
         packed::find(self.lines(), pc)
     }

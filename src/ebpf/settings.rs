@@ -4,36 +4,36 @@ use crate::ebpf::budget::Budget;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Ticks a second of busy CPU time, on each CPU.
+    /// Ticks per second of busy CPU time on each CPU.
     pub hertz: u32,
-    /// Whether to take kernel stacks.
+    /// If true, kernel stacks are recorded.
     pub kernel_stacks: bool,
-    /// Whether to add the name of the thread to each stack as its outermost frame.
+    /// If true, each stack gets the name of the thread as its outermost frame.
     pub comm: bool,
     pub scope: Scope,
     pub budget: Budget,
-    /// Limit as a share of one CPU, above which the rate is lowered; `None` for no limit.
+    /// CPU limit of the profiler as a share of one CPU. The rate is lowered to stay within it. `None` for no limit.
     pub cpu_limit: Option<f64>,
     pub engine: Choice,
-    /// Whether to copy each user stack beside the frames that the BPF program found, into
-    /// [`Window::copies`](crate::ebpf::Window::copies), to compare its walk with others. Multiplies the cost.
+    /// If true, each user stack is also copied into [`Window::copies`](crate::ebpf::Window::copies), to compare the
+    /// walk of the BPF program with other unwinders. Multiplies the cost.
     pub copies: bool,
 }
 
-/// Which processes are profiled.
+/// Which processes to profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     All,
-    /// This one and those that it starts from now on.
+    /// This process and those that it starts from now on.
     Process(u32),
-    /// Those that this one starts from now on.
+    /// Only the processes that this one starts from now on.
     ChildrenOf(u32),
 }
 
-/// How stacks are collected.
+/// How the profiler collects stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// By the BPF program, or by perf events alone where the kernel refuses it.
+    /// By the BPF program, or by perf events only if the kernel refuses it.
     #[default]
     Best,
     Events,

@@ -1,10 +1,10 @@
-//! CPython's trampolines, by which it shows its functions to profilers (`-X perf`, from 3.12 on; "Python support for
-//! the Linux perf profiler" in its manual).
+//! CPython's trampolines, which make Python functions visible to profilers (`-X perf`, from 3.12 on; see "Python
+//! support for the Linux perf profiler" in its manual).
 //!
-//! Each function of a script has its own trampoline, named in the perf map, that only calls the interpreter. Those of
-//! 3.13 for x86-64 move the stack pointer by a word and keep no frame pointer, so an unwinder that follows frame
-//! pointers loses all functions but the innermost. They are recognised by their bytes, which are the same in all of
-//! them.
+//! Each function of a script has its own trampoline, named in the perf map, that only calls the interpreter. The
+//! trampolines of 3.13 for x86-64 move the stack pointer by a word and keep no frame pointer. An unwinder that
+//! follows frame pointers therefore loses all functions except the innermost. They are recognised by their bytes,
+//! which are the same in all of them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,14 +12,14 @@ use std::os::unix::fs::FileExt;
 use crate::ebpf::proc::MapsLine;
 use crate::unwind::{Arch, Row, Rule};
 
-/// Size of the memory that Python allocates for them.
+/// Size of the memory that Python allocates for trampolines.
 const ARENA_BYTES: u64 = 64 << 10;
 /// `endbr64`, in builds that guard indirect jumps.
 const GUARD: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 /// `sub rsp, 8; call rcx; add rsp, 8; ret`
 const PIECE: [u8; 11] = [0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3];
 
-/// Whether memory without a file holds trampolines, judged by its first bytes.
+/// Returns true if memory without a file holds trampolines, judged by its first bytes.
 pub(crate) fn are_in(pid: u32, line: &MapsLine) -> bool {
     let bytes = line.end.saturating_sub(line.start);
     if Arch::native() != Some(Arch::X86_64) || bytes == 0 || !bytes.is_multiple_of(ARENA_BYTES) {
@@ -34,10 +34,10 @@ fn is_piece(bytes: &[u8]) -> bool {
     bytes.strip_prefix(&GUARD).unwrap_or(bytes).starts_with(&PIECE)
 }
 
-/// The rule that applies in all of them at the return address of the interpreter.
+/// Returns the rule that applies in all trampolines at the return address of the interpreter.
 pub(super) fn row() -> Row {
     Row {
-        // The word taken by the trampoline, and the return address.
+        // The word that the trampoline reserves, and the return address.
         cfa: 2,
         ..Row::plain(0, Rule::Sp)
     }

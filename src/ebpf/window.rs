@@ -13,24 +13,24 @@ use crate::unwind::Stop;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
     pub file: FileId,
-    /// Virtual address in the binary; of a caller the last byte of the call. For [`FileId::COMM`] the index of the
-    /// thread's name.
+    /// Virtual address in the binary. For a caller it is the last byte of the call, and for [`FileId::COMM`] the
+    /// index of the thread's name.
     pub address: u64,
 }
 
-/// A process, identified for good: ids are reused, start times are not.
+/// A process, identified for good: ids are reused, but start times are not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProcessInfo {
     pub pid: u32,
-    /// Start on CLOCK_BOOTTIME, nanoseconds.
+    /// Start on CLOCK_BOOTTIME in nanoseconds.
     pub start: u64,
     /// Path of the program; empty for kernel threads.
     pub executable: String,
     /// Name of the main thread.
     pub comm: String,
-    /// Id of its container; empty for none.
+    /// Id of its container; empty if there is none.
     pub container_id: String,
-    /// The user that its files are created as; `None` when it ended before that was read.
+    /// User that owns the files it creates; `None` if the process ended before this was read.
     pub user: Option<u32>,
 }
 
@@ -47,7 +47,7 @@ impl ProcessInfo {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weight {
     pub ticks: u64,
-    /// CPU time in nanoseconds: each tick counts with the rate at which it was taken.
+    /// CPU time in nanoseconds. Each tick counts according to the rate at which it was taken.
     pub nanos: u64,
 }
 
@@ -73,51 +73,51 @@ impl Stacks {
 /// The binaries and thread names that frames of a window refer to.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// Names of threads, by the index in their frames.
+    /// Names of threads. Frames refer to them by index.
     pub comms: Vec<Arc<str>>,
     pub binaries: HashMap<FileId, Arc<Binary>>,
 }
 
 /// Counts of ticks since the start of the profiler.
 ///
-/// `expected` is the sum of `missed` and `ticks`; `ticks` is the sum of the six fields after it. What was written to
-/// the ring (`stacks` and `snapshots`) is in a window (`samples`, which is the sum of `by_stop`), `filtered`,
+/// `expected` is the sum of `missed` and `ticks`, and `ticks` is the sum of the six fields after it. Each record
+/// written to the ring (`stacks` and `snapshots`) is in a window (`samples`, the sum of `by_stop`), `filtered`,
 /// `malformed`, or in transit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Accounts {
     /// Ticks that were due: the running time of all clocks, divided by their period.
     pub expected: u64,
-    /// Due ticks that did not come: the machine did not run, or interrupts were off.
+    /// Due ticks that did not occur, because the machine did not run or interrupts were off.
     pub missed: u64,
     pub ticks: u64,
-    /// Written to the ring with its frames.
+    /// Ticks written to the ring with their frames.
     pub stacks: u64,
-    /// Written to the ring as a copy of the stack.
+    /// Ticks written to the ring as a copy of the stack.
     pub snapshots: u64,
-    /// Lost because the ring was full.
+    /// Ticks lost because the ring was full.
     pub ring_full: u64,
     pub idle: u64,
     /// Ticks of ignored processes, counted by the BPF program.
     pub ignored: u64,
-    /// Records read from the ring that are in a window.
+    /// Records from the ring that are in a window.
     pub samples: u64,
     /// Records of processes that are not profiled.
     pub filtered: u64,
-    /// Records that could not be read.
+    /// Records that could not be parsed.
     pub malformed: u64,
-    /// Samples whose stack was folded into one because a window had too many different ones.
+    /// Samples whose stack was folded into one, because a window had too many different stacks.
     pub folded: u64,
-    /// Samples by the reason why the user walk ended, in the order of [`Stop::ALL`].
+    /// Samples by the reason why the walk of the user stack ended, in the order of [`Stop::ALL`].
     pub by_stop: [u64; Stop::ALL.len()],
     /// Lost records of the side band.
     pub events_lost: u64,
-    /// Mappings that were not taken because their process had too many.
+    /// Mappings that were left out because their process has too many.
     pub mappings_lost: u64,
     /// CPU time of the BPF program in nanoseconds.
     pub kernel_nanos: u64,
     /// CPU time of the profiler's threads in nanoseconds.
     pub agent_nanos: u64,
-    /// Bytes of unwind table rows in the kernel.
+    /// Number of bytes of unwind table rows in the kernel.
     pub table_bytes: u64,
 }
 
@@ -131,17 +131,17 @@ pub struct Window {
     pub accounts: Accounts,
     /// Ticks per second of each CPU at the end of the window.
     pub hertz: u32,
-    /// Stacks with their copies, if the settings asked for them.
+    /// Stacks with their copies, if the settings enable them.
     pub copies: Vec<Copied>,
 }
 
 impl Window {
-    /// Nanoseconds between two ticks at the end of the window.
+    /// Returns the number of nanoseconds between two ticks at the end of the window.
     pub(crate) fn period_nanos(&self) -> i64 {
         1_000_000_000 / i64::from(self.hertz.max(1))
     }
 
-    /// Number of ticks of all stacks of all processes.
+    /// Returns the number of ticks of all stacks of all processes.
     pub fn ticks(&self) -> u64 {
         self.processes.values().map(|(_, stacks)| stacks.ticks()).sum()
     }
@@ -157,11 +157,11 @@ pub(crate) struct Filling {
     limit: usize,
 }
 
-/// Bytes of a stack without its frames: its map entry, its weight and the allocation.
+/// Number of bytes of a stack without its frames: its map entry, its weight and the allocation.
 const STACK_BYTES: usize = 64;
 
 impl Filling {
-    /// An empty window whose stacks may take `limit` bytes; further stacks are folded into one per process.
+    /// Creates an empty window whose stacks may take `limit` bytes. Further stacks are folded into one per process.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             processes: HashMap::new(),
@@ -172,7 +172,7 @@ impl Filling {
         }
     }
 
-    /// Counts a tick of `nanos`. Answers false when the stack was folded.
+    /// Counts a tick of `nanos`. Returns false if the stack was folded.
     pub(crate) fn add(&mut self, process: &Arc<ProcessInfo>, frames: &[Frame], nanos: u64) -> bool {
         let weight = Weight { ticks: 1, nanos };
         let (info, stacks) = self
@@ -180,7 +180,7 @@ impl Filling {
             .entry((process.pid, process.start))
             .or_insert_with(|| (process.clone(), Stacks::default()));
         if !Arc::ptr_eq(info, process) {
-            // It runs another program now, or more is known of it.
+            // The process runs another program now, or more is known about it.
             *info = process.clone();
         }
         if let Some(seen) = stacks.weights.get_mut(frames) {
@@ -197,12 +197,12 @@ impl Filling {
         true
     }
 
-    /// Bytes that its stacks may still take.
+    /// Returns the number of bytes that its stacks may still take.
     pub(crate) fn free(&self) -> usize {
         self.limit.saturating_sub(self.bytes)
     }
 
-    /// The frame of a thread's name.
+    /// Returns the frame of a thread's name.
     pub(crate) fn comm(&mut self, comm: &[u8; 16]) -> Frame {
         let comms = &mut self.comms;
         let address = *self.comm_index.entry(*comm).or_insert_with(|| {
@@ -216,7 +216,7 @@ impl Filling {
         }
     }
 
-    /// Ends the window; `binary` is called for each file that occurs in a stack.
+    /// Ends the window. Calls `binary` for each file that occurs in a stack.
     pub(crate) fn finish(
         &mut self,
         mut binary: impl FnMut(FileId) -> Option<Arc<Binary>>,

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use crate::ebpf::events::ProcessEvent;
 use crate::ebpf::window::{Accounts, Window};
 
-/// Bytes that an event counts in the backlog, besides its texts.
+/// Number of bytes that an event counts in the backlog, in addition to its texts.
 const EVENT_BYTES: usize = 128;
 
 /// A message to the worker.
@@ -15,7 +15,7 @@ pub(super) enum Work {
     Batch(Batch),
     /// End the window and return it.
     Take {
-        /// The part of the accounts that the polling thread knows.
+        /// The accounts as far as the polling thread knows them.
         accounts: Accounts,
         /// Current rate in ticks per second.
         hertz: u32,
@@ -36,19 +36,19 @@ pub(super) struct Batch {
     pub(super) order: Vec<(u64, usize, usize)>,
     /// Process events, ordered by time.
     pub events: Vec<(u64, ProcessEvent)>,
-    /// Records that could not be read.
+    /// Number of records that could not be parsed.
     pub malformed: u64,
 }
 
 impl Batch {
-    /// Time and bytes of the records, in order of time.
+    /// Iterates over time and bytes of the records, in the order of time.
     pub(crate) fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.order
             .iter()
             .filter_map(|(time, from, to)| Some((*time, self.bytes.get(*from..*to)?)))
     }
 
-    /// Bytes that it counts in the backlog.
+    /// Returns the number of bytes that the batch counts in the backlog.
     pub(super) fn size(&self) -> usize {
         let events: usize = self
             .events

@@ -1,7 +1,7 @@
 //! The worker: keeps the state of all processes, and fills the current window.
 //!
 //! In: batches of records and events from the polling thread, in order. Out: windows. The worker may wait for `/proc`
-//! and for files; the polling thread continues meanwhile, and its batches wait in a bounded queue.
+//! and for files. The polling thread continues meanwhile, and its batches wait in a bounded queue.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::unwind::Stop;
 pub(crate) struct Worker {
     settings: Settings,
     kernel: KernelSide,
-    /// Processes whose ticks are taken, when not all are.
+    /// Processes whose ticks are taken, unless all are.
     followed: HashSet<u32>,
     files: Files,
     processes: HashMap<u32, Process>,
@@ -36,9 +36,9 @@ pub(crate) struct Worker {
     filling: Filling,
     copies: Copies,
     accounts: Accounts,
-    /// Events were lost in this window: processes may have ended unheard.
+    /// True if events were lost in this window, so that the end of a process may have been missed.
     has_lost: bool,
-    /// When all processes were last doubted, and whether they are to be again.
+    /// When all processes were last marked doubtful, and whether they must be marked again.
     doubted: (Option<Instant>, bool),
     cost: Cost,
     backlog: Arc<AtomicUsize>,
@@ -47,7 +47,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// A worker without processes. It lowers `backlog` by the bytes of each batch that it has handled.
+    /// Creates a worker without processes. It lowers `backlog` by the bytes of each batch that it has handled.
     pub(super) fn new(
         settings: Settings,
         kernel: Option<KernelMaps>,
@@ -78,7 +78,7 @@ impl Worker {
         })
     }
 
-    /// Ignores all other processes before the clocks start, or their records would fill the ring.
+    /// Ignores all other processes before the clocks start. Otherwise their records would fill the ring.
     pub(crate) fn ignore_others(&mut self) -> std::io::Result<()> {
         if self.settings.scope == Scope::All {
             return Ok(());
@@ -92,7 +92,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Works until the other side is dropped.
+    /// Runs until the other side is dropped.
     pub(super) fn run(mut self, inbox: &Receiver<Work>) {
         let own: ThreadCost = self.cost.thread();
         for work in inbox {
@@ -111,7 +111,7 @@ impl Worker {
                         self.walk_last();
                     }
                     let window = self.take(accounts, hertz);
-                    // The receiver is gone when the profiler was dropped.
+                    // The receiver is gone if the profiler was dropped.
                     let _ = reply.send(window);
                 }
                 #[cfg(test)]
@@ -147,7 +147,7 @@ impl Worker {
         self.forget_exited();
     }
 
-    #[expect(clippy::iter_over_hash_type, reason = "each process is looked at by itself")]
+    #[expect(clippy::iter_over_hash_type, reason = "each process is handled independently")]
     fn take(&mut self, polled: Accounts, hertz: u32) -> Window {
         self.kernel.write_processes(&mut self.processes);
         let own = self.accounts;
@@ -179,7 +179,7 @@ impl Worker {
         let closed: HashSet<FileId> = self.files.age().into_iter().collect();
         self.write_tables();
         if !closed.is_empty() {
-            // Processes that map them are read again at their next tick.
+            // Processes that map one of these files are read again at their next tick.
             for process in self.processes.values_mut() {
                 let has = process
                     .image
@@ -214,7 +214,7 @@ impl Worker {
                 if self.followed.contains(parent) {
                     self.followed.insert(*pid);
                 } else if self.settings.scope != Scope::All {
-                    // The id may have belonged to a process that was followed.
+                    // The id may have belonged to a followed process.
                     self.followed.remove(pid);
                     self.kernel.ignore(*pid);
                     return;
@@ -262,9 +262,9 @@ impl Worker {
         }
     }
 
-    /// Some process has changed unheard: all of them are read again at their next tick. Once in a while only, since a
-    /// process may map files so fast that events are always lost.
-    #[expect(clippy::iter_over_hash_type, reason = "each process is changed by itself")]
+    /// Marks all processes to be read again at their next tick, because a change of some process was missed. Does
+    /// this at most once in a while, because a process may map files so fast that events are always lost.
+    #[expect(clippy::iter_over_hash_type, reason = "each process is changed independently")]
     fn doubt_all(&mut self) {
         const EVERY: Duration = Duration::from_secs(1);
         if self.doubted.0.is_some_and(|last| last.elapsed() < EVERY) {
@@ -297,7 +297,7 @@ impl Worker {
 
     fn tick(&mut self, record: &Record<'_>) {
         if let User::Copy(stack) = record.user {
-            // Not counted: the frames of this tick come in the next record.
+            // Not counted, because the frames of this tick follow in the next record.
             self.copies.hold(record, &stack);
             return;
         }
@@ -329,7 +329,8 @@ impl Worker {
                 self.count(&info, &record.comm, record.period, record.stop);
             }
             User::Snapshot(snapshot) => {
-                // The walk here may end where the copy does, before it comes to that file: then nothing else would ask.
+                // The walk in user space may end with the copy, before it reaches that file. Then nothing else would
+                // request the table.
                 if record.missing != 0 {
                     self.files.want_table(FileId(record.missing));
                 }
@@ -340,10 +341,10 @@ impl Worker {
         }
     }
 
-    /// Follows a process when one of its ancestors is followed: on a busy machine the event of its fork may have been
+    /// Follows a process if one of its ancestors is followed. On a busy machine the event of its fork may have been
     /// lost.
     fn follow_descendant(&mut self, pid: u32) -> bool {
-        /// Most generations that are searched above the process.
+        /// Maximum number of generations searched above the process.
         const DEEPEST: usize = 16;
         if self.kernel.is_ignored(pid) || pid == std::process::id() {
             return false;
@@ -362,7 +363,7 @@ impl Worker {
         false
     }
 
-    /// Makes sure that the process of a tick is known, and is not another one with the same id.
+    /// Makes sure that the process of a tick is known, and that it is not another process with the same id.
     fn ensure_known(&mut self, pid: u32, start: u64) {
         let is_known = |process: &Process| {
             let known = process.info.start;
@@ -393,7 +394,7 @@ impl Worker {
     }
 
     fn walk_pending(&mut self, pass: Pass) {
-        // At the start, when most stacks wait, the window has few.
+        // At the start, most stacks wait and the window has few.
         for walked in self.pending.walk(&mut self.files, pass, self.filling.free()) {
             let waiting = &walked.waiting;
             self.frames.clear();
@@ -405,7 +406,7 @@ impl Worker {
         }
     }
 
-    /// Walks all copied stacks, and waits for the tables that they need.
+    /// Walks all copied stacks, after waiting for the tables that they need.
     fn walk_last(&mut self) {
         const LONGEST: Duration = Duration::from_secs(10);
         const STEP: Duration = Duration::from_millis(50);
@@ -446,7 +447,7 @@ impl Worker {
         }
     }
 
-    /// Forgets processes that ended. Their last ticks may come one batch after the event.
+    /// Forgets processes that have ended. Their last ticks may arrive one batch after the event.
     fn forget_exited(&mut self) {
         let kernel = &mut self.kernel;
         self.processes.retain(|pid, process| {
@@ -465,8 +466,8 @@ impl Worker {
     }
 }
 
-/// Marks processes as ended that do not exist any more. Their ids may not come again for a long time.
-#[expect(clippy::iter_over_hash_type, reason = "each process is changed by itself")]
+/// Marks processes that do not exist any more as ended. Their ids may not be reused for a long time.
+#[expect(clippy::iter_over_hash_type, reason = "each process is changed independently")]
 fn end_absent(processes: &mut HashMap<u32, Process>, pids: &HashSet<u32>) {
     for (pid, process) in processes {
         if process.exited == 0 && !pids.contains(pid) {
@@ -489,7 +490,7 @@ mod tests {
             Arc::default(),
         )
         .unwrap();
-        // Whether a process that is known again by then is read again.
+        // Returns whether a process that is known again by then is read again.
         let doubts = |worker: &mut Worker, event: Option<ProcessEvent>| {
             let mut known = Process::new(7, 1);
             known.active = true;
@@ -503,7 +504,7 @@ mod tests {
         };
         assert!(!doubts(&mut worker, None));
         assert!(doubts(&mut worker, Some(ProcessEvent::Lost(1))));
-        // However slow this machine is.
+        // The result must not depend on the speed of this machine.
         worker.doubted.0 = Instant::now().checked_add(Duration::from_hours(1));
         assert!(!doubts(&mut worker, Some(ProcessEvent::Lost(1))));
         assert!(!doubts(&mut worker, None));

@@ -1,7 +1,7 @@
-//! Stacks of an upload as a tree of calls, before they are a profile: equal stacks are one.
+//! Stacks of an upload as a tree of calls, which becomes a profile later. Equal stacks are merged.
 //!
-//! In: calls, the root first, and values. Out: columns, or how large they would become ([`Size`]). Nothing grows beyond
-//! the limits: calls are counted as they are added, the frames of all samples before the columns are built.
+//! In: calls, root first, and values. Out: columns, or how large they would become ([`Size`]). Nothing grows beyond
+//! the limits: calls are counted as they are added, and the frames of all samples before the columns are built.
 
 use std::convert::Infallible;
 use std::hash::BuildHasher;
@@ -13,18 +13,18 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use crate::profile::decoded::Columns;
 use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile};
 
-/// Takes calls and values, to keep them or to count them.
+/// Receives calls and values, to store or to count them.
 pub(crate) trait Calls {
-    /// A call with its callers.
+    /// A call together with its callers.
     type Node: Copy;
 
-    /// The node that has no caller and is no frame.
+    /// Returns the root node, which has no caller and is not a frame.
     fn root(&self) -> Self::Node;
 
-    /// The node of a function called by `caller`.
+    /// Returns the node of a function called by `caller`.
     fn call(&mut self, caller: Self::Node, function: &str) -> Result<Self::Node, TooMany>;
 
-    /// Adds to the own value of a node. The root is no stack: its value is ignored.
+    /// Adds to the own value of a node. The root is not a stack, so its value is ignored.
     fn add(&mut self, node: Self::Node, value: i64) -> Result<(), TooMany>;
 }
 
@@ -36,21 +36,21 @@ pub(crate) struct TooMany {
     limit: usize,
 }
 
-/// Numbers of which memory is made.
+/// Numbers that determine how much memory is needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Size {
-    /// Nodes of the tree besides its root.
+    /// Number of nodes of the tree, without its root.
     pub calls: usize,
-    /// Bytes of the texts of frames.
+    /// Number of bytes of the texts of frames.
     pub text: usize,
-    /// Nodes with a value, each of which is a sample.
+    /// Number of nodes with a value. Each becomes a sample.
     pub stacks: usize,
-    /// Frames of all stacks together.
+    /// Number of frames of all stacks together.
     pub frames: usize,
 }
 
 impl Size {
-    /// Limits of every upload: as many stacks and frames as folded text may have.
+    /// Limits for every upload: as many stacks and frames as folded text may have.
     pub(crate) const MOST: Self = Self {
         calls: 1 << 19,
         text: 16 << 20,
@@ -58,10 +58,10 @@ impl Size {
         frames: 1 << 22,
     };
 
-    /// Memory in bytes: nodes and their table, texts twice, columns with room for twice as many, the profile that is
-    /// written from them.
+    /// Returns the needed memory in bytes: nodes and their table, texts twice, columns with room for twice as many
+    /// entries, and the profile that is written from them.
     pub(crate) fn bytes(self) -> usize {
-        // A node may have a frame of its own, up to the limit.
+        // Each node may have its own frame, up to the limit.
         let names = self.calls.min(MAX_NAMES);
         let parts = [
             (self.calls, 64),
@@ -78,7 +78,7 @@ impl Size {
 /// Maximum number of distinct frames, as in folded text.
 const MAX_NAMES: usize = 1 << 16;
 
-/// Maximum number of bytes of texts that frames are looked up by: an upload may name one long text in many places.
+/// Maximum number of bytes of texts that are looked up as frames. An upload may name one long text in many places.
 const MAX_LOOKED_UP: usize = 1 << 31;
 
 /// Numbers that grow up to limits.
@@ -89,7 +89,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// No numbers yet, and these limits.
+    /// Starts at zero with these limits.
     pub(crate) fn new(most: Size) -> Self {
         let used = Size::default();
         Self { used, most }
@@ -120,16 +120,16 @@ fn check(found: usize, limit: usize, what: &'static str) -> Result<(), TooMany> 
     Ok(())
 }
 
-/// Counts what a tree of the same calls would have at most. A node is its number of frames.
+/// Counts the maximum size of a tree of the same calls. A node is its number of frames.
 pub(crate) struct Counter(Room);
 
 impl Counter {
-    /// A counter that stops at [`Size::MOST`].
+    /// Creates a counter that stops at [`Size::MOST`].
     pub(crate) fn new() -> Self {
         Self(Room::new(Size::MOST))
     }
 
-    /// The numbers that were counted.
+    /// Returns the counted numbers.
     pub(crate) fn size(&self) -> Size {
         self.0.used
     }
@@ -164,14 +164,14 @@ pub(crate) struct FrameId(u32);
 /// Calls with their values.
 pub(crate) struct CallTree {
     room: Room,
-    /// Bytes of texts that frames were looked up by.
+    /// Number of bytes of texts that were looked up as frames.
     looked_up: usize,
-    /// Texts of all frames, one behind the other.
+    /// Texts of all frames, one after the other.
     text: String,
     frames: Vec<Frame>,
     known: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// The first is the root, others follow their callers.
+    /// The first node is the root. Every other node comes after its caller.
     nodes: Vec<Node>,
     callees: HashMap<(NodeId, FrameId), NodeId>,
 }
@@ -195,7 +195,7 @@ struct Node {
 const ROOT: NodeId = NodeId(0);
 
 impl CallTree {
-    /// A tree without calls that may use the rest of `room`.
+    /// Creates a tree without calls that may use the rest of `room`.
     pub(crate) fn new(room: Room) -> Self {
         let root = Node {
             caller: ROOT,
@@ -215,12 +215,12 @@ impl CallTree {
         }
     }
 
-    /// The frame of a function; file and line may be empty and 0.
+    /// Returns the frame of a function. The file may be empty and the line 0.
     pub(crate) fn frame(&mut self, name: &str, file: &str, line: i64) -> Result<FrameId, TooMany> {
         self.frame_in(name, file, line, "")
     }
 
-    /// The frame of a function in a binary; each text may be empty.
+    /// Returns the frame of a function in a binary. Each text may be empty.
     pub(crate) fn frame_in(&mut self, name: &str, file: &str, line: i64, binary: &str) -> Result<FrameId, TooMany> {
         let length = name.len() + file.len() + binary.len();
         self.looked_up = self.looked_up.saturating_add(length);
@@ -259,7 +259,7 @@ impl CallTree {
         Ok(FrameId(index))
     }
 
-    /// The node of a call of `frame` by `caller`.
+    /// Returns the node of a call of `frame` by `caller`.
     pub(crate) fn call_frame(&mut self, caller: NodeId, frame: FrameId) -> Result<NodeId, TooMany> {
         if let Some(known) = self.callees.get(&(caller, frame)) {
             return Ok(*known);
@@ -277,8 +277,8 @@ impl CallTree {
         Ok(node)
     }
 
-    /// The samples, each value times `scale`, as columns of a profile that is otherwise `about`; and the room that is
-    /// left. `None` when there is no sample.
+    /// Returns the samples, each value times `scale`, as columns of a profile whose other fields come from `about`.
+    /// The columns are `None` if there is no sample. Also returns the room that is left.
     pub(crate) fn into_columns(
         mut self,
         about: Profile<'static>,
@@ -334,7 +334,7 @@ fn part<'a>(text: &'a str, range: &Range<u32>) -> &'a str {
     text.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
-/// The nodes with values as samples, their leaf first.
+/// Converts the nodes with values to samples, leaf first.
 fn profile<'a>(text: &'a str, frames: &[Frame], nodes: &[Node], about: Profile<'a>, scale: i64) -> Profile<'a> {
     let mut builder = Builder::new(about);
     let locations: Vec<u32> = frames

@@ -1,8 +1,8 @@
-//! Several profiles as one, as `go tool pprof` merges them.
+//! Merges several profiles into one, as `go tool pprof` does.
 //!
 //! In: decoded profiles. Out: one profile with the sample types that all of them have. Types are matched by name, so
-//! that neither their order nor other types matter; values are converted to the finest unit. A merge that would leave
-//! out data that was asked for is an error.
+//! that neither their order nor additional types matter. Values are converted to the finest unit. A merge that would
+//! leave out requested data is an error.
 
 use hashbrown::HashSet;
 
@@ -19,14 +19,14 @@ pub enum CombineError {
         .other.join(", ")
     )]
     NoCommonType { first: Vec<String>, other: Vec<String> },
-    /// A sample type has units that are not converted into each other.
-    #[error("the sample type `{kind}` is in `{first}` in one profile and in `{other}` in another one")]
+    /// The units of a sample type cannot be converted into each other.
+    #[error("the sample type `{kind}` has the unit `{first}` in one profile and `{other}` in another")]
     Units { kind: String, first: String, other: String },
     /// The profiles were triggered by different events.
-    #[error("the period type is `{first}` in one profile and `{other}` in another one")]
+    #[error("the period type is `{first}` in one profile and `{other}` in another")]
     PeriodTypes { first: String, other: String },
     /// A value is too large for the unit of the result.
-    #[error("the value {value} of `{kind}` in `{from}` does not fit in 64 bits in `{to}`")]
+    #[error("the value {value} of `{kind}` in `{from}` does not fit in 64 bits as `{to}`")]
     TooLarge {
         kind: String,
         value: i64,
@@ -35,11 +35,11 @@ pub enum CombineError {
     },
 }
 
-/// Merges profiles; `None` when there is none.
+/// Merges profiles. Returns `None` if there is no profile.
 ///
-/// The result has the sample types that all profiles have, in the order of the first. Equal functions and locations are
-/// merged, equal stacks stay samples of their own. The time is the earliest, the duration the sum of all, the period
-/// the largest, and each comment is there once. Samples whose values are all 0 are left out.
+/// The result has the sample types that all profiles have, in the order of the first profile. Equal functions and
+/// locations are merged, but equal stacks remain separate samples. The time is the earliest, the duration the sum of
+/// all, and the period the largest. Each comment occurs once. Samples whose values are all 0 are left out.
 pub fn combine<'a>(profiles: &[&Profile<'a>]) -> Result<Option<Profile<'a>>, CombineError> {
     let Some((first, others)) = profiles.split_first() else {
         return Ok(None);
@@ -78,7 +78,7 @@ pub fn combine<'a>(profiles: &[&Profile<'a>]) -> Result<Option<Profile<'a>>, Com
     Ok(Some(builder.finish()))
 }
 
-/// The profile with the values of one of its sample types in another unit.
+/// Converts the values of one sample type of a profile to another unit.
 pub(crate) fn in_unit<'a>(profile: &Profile<'a>, value: usize, unit: &'a str) -> Result<Profile<'a>, CombineError> {
     let mut converted = profile.clone();
     let width = profile.sample_types.len();
@@ -91,7 +91,7 @@ pub(crate) fn in_unit<'a>(profile: &Profile<'a>, value: usize, unit: &'a str) ->
     Ok(converted)
 }
 
-/// The finer of two units of a sample type.
+/// Returns the finer of two units of a sample type.
 pub(crate) fn finer<'a>(kind: &str, first: &'a str, other: &'a str) -> Result<&'a str, CombineError> {
     if first == other {
         return Ok(first);
@@ -104,7 +104,7 @@ pub(crate) fn finer<'a>(kind: &str, first: &'a str, other: &'a str) -> Result<&'
     Ok(if factor < 1.0 { other } else { first })
 }
 
-/// Sample types that all profiles have, in the order of the first, in the finest unit.
+/// Returns the sample types that all profiles have, in the order of the first profile and in the finest unit.
 fn common_types<'a>(first: &Profile<'a>, profiles: &[&Profile<'a>]) -> Result<Vec<ValueType<'a>>, CombineError> {
     let mut common = Vec::new();
     for kind in &first.sample_types {
@@ -135,7 +135,7 @@ fn find<'a>(profile: &Profile<'a>, name: &str) -> Option<(usize, ValueType<'a>)>
     types.find(|(_, kind)| kind.kind == name)
 }
 
-/// The event that triggered the samples of all profiles, in the finest unit. A profile that names none is no obstacle.
+/// Returns the event that triggered the samples of all profiles, in the finest unit. Skips profiles that name none.
 fn period_type<'a>(profiles: &[&Profile<'a>]) -> Result<ValueType<'a>, CombineError> {
     let mut common = ValueType::default();
     for profile in profiles {
@@ -160,8 +160,8 @@ fn period_type<'a>(profiles: &[&Profile<'a>]) -> Result<ValueType<'a>, CombineEr
     Ok(common)
 }
 
-/// The sample type that a viewer shows first, as `go tool pprof` has it when other types than those in common are left
-/// out of a profile.
+/// Returns the sample type that a viewer shows first, by the rule of `go tool pprof` for profiles that lose the types
+/// which are not common.
 fn default_type<'a>(profile: &Profile<'a>, types: &[ValueType<'a>]) -> &'a str {
     let names = |types: &[ValueType<'a>]| types.iter().map(|kind| kind.kind).collect::<Vec<_>>();
     let (common, own) = (names(types), names(&profile.sample_types));
@@ -171,7 +171,7 @@ fn default_type<'a>(profile: &Profile<'a>, types: &[ValueType<'a>]) -> &'a str {
     common.first().copied().unwrap_or_default()
 }
 
-/// Adds the samples of a profile with the values of `types`, which it has.
+/// Adds the samples of a profile with the values of `types`, all of which it has.
 fn add<'a>(builder: &mut Builder<'a>, profile: &Profile<'a>, types: &[ValueType<'a>]) -> Result<(), CombineError> {
     let columns: Vec<_> = types
         .iter()
@@ -195,7 +195,7 @@ fn add<'a>(builder: &mut Builder<'a>, profile: &Profile<'a>, types: &[ValueType<
     Ok(())
 }
 
-/// A value of a type in a unit that is as fine or finer.
+/// Converts a value of a type to a unit that is equally fine or finer.
 fn scaled(value: i64, kind: ValueType<'_>, unit: &str) -> Result<i64, CombineError> {
     if value == 0 || kind.unit == unit {
         return Ok(value);
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::profile::pprof::Mapping;
 
-    /// A profile with one sample for each row of values, in functions `f0`, `f1`, ...
+    /// Creates a profile with one sample for each row of values, in functions `f0`, `f1`, ...
     fn profile<'a>(types: &[(&'a str, &'a str)], rows: &[&[i64]]) -> Profile<'a> {
         let mut builder = Builder::new(Profile {
             sample_types: types.iter().map(|(kind, unit)| ValueType { kind, unit }).collect(),
@@ -307,15 +307,15 @@ mod tests {
             ),
             (
                 &counted,
-                "the sample type `cpu` is in `nanoseconds` in one profile and in `count` in another one",
+                "the sample type `cpu` has the unit `nanoseconds` in one profile and `count` in another",
             ),
             (
                 &large,
-                "the value 4611686018427387903 of `cpu` in `seconds` does not fit in 64 bits in `nanoseconds`",
+                "the value 4611686018427387903 of `cpu` in `seconds` does not fit in 64 bits as `nanoseconds`",
             ),
             (
                 &of_time,
-                "the period type is `cpu in nanoseconds` in one profile and `wall in nanoseconds` in another one",
+                "the period type is `cpu in nanoseconds` in one profile and `wall in nanoseconds` in another",
             ),
         ] {
             assert_eq!(combine(&[&cpu, other]).unwrap_err().to_string(), expected);

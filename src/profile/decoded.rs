@@ -1,7 +1,7 @@
 //! Decoded profiles that can be passed between threads: columns together with the buffer that holds their texts.
 //!
-//! In: a buffer and a function that decodes it. Out: [`DecodedProfile`], whose columns a sink may use without decoding,
-//! or turn into the bytes of a [`RawProfile`].
+//! In: a buffer and a function that decodes it. Out: [`DecodedProfile`]. A sink can use its columns without decoding,
+//! or convert them to the bytes of a [`RawProfile`].
 
 use std::convert::Infallible;
 use std::fmt;
@@ -30,7 +30,7 @@ impl Columns {
         Cell::try_new(buffer, read).map(Self)
     }
 
-    /// Columns with a buffer of their own, into which each text of the profile is copied once.
+    /// Creates columns with their own buffer, into which each text of the profile is copied once.
     pub(crate) fn copied(profile: Profile<'_>) -> Self {
         let mut strings = Strings::default();
         let profile = profile.map_texts(|text| {
@@ -53,17 +53,17 @@ impl Columns {
         columns
     }
 
-    /// The columns, which borrow from the buffer.
+    /// Returns the columns, which borrow from the buffer.
     pub fn get(&self) -> &Profile<'_> {
         self.0.borrow_dependent()
     }
 
-    /// Changes the columns in their place.
+    /// Changes the columns in place.
     pub fn change(&mut self, change: impl for<'a> FnOnce(&mut Profile<'a>)) {
         self.0.with_dependent_mut(|_, profile| change(profile));
     }
 
-    /// The buffer that holds the texts of the columns, except for constants.
+    /// Returns the buffer that holds the texts of the columns, except for constants.
     pub fn buffer(&self) -> &Bytes {
         self.0.borrow_owner()
     }
@@ -74,7 +74,7 @@ impl Columns {
             .with_dependent_mut(|buffer, profile| with(buffer, std::mem::take(profile)))
     }
 
-    /// Memory of the columns and the buffer, in bytes.
+    /// Returns the memory of the columns and the buffer in bytes.
     pub fn bytes(&self) -> usize {
         self.buffer().len() + self.get().column_bytes()
     }
@@ -91,7 +91,7 @@ impl fmt::Debug for Columns {
 pub struct DecodedProfile {
     /// Labels of the series, `__name__` among them.
     pub labels: Labels,
-    /// Id that the sender gave; empty when it gave none.
+    /// Id that the sender assigned; empty if there is none.
     pub id: Arc<str>,
     /// The columns with their buffer.
     pub columns: Columns,
@@ -100,7 +100,8 @@ pub struct DecodedProfile {
 }
 
 impl DecodedProfile {
-    /// The profile as bytes, and its columns. A profile that was not received as pprof is encoded, without compression.
+    /// Returns the profile as bytes, and its columns. If it was not received as pprof, it is encoded without
+    /// compression.
     pub(crate) fn into_parts(self) -> (RawProfile, Columns) {
         let pprof = self.pprof.unwrap_or_else(|| pprof::encode(self.columns.get()).into());
         let raw = RawProfile {

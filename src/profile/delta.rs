@@ -1,11 +1,11 @@
-//! Differences of cumulative profiles: Go's `memory`, `mutex` and `block` profiles count since the start of the
-//! process; what was allocated or waited for in an interval is the newer minus the older.
+//! Differences of cumulative profiles. Go's `memory`, `mutex` and `block` profiles count since the start of the
+//! process. The allocations or waits of an interval are the newer values minus the older ones.
 //!
-//! A [`Delta`] is the state of one target and type. It keeps the last values by a hash of stack and labels: 8 bytes per
-//! stack and 8 more per counted type. The first profile yields nothing. Values that are states (`inuse_*`) are passed
-//! unchanged. When the sum of a counted type is smaller than before, the process was restarted, and the new values are
-//! the whole increase. A single stack that went down while the sum did not (Go scales sampled counts, which rounds)
-//! counts as no increase: taking its value as new would show the whole past as one spike.
+//! A [`Delta`] is the state of one target and type. It keeps the last values by a hash of stack and labels: 8 bytes
+//! per stack and 8 more per cumulative type. The first profile yields nothing. Values that are states (`inuse_*`) are
+//! passed on unchanged. If the sum of a cumulative type is smaller than before, the process was restarted, and the
+//! new values are the whole increase. If a single stack went down while the sum did not (Go scales sampled counts,
+//! which rounds), its increase is 0. Otherwise its whole past would appear as one spike.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -16,18 +16,19 @@ use crate::profile::pprof::{Profile, SampleLabel, StackHasher, ValueType, encode
 pub struct Delta {
     /// Hashes of stack and labels, sorted.
     keys: Vec<u64>,
-    /// Values of the counted types, row by row in the order of `keys`.
+    /// Values of the cumulative types, row by row in the order of `keys`.
     values: Vec<i64>,
-    /// Sum of each counted type.
+    /// Sum of each cumulative type.
     totals: Vec<i64>,
-    /// Hash of the sample types, to notice a change.
+    /// Hash of the sample types, which detects a change.
     types: u64,
     time_nanos: i64,
     seen: bool,
 }
 
-/// The indices of the sample types of a profile called `name` that count from the start of the process: `alloc_objects`
-/// and `alloc_space` of `memory`, `contentions` and `delay` of `mutex` and `block`; none for other names.
+/// Returns the indices of the sample types that count from the start of the process, for a profile called `name`:
+/// `alloc_objects` and `alloc_space` of `memory`, `contentions` and `delay` of `mutex` and `block`, and none for
+/// other names.
 pub fn cumulative_types(name: &str, sample_types: &[ValueType<'_>]) -> Vec<usize> {
     let counted: &[&str] = match name {
         "memory" => &["alloc_objects", "alloc_space"],
@@ -39,14 +40,14 @@ pub fn cumulative_types(name: &str, sample_types: &[ValueType<'_>]) -> Vec<usize
 }
 
 impl Delta {
-    /// The state before the first profile.
+    /// Creates the state before the first profile.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns what was added between the previous cumulative profile and this one, as uncompressed pprof; `None` for
-    /// the first profile, and for the first after a change of the sample types. `cumulative` are indices of sample
-    /// types, as [`cumulative_types`] returns them.
+    /// Returns the increase from the previous cumulative profile to this one, as uncompressed pprof. Returns `None`
+    /// for the first profile, and for the first one after a change of the sample types. `cumulative` are indices of
+    /// sample types, as [`cumulative_types`] returns them.
     pub fn next(&mut self, profile: &Profile<'_>, cumulative: &[usize]) -> Option<Vec<u8>> {
         let current = Self::read(profile, cumulative);
         let previous = std::mem::replace(self, current.state);
@@ -110,7 +111,7 @@ impl Delta {
                 (key(stack, profile.labels_of(sample)), sample as u32)
             })
             .collect();
-        // By key, and among equal keys by sample: the first sample of a stack carries its increase.
+        // Sorted by key, and equal keys by sample. The first sample of a stack carries its increase.
         samples.sort_unstable();
         let distinct = samples.chunk_by(|left, right| left.0 == right.0).count();
         let mut state = Delta {
@@ -139,7 +140,7 @@ impl Delta {
     }
 }
 
-/// The state of the profile being processed, and for each key the sample that represents it.
+/// The state of the current profile, and for each key the sample that represents it.
 struct Current {
     state: Delta,
     first_samples: Vec<u32>,
@@ -149,7 +150,7 @@ fn key(stack: u64, labels: &[SampleLabel<'_>]) -> u64 {
     if labels.is_empty() {
         return stack;
     }
-    // The order of labels within a sample means nothing.
+    // The order of labels within a sample has no meaning.
     labels.iter().map(hash_label).fold(stack, u64::wrapping_add)
 }
 
@@ -191,7 +192,7 @@ mod tests {
 
     const TYPES: [&str; 4] = ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"];
 
-    /// A heap profile: function index, block size, values.
+    /// Creates a heap profile. Each sample is a function index, a block size, and values.
     fn heap(time_s: i64, samples: &[(u32, i64, [i64; 4])]) -> Profile<'static> {
         const NAMES: [&str; 3] = ["a", "b", "c"];
         let mut profile = Profile {
@@ -228,7 +229,7 @@ mod tests {
         profile
     }
 
-    /// Function name, block size and values of the samples of a difference.
+    /// Returns function name, block size and values of the samples of a difference.
     fn rows(bytes: &[u8]) -> Vec<(String, i64, Vec<i64>)> {
         let profile = decode(bytes).unwrap();
         (0..profile.sample_count())
@@ -276,7 +277,7 @@ mod tests {
             ]
         );
         assert_eq!(decode(&difference).unwrap().duration_nanos, 15_000_000_000);
-        // Nothing happened: states remain, counted types are 0.
+        // If nothing happened, states remain and cumulative types are 0.
         assert_eq!(rows(&next(&mut delta, &second).unwrap()).len(), 2);
     }
 

@@ -1,7 +1,7 @@
-//! Formats values with units for readers; the web page formats them the same way.
+//! Formats values with units for readers. The web page formats them the same way.
 //!
-//! Times are ns, us, ms, s, min, h; bytes are B, KiB, MiB, GiB, TiB; counts are plain, K, M, G. A number that needs a
-//! fraction has three significant digits. Unknown units are appended as they are.
+//! Times are in ns, us, ms, s, min, h; bytes are in B, KiB, MiB, GiB, TiB; counts are plain or in K, M, G. A number
+//! that needs a fraction has three significant digits. Unknown units are appended unchanged.
 
 const NANOSECONDS: [(f64, &str); 6] = [
     (3600e9, "h"),
@@ -34,7 +34,7 @@ pub(crate) fn value(value: i64, unit: &str) -> String {
     }
 }
 
-/// Formats `part` as a share of `whole`: `12.34%`; 0% when `whole` is 0.
+/// Formats `part` as a share of `whole`: `12.34%`, or 0% if `whole` is 0.
 pub(crate) fn share(part: i64, whole: i64) -> String {
     if whole == 0 {
         return "0%".to_owned();
@@ -47,7 +47,7 @@ pub(crate) fn share(part: i64, whole: i64) -> String {
 }
 
 fn scaled(value: f64, units: &[(f64, &str)], separator: &str) -> String {
-    // A value that would round to 1000 of a unit becomes 1 of the next.
+    // A value that would round to 1000 of a unit becomes 1 of the next unit.
     let fits = |scale: f64| (value / scale).abs() >= 0.9995 || scale == 1.0;
     let (scale, unit) = units.iter().find(|(scale, _)| fits(*scale)).unwrap_or(&(1.0, ""));
     let number = value / scale;

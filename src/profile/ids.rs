@@ -1,7 +1,7 @@
 //! Identities that are hashes of contents, so that writers need not coordinate.
 //!
-//! They are unsigned 64-bit hashes, held and stored bit for bit as signed numbers: tables have no unsigned ones, and
-//! their order is that of the tables.
+//! They are unsigned 64-bit hashes, held and stored bit for bit as signed numbers, because tables have no unsigned
+//! ones. Their order is thus the same as in the tables.
 
 /// Identity of a series: the hash of its labels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,10 +15,10 @@ pub struct StackId(pub i64);
 
 /// An identity that table columns hold as a number.
 pub(crate) trait Id: Copy + Ord + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
-    /// The identity with these bits.
+    /// Creates the identity with these bits.
     fn from_bits(bits: i64) -> Self;
 
-    /// The number that columns hold.
+    /// Returns the number that columns hold.
     fn bits(self) -> i64;
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 /// Name of the label that holds the profile's name (`process_cpu`, `memory`, ...) between collector and store.
 pub(crate) const PROFILE_NAME: &str = "__name__";
-/// Name of the label that says which service a profile belongs to.
+/// Name of the label that identifies the service of a profile.
 pub(crate) const SERVICE_NAME: &str = "service_name";
 
-/// A set of labels, sorted by name, names distinct. Cheap to clone: the pairs are shared.
+/// A set of labels, sorted by name, with distinct names. It is cheap to clone, because clones share the pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Labels(Arc<[(Arc<str>, Arc<str>)]>);
 
-/// Why pairs do not form a set of labels.
+/// Why pairs are not a set of labels.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LabelsError {
     /// The name of a label is empty.
@@ -22,14 +22,15 @@ pub enum LabelsError {
         value: Arc<str>,
     },
     /// Two labels have the same name.
-    #[error("label `{}` is there twice", excerpt(.name))]
+    #[error("label `{}` occurs twice", excerpt(.name))]
     Twice {
         /// The name that both labels have.
         name: Arc<str>,
     },
 }
 
-/// Longest part of a name or value in an error, in bytes: a push may produce one error per profile.
+/// Maximum length of the part of a name or value that an error shows, in bytes. A push may produce one error per
+/// profile.
 const EXCERPT_BYTES: usize = 400;
 
 fn excerpt(text: &str) -> &str {
@@ -38,7 +39,7 @@ fn excerpt(text: &str) -> &str {
 
 impl Labels {
     /// Builds a set from pairs in any order with distinct names. A pair with an empty value is dropped, but its name
-    /// counts.
+    /// counts as used.
     pub fn distinct<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Result<Self, LabelsError>
     where
         N: Into<Arc<str>>,
@@ -61,8 +62,8 @@ impl Labels {
         Ok(Self(sorted.into()))
     }
 
-    /// Labels from pairs in any order. Of two pairs with one name the last wins; a pair with an empty value is no label
-    /// (as in Prometheus).
+    /// Builds a set from pairs in any order. If two pairs have the same name, the last wins. A pair with an empty
+    /// value is not a label (as in Prometheus).
     pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<Arc<str>>,
@@ -72,7 +73,7 @@ impl Labels {
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        // The sort is stable, so the last of several equal names is the last given.
+        // The sort is stable, so the last of several equal names is the last one given.
         sorted.sort_by(|left, right| left.0.cmp(&right.0));
         let mut kept: Vec<(Arc<str>, Arc<str>)> = Vec::with_capacity(sorted.len());
         for pair in sorted {
@@ -85,7 +86,7 @@ impl Labels {
         Self(kept.into())
     }
 
-    /// The value of `name`, if the label is there.
+    /// Returns the value of `name`, if the set has this label.
     pub fn get(&self, name: &str) -> Option<&str> {
         let index = self
             .0
@@ -94,48 +95,49 @@ impl Labels {
         Some(&self.0[index].1)
     }
 
-    /// The pairs in the order of their names.
+    /// Iterates over the pairs in the order of their names.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))
     }
 
-    /// The pairs as shared texts, to build other sets from.
+    /// Returns the pairs as shared texts, for building other sets.
     pub fn pairs(&self) -> &[(Arc<str>, Arc<str>)] {
         &self.0
     }
 
-    /// Number of labels in the set.
+    /// Returns the number of labels in the set.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True for a set without labels.
+    /// Returns true for a set without labels.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// This set with `name` set to `value`; an empty value removes the label.
+    /// Returns this set with `name` set to `value`. An empty value removes the label.
     #[must_use]
     pub fn with(&self, name: &str, value: &str) -> Self {
         let added = (Arc::from(name), Arc::from(value));
         Self::from_pairs(self.0.iter().cloned().chain(std::iter::once(added)))
     }
 
-    /// This set with those of `others`, whose values win. No text is copied.
+    /// Returns this set with the labels of `others`, whose values win. Copies no texts.
     #[must_use]
     pub(crate) fn with_all<'a>(&self, others: impl IntoIterator<Item = (&'a Arc<str>, &'a Arc<str>)>) -> Self {
         let others = others.into_iter().map(|(name, value)| (name.clone(), value.clone()));
         Self::from_pairs(self.0.iter().cloned().chain(others))
     }
 
-    /// This set with only the labels for whose names `keep` is true.
+    /// Returns this set with only the labels for whose names `keep` returns true.
     #[must_use]
     pub fn filtered(&self, mut keep: impl FnMut(&str) -> bool) -> Self {
         Self(self.0.iter().filter(|(name, _)| keep(name)).cloned().collect())
     }
 
-    /// Identity of the series: XXH3-64 over `name 0xff value 0xff` in the order of the names. 0xff cannot occur in
-    /// UTF-8, so no two different sets write the same bytes. The value is stored; never change this function.
+    /// Returns the identity of the series: XXH3-64 over `name 0xff value 0xff` in the order of the names. 0xff cannot
+    /// occur in UTF-8, so different sets never write the same bytes. The value is stored, so this function must never
+    /// change.
     pub fn hash64(&self) -> u64 {
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
         for (name, value) in self.iter() {
@@ -148,11 +150,11 @@ impl Labels {
     }
 }
 
-/// Longest text of [`Labels::short`] in bytes.
+/// Maximum length of the text of [`Labels::short`] in bytes.
 const SHORT_BYTES: usize = 160;
 
 impl Labels {
-    /// The text form for an error message, shortened: one message is written per refused profile.
+    /// Returns the shortened text form for an error message. One message is written per refused profile.
     pub fn short(&self) -> String {
         struct Cut(String);
         impl fmt::Write for Cut {
@@ -164,7 +166,7 @@ impl Labels {
             }
         }
         let mut out = Cut(String::new());
-        // Writing fails when the text was cut.
+        // Writing fails if the text was cut.
         if fmt::Write::write_fmt(&mut out, format_args!("{self}")).is_err() {
             out.0.push_str("...");
         }
@@ -202,7 +204,7 @@ mod tests {
         );
         assert_eq!(
             of(&[("b", "1"), ("a", ""), ("b", "")]).unwrap_err(),
-            "label `b` is there twice"
+            "label `b` occurs twice"
         );
         let long = of(&[("", &"\u{e4}".repeat(10_000))]).unwrap_err();
         assert!(long.len() < EXCERPT_BYTES + 50, "{long}");

@@ -1,8 +1,8 @@
 //! Profiles in memory, as all stages of the program share them.
 //!
-//! A profile is passed on as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only stages that
-//! need the contents decode them ([`pprof`]). A profile received in another format is already decoded:
-//! [`DecodedProfile`]. No I/O here, no serde, no knowledge of tables or protocols.
+//! Components pass on a profile as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only
+//! stages that need the contents decode them ([`pprof`]). A profile received in another format is already decoded:
+//! [`DecodedProfile`]. This layer does no I/O, uses no serde, and knows no tables or protocols.
 
 pub(crate) mod call_tree;
 pub mod combine;

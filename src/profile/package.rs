@@ -1,11 +1,12 @@
 //! The package that a frame belongs to, and the colour of a package.
 //!
 //! The package is the owner of the code: the import path of a Go symbol, the crate of a Rust symbol, the package of a
-//! Java class, the distribution of a Python or JavaScript module or else its file, the binary of native code. The rules
-//! use the name and the type of the file, or the form of the symbol when there is no file. The web page uses the same
-//! rules and the same [`hue`]; `integration/fixtures/packages.tsv` holds cases for both.
+//! Java class, the distribution (or else the file) of a Python or JavaScript module, the binary of native code. The
+//! rules use the name and the type of the file, or the form of the symbol if there is no file. The web page uses the
+//! same rules and the same [`hue`]. `integration/fixtures/packages.tsv` holds test cases for both.
 
-/// The package of a frame; empty when unknown. The result is a part of one of the arguments, or a constant.
+/// Returns the package of a frame, or an empty text if unknown. The result is a part of one of the arguments, or a
+/// constant.
 pub(crate) fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
     if is_kernel(mapping) {
         return "kernel";
@@ -27,7 +28,7 @@ pub(crate) fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) ->
     }
 }
 
-/// Hue of a package in degrees, 0 to 359: 32-bit FNV-1a over its UTF-8 bytes, modulo 360.
+/// Returns the hue of a package in degrees, 0 to 359: 32-bit FNV-1a over its UTF-8 bytes, modulo 360.
 pub(crate) fn hue(package: &str) -> u32 {
     let hash = package.bytes().fold(0x811c_9dc5u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -35,7 +36,8 @@ pub(crate) fn hue(package: &str) -> u32 {
     hash % 360
 }
 
-/// True for packages that are drawn almost without colour: the kernel, language runtimes and standard libraries.
+/// Returns true for packages that are drawn almost without colour: the kernel, language runtimes and standard
+/// libraries.
 pub(crate) fn is_runtime(package: &str) -> bool {
     const NAMES: [&str; 8] = [
         "kernel",
@@ -71,7 +73,7 @@ fn is_kernel(mapping: &str) -> bool {
     ) || base_name(mapping).starts_with("vmlinux")
 }
 
-/// The package of a symbol without a source file.
+/// Returns the package of a symbol without a source file.
 fn by_form<'a>(function: &'a str, mapping: &'a str, file: &'a str) -> &'a str {
     if function.contains("::") && !function.contains('(') {
         return rust(function, file, mapping);
@@ -94,15 +96,15 @@ fn by_form<'a>(function: &'a str, mapping: &'a str, file: &'a str) -> &'a str {
     }
 }
 
-/// True for `package.function`, but not for a C symbol with a suffix from the compiler.
+/// Returns true for `package.function`, but not for a C symbol with a suffix from the compiler.
 fn has_go_form(function: &str) -> bool {
     const SUFFIXES: [&str; 7] = [".constprop", ".part.", ".isra", ".cold", ".lto_priv", ".llvm.", "@plt"];
     let dot = function.find('.').is_some_and(|dot| dot > 0);
     dot && !function.starts_with(['_', '<', '[']) && !SUFFIXES.iter().any(|suffix| function.contains(suffix))
 }
 
-/// The symbol up to the first dot after the last slash of the import path. Type parameters and receivers contain paths
-/// too.
+/// Returns the symbol up to the first dot after the last slash of the import path. Type parameters and receivers may
+/// also contain paths.
 fn go(function: &str) -> &str {
     let path = function.split(['(', '[']).next().unwrap_or(function);
     let path = path.strip_prefix("type:.eq.").unwrap_or(path);
@@ -113,8 +115,8 @@ fn go(function: &str) -> &str {
     }
 }
 
-/// The crate: the first segment of the path, also inside of `<Type as Trait>` and behind references. A name without a
-/// path (as in debug information) belongs to the crate of its file, else to the binary.
+/// Returns the crate: the first segment of the path, also inside of `<Type as Trait>` and behind references. A name
+/// without a path (as in debug information) belongs to the crate of its file, or else to the binary.
 fn rust<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
     let mut path = function;
     while let Some(rest) = ["<", "&", "*const ", "*mut ", "mut ", "dyn ", "impl ", "[", "(", "_<"]
@@ -142,20 +144,20 @@ fn rust<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
     }
 }
 
-/// The part of `java/util/List.add` or `java.util.List.add(int)` before class and method.
+/// Returns the part of `java/util/List.add` or `java.util.List.add(int)` before class and method.
 fn java(function: &str) -> &str {
     let path = function.split('(').next().unwrap_or(function);
     let class = path.rsplit_once('.').map_or("", |(class, _)| class);
     class.rsplit_once(['.', '/']).map_or(class, |(package, _)| package)
 }
 
-/// An installed module has the name of its folder among the packages; other modules have their file.
+/// Returns the name of the package folder for an installed module, and the file for other modules.
 fn python(file: &str) -> &str {
     if let Some(rest) = after(file, "/site-packages/").or_else(|| after(file, "/dist-packages/")) {
         return module(rest);
     }
     match after(file, "/lib/python") {
-        // The folder is `python3.12` or the like.
+        // The folder is `python3.12` or similar.
         Some(rest) => rest.split_once('/').map_or(file, |(_, rest)| module(rest)),
         None if file.starts_with("<frozen ") => "python",
         None => file,
@@ -175,7 +177,7 @@ fn javascript(file: &str) -> &str {
     }
 }
 
-/// `Assembly!Namespace.Class.Method`: the assembly, or the namespace when none is named.
+/// Returns the assembly of `Assembly!Namespace.Class.Method`, or the namespace if no assembly is named.
 fn dotnet(function: &str) -> &str {
     match function.split_once('!') {
         Some((assembly, _)) => assembly,
@@ -183,12 +185,12 @@ fn dotnet(function: &str) -> &str {
     }
 }
 
-/// The part of `path` after the last `marker`.
+/// Returns the part of `path` after the last `marker`.
 fn after<'a>(path: &'a str, marker: &str) -> Option<&'a str> {
     path.rfind(marker).map(|start| &path[start + marker.len()..])
 }
 
-/// The first `count` segments of `path`.
+/// Returns the first `count` segments of `path`.
 fn segments(path: &str, count: usize) -> &str {
     path.match_indices('/')
         .nth(count - 1)

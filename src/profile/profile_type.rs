@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The meaning of a profile's values. Two profiles of one series may be merged only when their types are equal.
+/// The meaning of a profile's values. Two profiles of one series may be merged only if their types are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProfileType {
     /// `__name__` of the profile: `process_cpu`, `memory`, `goroutine`, ...
@@ -21,18 +21,18 @@ pub struct ProfileType {
     pub period_unit: String,
 }
 
-/// The id of a profile type as text, as in table columns. It is not validated: another program may have written the
-/// column.
+/// The id of a profile type as text, as in table columns. It is not validated, because another program may have
+/// written the column.
 #[derive(Clone, Debug, Eq, PartialOrd, Ord)]
 pub struct ProfileTypeId(Arc<str>);
 
 impl ProfileTypeId {
-    /// The five parts with colons between them.
+    /// Returns the five parts with colons between them.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Parses the five parts; an error for any other number of parts.
+    /// Parses the five parts. Fails for any other number of parts.
     pub(crate) fn parts(&self) -> Result<ProfileType, ProfileTypeError> {
         self.0.parse()
     }
@@ -51,7 +51,7 @@ impl From<&ProfileType> for ProfileTypeId {
 }
 
 impl PartialEq for ProfileTypeId {
-    /// Ids of neighbouring rows usually share one text, which then need not be compared.
+    /// Compares ids. Neighbouring rows usually share one text, which then need not be compared.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
@@ -96,7 +96,7 @@ impl fmt::Display for ProfileType {
 impl FromStr for ProfileType {
     type Err = ProfileTypeError;
 
-    /// Reads the five parts; a sixth part `delta` (of older Pyroscope versions) is accepted and ignored.
+    /// Parses the five parts. A sixth part `delta` (of older Pyroscope versions) is accepted and ignored.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parts: Vec<&str> = text.split(':').collect();
         let (name, sample_type, sample_unit, period_type, period_unit) = match parts.as_slice() {

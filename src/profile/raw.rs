@@ -11,9 +11,9 @@ use crate::profile::Labels;
 pub struct RawProfile {
     /// Labels of the series, `__name__` among them.
     pub labels: Labels,
-    /// Id that the sender gave (a UUID in the push protocol); empty when it gave none.
+    /// Id that the sender assigned (a UUID in the push protocol); empty if there is none.
     pub id: Arc<str>,
-    /// pprof protobuf bytes, gzip-compressed or not (detected by the magic), shared by all holders of the profile.
-    /// Between components it may be an [`Upload`](crate::profile::upload::Upload), which has its own magic.
+    /// pprof protobuf bytes, gzip-compressed or not (detected by the magic). All holders of the profile share them.
+    /// Between components they may be an [`Upload`](crate::profile::upload::Upload), which has its own magic.
     pub pprof: Bytes,
 }

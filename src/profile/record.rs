@@ -1,10 +1,10 @@
 //! A profile as one record of a file: the format that the store's log and the collector's queue share.
 //!
-//! `version u8 | time i64 (Unix ms) | fields of the file | id | label count u32 | (name, value)* | pprof to the
-//! end`. Numbers are little endian, a text is `length u32 | UTF-8`. Each kind of file may add its own numbers and texts
-//! between time and id, by version: the log stores two limits and the tenant there, and since version 2 the relabel
-//! rules, the queue nothing. [`crate::base::segment`]
-//! adds framing and checksums. The layout is on disk: a change needs a new version, and the old one must stay readable.
+//! `version u8 | time i64 (Unix ms) | fields of the file | id | label count u32 | (name, value)* | pprof to the end`.
+//! Numbers are little endian, and a text is `length u32 | UTF-8`. Each kind of file may add its own numbers and texts
+//! between time and id, depending on the version. The log stores two limits and the tenant there, and since version 2
+//! the relabel rules. The queue stores nothing there. [`crate::base::segment`] adds framing and checksums. The layout
+//! is on disk: a change needs a new version, and the old one must stay readable.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ const VERSION: u8 = 1;
 /// Why a payload is not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RecordError {
-    /// Written by a later release or another program.
-    #[error("record version {0} is not known")]
+    /// A later release or another program wrote the record.
+    #[error("unknown record version {0}")]
     Version(u8),
-    /// A length points behind the end.
+    /// A length points beyond the end.
     #[error("record is too short")]
     TooShort,
     /// A name, a value, the id or a field of the file is not valid text.
-    #[error("record holds text that is not utf-8")]
+    #[error("record contains text that is not UTF-8")]
     Text,
     /// The tenant of a log record is not valid.
-    #[error("record holds a tenant id that is not allowed")]
+    #[error("record contains an invalid tenant id")]
     Tenant,
-    /// The relabel rules of a log record are not what this program writes.
-    #[error("record holds relabel rules that cannot be used")]
+    /// The relabel rules of a log record are not in the form that this program writes.
+    #[error("record contains invalid relabel rules")]
     Rules,
 }
 
@@ -39,12 +39,12 @@ pub(crate) enum RecordError {
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
-    /// Starts a record of the time `time_ms`, milliseconds since 1970.
+    /// Starts a record with the time `time_ms`, in milliseconds since 1970.
     pub(crate) fn new(time_ms: i64) -> Self {
         Self::of_version(VERSION, time_ms)
     }
 
-    /// Starts a record that has other fields of its kind of file than a record of version 1.
+    /// Starts a record whose kind of file has other fields than in version 1.
     pub(crate) fn of_version(version: u8, time_ms: i64) -> Self {
         let mut out = Vec::with_capacity(256);
         out.push(version);
@@ -63,7 +63,7 @@ impl Writer {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    /// The header of the record: the pprof bytes of `profile` follow it in the file.
+    /// Returns the header of the record. In the file, the pprof bytes of `profile` follow it.
     pub(crate) fn finish(mut self, profile: &RawProfile) -> Vec<u8> {
         self.text(&profile.id);
         self.number(profile.labels.len() as u32);
@@ -79,9 +79,9 @@ impl Writer {
 pub(crate) struct Reader<'a> {
     payload: &'a Bytes,
     position: usize,
-    /// Says which fields of the kind of file there are.
+    /// Version, which determines the fields of the kind of file.
     pub version: u8,
-    /// Milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub time_ms: i64,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         Self::up_to(VERSION, payload)
     }
 
-    /// As [`Reader::new`], where the kind of file has versions up to `newest`.
+    /// Like [`Reader::new`], for a kind of file with versions up to `newest`.
     pub(crate) fn up_to(newest: u8, payload: &'a Bytes) -> Result<Self, RecordError> {
         let mut reader = Self {
             payload,
@@ -108,18 +108,18 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// The next number that belongs to the kind of file.
+    /// Reads the next number that belongs to the kind of file.
     pub(crate) fn number(&mut self) -> Result<u32, RecordError> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// The next text that belongs to the kind of file.
+    /// Reads the next text that belongs to the kind of file.
     pub(crate) fn text(&mut self) -> Result<&'a str, RecordError> {
         let length = self.number()? as usize;
         std::str::from_utf8(self.take(length)?).map_err(|_| RecordError::Text)
     }
 
-    /// The profile; its pprof bytes share the payload.
+    /// Returns the profile. Its pprof bytes share the payload.
     pub(crate) fn finish(mut self) -> Result<RawProfile, RecordError> {
         let id = Arc::from(self.text()?);
         let count = self.number()?;

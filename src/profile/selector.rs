@@ -1,8 +1,8 @@
 //! Label selectors as in PromQL: `{service_name="shop", region=~"eu-.*"}`, and queries `TYPE{...}`.
 //!
 //! In: text. Out: matchers, or an error with the offset of the invalid byte. A missing label has the empty value.
-//! Regular expressions are anchored at both ends and `.` matches line ends too, as in Prometheus. Their syntax is that
-//! of Go. The caller decides what a matcher is tested against.
+//! Regular expressions are anchored at both ends, and `.` also matches line ends, as in Prometheus. Their syntax is
+//! that of Go. The caller decides which labels a matcher tests.
 
 use std::fmt;
 
@@ -10,24 +10,24 @@ use crate::base::re2::{Expression, Re2Error};
 use crate::profile::labels::{Labels, PROFILE_NAME};
 use crate::profile::profile_type::ProfileType;
 
-/// Most bytes of a compiled regular expression, and also of the automaton that is built while it runs: users must not
-/// be able to exceed them.
+/// Maximum size in bytes of a compiled regular expression, and also of the automaton that is built while it runs.
+/// Users must not be able to exceed it.
 const REGEX_SIZE_LIMIT: usize = 1 << 20;
-/// Longest selector in bytes.
+/// Maximum length of a selector in bytes.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
-/// Most matchers of a selector.
+/// Maximum number of matchers of a selector.
 pub(crate) const MAX_MATCHERS: usize = 32;
 
-/// How a matcher compares.
+/// The comparison of a matcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchOp {
-    /// `=`: the value is this text.
+    /// `=`: the value equals this text.
     Equal,
-    /// `!=`: the value is another text.
+    /// `!=`: the value differs from this text.
     NotEqual,
     /// `=~`: the whole value matches a regular expression.
     Regex,
-    /// `!~`: the value does not match.
+    /// `!~`: the whole value does not match a regular expression.
     NotRegex,
 }
 
@@ -42,16 +42,16 @@ pub struct Matcher {
 
 /// The text is not a selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("selector is wrong at byte {position}: {message}")]
+#[error("invalid selector at byte {position}: {message}")]
 pub struct SelectorError {
     /// Offset in the text, in bytes.
     pub position: usize,
-    /// What was expected and what was found, lower case.
+    /// What was expected and what was found, in lower case.
     pub message: String,
 }
 
-/// Reads `{a="b", c!="d", e=~"f", g!~"h"}`. A name before the brace is a matcher on `__name__`; `{}` matches
-/// everything; the empty text is an error.
+/// Parses `{a="b", c!="d", e=~"f", g!~"h"}`. A name before the brace is a matcher on `__name__`. `{}` matches
+/// everything. The empty text is an error.
 pub fn parse(text: &str) -> Result<Vec<Matcher>, SelectorError> {
     check_bytes(text.len())?;
     let mut parser = Parser { text, position: 0 };
@@ -69,7 +69,7 @@ pub fn parse(text: &str) -> Result<Vec<Matcher>, SelectorError> {
     Ok(matchers)
 }
 
-/// Reads `TYPE{...}`, where TYPE is the five-part id of a profile type. Without braces there are no conditions.
+/// Parses `TYPE{...}`, where TYPE is the five-part id of a profile type. Without braces there are no conditions.
 pub fn parse_query(text: &str) -> Result<(ProfileType, Vec<Matcher>), SelectorError> {
     check_bytes(text.len())?;
     let open = text.find('{').unwrap_or(text.len());
@@ -86,25 +86,25 @@ pub fn parse_query(text: &str) -> Result<(ProfileType, Vec<Matcher>), SelectorEr
     Ok((profile_type, matchers))
 }
 
-/// Fails for a selector of more than [`MAX_BYTES`]. [`parse`] checks this itself; call this for several selectors that
-/// are combined into one.
+/// Fails for a selector of more than [`MAX_BYTES`]. [`parse`] checks this itself. Call this function if several
+/// selectors are combined into one.
 pub(crate) fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
     if bytes > MAX_BYTES {
         return Err(SelectorError {
             position: MAX_BYTES,
-            message: format!("a selector may have {MAX_BYTES} bytes, not {bytes}"),
+            message: format!("the selector has {bytes} bytes, the limit is {MAX_BYTES}"),
         });
     }
     Ok(())
 }
 
-/// Fails for more than [`MAX_MATCHERS`] matchers. [`parse`] checks this itself; call this for several selectors that
-/// are combined into one.
+/// Fails for more than [`MAX_MATCHERS`] matchers. [`parse`] checks this itself. Call this function if several
+/// selectors are combined into one.
 pub(crate) fn check_count(matchers: usize) -> Result<(), SelectorError> {
     if matchers > MAX_MATCHERS {
         return Err(SelectorError {
             position: 0,
-            message: format!("a selector may have {MAX_MATCHERS} matchers, not {matchers} or more"),
+            message: format!("the selector has {matchers} or more matchers, the limit is {MAX_MATCHERS}"),
         });
     }
     Ok(())
@@ -117,7 +117,7 @@ pub fn format(matchers: &[Matcher]) -> String {
 }
 
 impl Matcher {
-    /// Creates a matcher; fails when `op` needs a regular expression and `value` is not valid.
+    /// Creates a matcher. Fails if `op` needs a regular expression and `value` is not a valid one.
     pub fn new(name: impl Into<String>, op: MatchOp, value: impl Into<String>) -> Result<Self, Re2Error> {
         let value = value.into();
         let regex = match op {
@@ -132,17 +132,17 @@ impl Matcher {
         })
     }
 
-    /// Name of the label that is compared.
+    /// Returns the name of the compared label.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The value or the regular expression as it was written.
+    /// Returns the value or the regular expression as written.
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// True when a label with this value (empty: no such label) matches.
+    /// Returns true if a label with this value matches. An empty value means that there is no such label.
     pub(crate) fn matches_value(&self, value: &str) -> bool {
         let regex = |value| self.regex.as_ref().is_some_and(|regex| regex.is_match(value));
         match self.op {
@@ -153,7 +153,7 @@ impl Matcher {
         }
     }
 
-    /// True when `labels` match.
+    /// Returns true if `labels` match.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.matches_value(labels.get(&self.name).unwrap_or(""))
     }
@@ -168,7 +168,7 @@ impl PartialEq for Matcher {
 impl Eq for Matcher {}
 
 impl MatchOp {
-    /// The comparison as it is written.
+    /// Returns the operator as written.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -185,7 +185,7 @@ impl fmt::Display for MatchOp {
     }
 }
 
-/// `name="value"`, with the name quoted when it must be.
+/// Formats the matcher as `name="value"`, and quotes the name if necessary.
 impl fmt::Display for Matcher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = self.name.starts_with(is_name_start) && self.name.chars().all(is_name);
@@ -219,7 +219,7 @@ fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
 
-/// Dots are accepted, although PromQL requires such names to be quoted: OpenTelemetry label names have them.
+/// Dots are accepted, although PromQL requires such names to be quoted. OpenTelemetry label names contain dots.
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '.'
 }
@@ -271,7 +271,7 @@ impl<'a> Parser<'a> {
             .or_else(|error| Self::error_at(position, format!("invalid regular expression: {error}")))
     }
 
-    /// Everything from `{` to the end of the text.
+    /// Parses everything from `{` to the end of the text.
     fn braces(&mut self, matchers: &mut Vec<Matcher>) -> Result<(), SelectorError> {
         self.skip_space();
         if !self.take("{") {
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
             _ => return self.expected("a label name or `}`"),
         };
         self.skip_space();
-        // The two-character operators first: `=` is a prefix of `=~`.
+        // Two-character operators come first, because `=` is a prefix of `=~`.
         let ops = [MatchOp::NotEqual, MatchOp::Regex, MatchOp::NotRegex, MatchOp::Equal];
         let Some(op) = ops.into_iter().find(|op| self.take(op.as_str())) else {
             return self.expected("one of `=`, `!=`, `=~`, `!~`");
@@ -315,7 +315,7 @@ impl<'a> Parser<'a> {
         Self::matcher(position, &name, op, value)
     }
 
-    /// A string in Go's syntax: double or single quotes with escapes, or raw in back quotes.
+    /// Parses a string in Go's syntax: double or single quotes with escapes, or raw in back quotes.
     fn string(&mut self) -> Result<String, SelectorError> {
         let start = self.position;
         let Some(quote @ ('"' | '\'' | '`')) = self.rest().chars().next() else {
@@ -342,7 +342,8 @@ impl<'a> Parser<'a> {
         String::from_utf8(bytes).or_else(|_| Self::error_at(start, "string is not valid UTF-8"))
     }
 
-    /// `\n`, `\x41`, `\101`, `\u00e9`, `\U0001f600` and the like; `\x` and octal give single bytes, as in Go.
+    /// Parses `\n`, `\x41`, `\101`, `\u00e9`, `\U0001f600` and similar escapes. `\x` and octal escapes give single
+    /// bytes, as in Go.
     fn escape(&mut self, quote: char, bytes: &mut Vec<u8>) -> Result<(), SelectorError> {
         let start = self.position;
         self.position += 1;

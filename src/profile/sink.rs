@@ -1,4 +1,4 @@
-//! Sinks: the one trait between producers (components, the server's routes) and consumers (components, the store) of
+//! Sinks: the trait between producers (components, the server's routes) and consumers (components, the store) of
 //! profiles.
 
 use std::sync::Arc;
@@ -6,26 +6,27 @@ use std::sync::Arc;
 use crate::base::BoxFuture;
 use crate::profile::{DecodedProfile, RawProfile};
 
-/// Kind of a sink's failure, from which the caller decides what to do.
+/// Kind of a sink's failure, which determines the reaction of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SinkErrorKind {
-    /// The profile or its labels are wrong; the same bytes fail again. HTTP 400.
+    /// The profile or its labels are invalid. The same bytes fail again. HTTP 400.
     Invalid,
-    /// A size limit was exceeded; the same bytes fail again. HTTP 413.
+    /// A size limit was exceeded. The same bytes fail again. HTTP 413.
     TooLarge,
-    /// A rate or series limit was exceeded; a retry may succeed. HTTP 429.
+    /// A rate or series limit was exceeded. A retry may succeed. HTTP 429.
     LimitExceeded,
-    /// The sink cannot accept it now (full, stopping, disk or network failure); a retry may succeed. HTTP 503.
+    /// The sink cannot accept the profile at present (full, stopping, disk or network failure). A retry may succeed.
+    /// HTTP 503.
     Unavailable,
     /// A bug in the sink. HTTP 500.
     Internal,
-    /// The sink has ended and accepted nothing: its replacement may be tried at once. HTTP 503.
+    /// The sink has ended and accepted nothing. The caller may try its replacement at once. HTTP 503.
     Gone,
 }
 
 impl SinkErrorKind {
-    /// The kind that represents the errors of several profiles: the one that most needs a retry, since profiles would
-    /// be lost otherwise.
+    /// Returns the kind that represents the errors of several profiles: the one that most needs a retry, because
+    /// profiles would be lost otherwise.
     pub(crate) fn most_retryable(kinds: impl IntoIterator<Item = Self>) -> Option<Self> {
         kinds.into_iter().max_by_key(|kind| match kind {
             Self::Invalid => 0,
@@ -41,14 +42,14 @@ impl SinkErrorKind {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct SinkError {
-    /// The kind, which says whether a retry makes sense.
+    /// The kind, which determines whether a retry makes sense.
     pub kind: SinkErrorKind,
-    /// What was being done and what went wrong, lower case.
+    /// What the sink was doing and what went wrong, in lower case.
     pub message: String,
 }
 
 impl SinkError {
-    /// An error of `kind` with `message`.
+    /// Creates an error of `kind` with `message`.
     pub fn new(kind: SinkErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -56,7 +57,7 @@ impl SinkError {
         }
     }
 
-    /// One error for those of several profiles; `None` for none.
+    /// Joins the errors of several profiles into one. Returns `None` if there are none.
     pub(crate) fn joined(refused: Vec<RefusedProfile>) -> Option<Self> {
         let kind = SinkErrorKind::most_retryable(refused.iter().map(|one| one.error.kind))?;
         let messages: Vec<String> = match refused.as_slice() {
@@ -69,13 +70,13 @@ impl SinkError {
         Some(Self::new(kind, messages.join("\n")))
     }
 
-    /// This error for each of `count` profiles.
+    /// Returns this error for each of `count` profiles.
     pub(crate) fn for_all(&self, count: usize) -> Vec<RefusedProfile> {
         let refused = |index| RefusedProfile::new(index, self.clone());
         (0..count).map(refused).collect()
     }
 
-    /// True when the same profile may succeed later.
+    /// Returns true if the same profile may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self.kind,
@@ -94,13 +95,13 @@ pub struct RefusedProfile {
 }
 
 impl RefusedProfile {
-    /// The profile at `index` of the batch was refused with `error`.
+    /// Creates a refused profile with its index in the batch and its error.
     pub fn new(index: usize, error: SinkError) -> Self {
         Self { index, error }
     }
 
-    /// Maps the profile back to the larger batch that this batch was a part of: `indices` has the index of each of its
-    /// profiles there.
+    /// Maps the profile back to the larger batch that this batch was a part of. `indices` contains the index there of
+    /// each of its profiles.
     pub(crate) fn within(self, indices: &[usize]) -> Option<Self> {
         Some(Self::new(*indices.get(self.index)?, self.error))
     }
@@ -108,16 +109,18 @@ impl RefusedProfile {
 
 /// Accepts profiles. Each sink defines what success means: for the store "durable", for a queue "queued durably".
 pub trait ProfileSink: Send + Sync + 'static {
-    /// Passes on one batch. Each profile is accepted or refused independently; the result holds the refused ones.
+    /// Passes on one batch. The sink accepts or refuses each profile independently. The result contains the refused
+    /// ones.
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>>;
 
-    /// Like [`ProfileSink::append`], for decoded profiles. A sink that cannot use columns gets bytes.
+    /// Like [`ProfileSink::append`], for decoded profiles. A sink that cannot use columns receives bytes.
     fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         let profiles = profiles.into_iter().map(|profile| profile.into_parts().0);
         self.append(profiles.collect())
     }
 
-    /// Id of the component that takes the profiles, for people; empty for a sink that is none.
+    /// Returns the id of the component that receives the profiles, for messages. It is empty for a sink that is not a
+    /// component.
     fn component_id(&self) -> &str {
         ""
     }

@@ -1,8 +1,8 @@
-//! Synthetic profiles of a realistic shape, for benches, tests and load generators: the same seed gives the same
+//! Synthetic profiles of a realistic shape, for benchmarks, tests and load generators. The same seed gives the same
 //! profile.
 //!
-//! The shape is that of a busy Go service: functions in packages, call trees that share their roots, most samples on
-//! few stacks. The running program does not use this for real data.
+//! The shape is that of a busy Go service: functions in packages, call trees that share their roots, and most samples
+//! on few stacks. The running program does not use this for real data.
 
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 
@@ -28,18 +28,18 @@ const NOUNS: [&str; 8] = [
 /// Sizes of a synthetic profile.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// Distinct functions, one or two lines each.
+    /// Number of distinct functions, with one or two lines each.
     pub functions: usize,
-    /// Samples, nearly all with distinct stacks.
+    /// Number of samples, nearly all with distinct stacks.
     pub samples: usize,
-    /// Most locations of a stack.
+    /// Maximum number of locations of a stack.
     pub depth: usize,
     /// One sample in this many has a text label; 0 for none.
     pub labelled_every: usize,
 }
 
 impl Default for Shape {
-    /// 2,000 functions and 5,000 stacks up to 60 deep: about 500 kB of pprof, as a busy Go service gives.
+    /// 2,000 functions and 5,000 stacks up to 60 deep: about 500 kB of pprof, like those of a busy Go service.
     fn default() -> Self {
         Self {
             functions: 2_000,
@@ -57,7 +57,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Names for `functions` functions.
+    /// Creates names for `functions` functions.
     pub fn new(functions: usize) -> Self {
         let function = |index: usize| {
             let package = PACKAGES[index % PACKAGES.len()];
@@ -77,7 +77,8 @@ impl Names {
     }
 }
 
-/// A CPU profile of `shape` with the names of `names` (made for at least as many functions), decided by `seed`.
+/// Creates a CPU profile of `shape` with the names of `names`, which must have at least as many functions. `seed`
+/// determines it.
 pub fn cpu_profile(names: &Names, shape: Shape, seed: u64) -> Profile<'_> {
     let mut random = Random(seed.wrapping_mul(2).wrapping_add(1));
     let count = shape.functions.min(names.functions.len()).max(1);
@@ -106,7 +107,7 @@ pub fn cpu_profile(names: &Names, shape: Shape, seed: u64) -> Profile<'_> {
             file,
             start_line: (index % 40 * 25) as i64,
         });
-        // Two call sites per function; in every fifth function the next one is inlined.
+        // Two call sites per function. In every fifth function the next one is inlined.
         for site in 0..2 {
             let lines_start = profile.lines.len() as u32;
             if index % 5 == 0 && site == 1 {
@@ -128,7 +129,8 @@ pub fn cpu_profile(names: &Names, shape: Shape, seed: u64) -> Profile<'_> {
     let locations = profile.locations.len() as u64;
     let mut stack: Vec<u32> = Vec::new();
     for sample in 0..shape.samples {
-        // Keep a random root part of the stack before and grow a new leaf part: call trees share their roots.
+        // Keep a random root part of the previous stack and grow a new leaf part, because call trees share their
+        // roots.
         let kept = random.below(stack.len() as u64 + 1) as usize;
         stack.truncate(kept.min(shape.depth.saturating_sub(1)));
         let room = (shape.depth - stack.len()).max(1) as u64;
@@ -140,7 +142,7 @@ pub fn cpu_profile(names: &Names, shape: Shape, seed: u64) -> Profile<'_> {
         stack.truncate(shape.depth.max(1));
         profile.sample_locations.extend(stack.iter().rev());
         profile.sample_starts.push(profile.sample_locations.len() as u32);
-        // Few samples are large.
+        // Only few samples are large.
         let ticks = 1 + 200 / (1 + random.below(400)) as i64;
         profile.values.extend([ticks, ticks * 10_000_000]);
         if shape.labelled_every > 0 && sample % shape.labelled_every == 0 {
@@ -160,7 +162,7 @@ fn value_type<'a>(kind: &'a str, unit: &'a str) -> ValueType<'a> {
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator; similar seeds give unrelated numbers.
+    /// Creates a generator. Similar seeds give unrelated numbers.
     pub(crate) fn new(seed: u64) -> Self {
         let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -168,7 +170,7 @@ impl Random {
         Self((mixed ^ (mixed >> 31)) | 1)
     }
 
-    /// The next 64-bit number.
+    /// Returns the next 64-bit number.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -176,12 +178,12 @@ impl Random {
         self.0
     }
 
-    /// The next number below `limit`.
+    /// Returns the next number below `limit`.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         (self.next() >> 11) % limit.max(1)
     }
 
-    /// The next number from 0 up to but not including 1.
+    /// Returns the next number from 0 up to but not including 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

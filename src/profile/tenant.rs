@@ -1,67 +1,67 @@
-//! Tenant ids, the rules that say which ids are valid, and the set of tenants that a question is about.
+//! Tenant ids, the rules that define valid ids, and the set of tenants that a query covers.
 //!
-//! The rules are Pyroscope's. A valid id is safe as a folder name.
+//! The rules are those of Pyroscope. A valid id is safe as a folder name.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-/// The tenant of all data when tenants are not distinguished.
+/// The tenant of all data if tenants are not distinguished.
 const DEFAULT_TENANT: &str = "anonymous";
 
-/// Longest valid id in bytes.
+/// Maximum length of a valid id in bytes.
 const MAX_LENGTH: usize = 150;
 
-/// Characters of an id besides ASCII letters and digits.
+/// Allowed characters of an id besides ASCII letters and digits.
 const PUNCTUATION: &[u8] = b"!-_.*'()";
 
-/// Most tenants of one question.
+/// Maximum number of tenants of one query.
 pub(crate) const MAX_TENANTS: usize = 64;
 
-/// What stands between the ids of several tenants.
+/// Separator between the ids of several tenants.
 const SEPARATOR: char = '|';
 
-/// Longest part of a refused id that is repeated in an error, in characters.
+/// Maximum number of characters of a refused id that an error repeats.
 const SHOWN_CHARS: usize = MAX_LENGTH;
 
 /// A tenant id that is known to be valid.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(Arc<str>);
 
-/// Why a text is no tenant id.
+/// Why a text is not a tenant id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TenantError {
-    /// The text has no character.
+    /// The text has no characters.
     #[error("the tenant id is empty")]
     Empty,
-    /// It is longer than 150 bytes.
+    /// The text is longer than 150 bytes.
     #[error("the tenant id has {0} bytes, the limit is {MAX_LENGTH}")]
     TooLong(usize),
-    /// It is `.` or `..`, which are not folder names.
+    /// The text is `.` or `..`, which are not folder names.
     #[error("the tenant id `{0}` is not allowed")]
     Reserved(String),
-    /// It contains a `|`, which joins several ids.
-    #[error("the tenant id `{0}` names several tenants, and exactly one is wanted")]
+    /// The text contains a `|`, which separates several ids.
+    #[error("the tenant id `{0}` names several tenants, but exactly one is required")]
     Several(String),
-    /// It joins more ids than a question may be about.
-    #[error("{0} tenants are named, a question may be about {MAX_TENANTS}")]
+    /// The text has more ids than a query may cover.
+    #[error("{0} tenants are named, the limit of a query is {MAX_TENANTS}")]
     TooMany(usize),
-    /// It has a character that is not allowed.
-    #[error("the tenant id `{id}` has the character `{character}`: letters, digits and !-_.*'() are allowed")]
+    /// The text has a character that is not allowed.
+    #[error("the tenant id `{id}` contains the character `{character}`: letters, digits and !-_.*'() are allowed")]
     Character {
         /// The text, or its start.
         id: String,
-        /// The first such character.
+        /// The first character that is not allowed.
         character: char,
     },
 }
 
 impl TenantId {
-    /// The tenant of all data when tenants are not distinguished.
+    /// Returns the tenant of all data if tenants are not distinguished.
     pub fn anonymous() -> Self {
         Self(DEFAULT_TENANT.into())
     }
 
-    /// The id as text, for paths and questions.
+    /// Returns the id as text, for paths and queries.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -94,22 +94,22 @@ impl fmt::Display for TenantId {
     }
 }
 
-/// The tenants that a question is about, sorted, each once; never empty.
+/// The tenants that a query covers, sorted and distinct; never empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Tenants(Arc<[TenantId]>);
 
 impl Tenants {
-    /// True when the tenant is among them.
+    /// Returns true if the set contains the tenant.
     pub fn has(&self, tenant: &TenantId) -> bool {
         self.0.binary_search(tenant).is_ok()
     }
 
-    /// As [`Tenants::has`], for an id as text.
+    /// Like [`Tenants::has`], for an id as text.
     pub fn has_id(&self, id: &str) -> bool {
         self.0.binary_search_by(|tenant| tenant.as_str().cmp(id)).is_ok()
     }
 
-    /// The tenant, when there is exactly one.
+    /// Returns the tenant if there is exactly one.
     pub fn single(&self) -> Option<&TenantId> {
         match self.0.as_ref() {
             [tenant] => Some(tenant),
@@ -117,7 +117,7 @@ impl Tenants {
         }
     }
 
-    /// Each of them, ascending.
+    /// Iterates over the tenants in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = &TenantId> {
         self.0.iter()
     }
@@ -132,7 +132,7 @@ impl From<TenantId> for Tenants {
 impl std::str::FromStr for Tenants {
     type Err = TenantError;
 
-    /// One id, or several with `|` between them.
+    /// Parses one id, or several with `|` between them.
     fn from_str(ids: &str) -> Result<Self, TenantError> {
         let mut tenants: Vec<TenantId> = ids.split(SEPARATOR).map(str::parse).collect::<Result<_, _>>()?;
         tenants.sort_unstable();

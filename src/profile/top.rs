@@ -1,8 +1,8 @@
 //! The table of functions ordered by self value, like `go tool pprof -top`: flat, share, running share, cumulative,
 //! share.
 //!
-//! The cumulative value of a function counts each stack once, however often the function is in it. Rows are built from
-//! a tree or from a flame graph received over the wire; a tree without a node limit is exact.
+//! The cumulative value of a function counts each stack once, however often the stack contains the function. Rows are
+//! built from a tree, or from a flame graph received over the network. A tree without a node limit is exact.
 
 use std::fmt::Write;
 
@@ -12,26 +12,26 @@ use crate::profile::format;
 /// A function with its flat and cumulative value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopRow {
-    /// Name of the function as stacks have it.
+    /// Name of the function, as in stacks.
     pub name: String,
-    /// Source file; empty when unknown.
+    /// Source file; empty if unknown.
     pub file: String,
     /// Value of the function itself.
     pub flat: i64,
-    /// Value of all stacks that the function is in.
+    /// Value of all stacks that contain the function.
     pub cum: i64,
 }
 
-/// All functions, largest flat value first, then cumulative, then by name.
+/// All functions, sorted by flat value (largest first), then cumulative value, then name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopTable {
-    /// The rows, largest own value first.
+    /// The rows, largest flat value first.
     pub rows: Vec<TopRow>,
     /// Sum of the values of all stacks.
     pub total: i64,
 }
 
-/// A node from a tree or a flame graph: the name's index, values, parent's index (smaller than its own).
+/// A node of a tree or a flame graph: index of the name, values, and index of the parent (smaller than its own).
 struct Node {
     name: usize,
     parent: usize,
@@ -73,7 +73,7 @@ impl TopTable {
                 list.push(index);
             }
         }
-        // Depth first without recursion; `open` counts how often a function is on the path.
+        // Depth first without recursion. `open` counts how often a function is on the path.
         let mut open = vec![0usize; rows.len()];
         let mut work: Vec<(usize, bool)> = if nodes.is_empty() { Vec::new() } else { vec![(0, true)] };
         while let Some((index, entering)) = work.pop() {
@@ -100,13 +100,13 @@ impl TopTable {
         Self { rows, total }
     }
 
-    /// Sorts by the cumulative value instead.
+    /// Sorts by the cumulative value instead of the flat value.
     pub(crate) fn sort_by_cum(&mut self) {
         self.rows
             .sort_by(|left, right| (right.cum, right.flat, &left.name).cmp(&(left.cum, left.flat, &right.name)));
     }
 
-    /// The first `count` rows as text, with values of `unit`.
+    /// Formats the first `count` rows as text, with values of `unit`.
     pub fn render(&self, count: usize, unit: &str) -> String {
         let shown = &self.rows[..count.min(self.rows.len())];
         let flat: i64 = shown.iter().fold(0, |sum, row| sum.saturating_add(row.flat));

@@ -1,31 +1,31 @@
-//! A request of `/ingest` that is forwarded through components as received: its body may be in any format.
+//! A request to `/ingest` that components forward as received. Its body may be in any format.
 //!
-//! The bytes of a [`RawProfile`](crate::profile::RawProfile) then hold the rest of the request before the body: `magic
-//! | query | content type | content encoding | body to the end`; a text is `length u32 little endian | UTF-8`. The
-//! magic begins with a byte that begins neither pprof nor gzip. The parameter `name` is not stored: it is rebuilt from
-//! the labels when the request is sent on. The layout is in queues on disk: a change needs a new magic, and the old one
+//! The bytes of a [`RawProfile`](crate::profile::RawProfile) then contain the rest of the request before the body:
+//! `magic | query | content type | content encoding | body to the end`. A text is `length u32 little endian | UTF-8`.
+//! The magic begins with a byte that begins neither pprof nor gzip. The parameter `name` is not stored, because the
+//! sender rebuilds it from the labels. The layout is in queues on disk: a change needs a new magic, and the old one
 //! must stay readable.
 
 use bytes::Bytes;
 
-/// The first byte is the key of field 0, which protobuf does not have.
+/// The first byte is the key of field 0, which does not exist in protobuf.
 const MAGIC: &[u8; 8] = b"\0ingest\x01";
 
-/// A request of `/ingest`.
+/// A request to `/ingest`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
     /// Parameters of the URL except `name`, URL-encoded.
     pub query: Box<str>,
-    /// Value of `Content-Type`; empty when there is none.
+    /// Value of `Content-Type`; empty if there is none.
     pub content_type: Box<str>,
-    /// Value of `Content-Encoding`; empty when there is none.
+    /// Value of `Content-Encoding`; empty if there is none.
     pub content_encoding: Box<str>,
-    /// The body as it came, in any format.
+    /// The body as received, in any format.
     pub body: Bytes,
 }
 
 impl Upload {
-    /// The bytes before the body.
+    /// Returns the bytes before the body.
     pub fn head(query: &str, content_type: &str, content_encoding: &str) -> Vec<u8> {
         let mut head = MAGIC.to_vec();
         for text in [query, content_type, content_encoding] {
@@ -35,7 +35,7 @@ impl Upload {
         head
     }
 
-    /// The upload in the bytes of a profile; `None` for pprof. The body shares the bytes.
+    /// Reads the upload from the bytes of a profile. Returns `None` for pprof. The body shares the bytes.
     pub fn read(bytes: &Bytes) -> Option<Self> {
         let mut rest = bytes.strip_prefix(MAGIC.as_slice())?;
         let mut text = || -> Option<Box<str>> {
@@ -53,7 +53,7 @@ impl Upload {
         })
     }
 
-    /// True for bytes that begin like an upload.
+    /// Returns true for bytes that begin like an upload.
     pub fn is_in(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }

@@ -1,27 +1,28 @@
-//! Reads a file by offset through a small cache of pages: a reader of its tables needs at most two megabytes, however
-//! large the tables are or claim to be. All numbers are little-endian.
+//! Reads a file by offset through a small cache of pages. A reader of a file's tables needs at most two megabytes,
+//! however large the tables are or claim to be. All numbers are little-endian.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 const PAGE: usize = 16 << 10;
-/// Number of cached pages, each at the slot given by its number.
+/// Number of cached pages. A page's number determines its slot.
 const PAGES: usize = 128;
-/// Most bytes of a text that are read.
+/// Maximum number of bytes that are read of a text.
 const LONGEST: usize = 16 << 10;
-/// Most numbers of variable length and bytes of texts that are read: the largest programs have thirty million, and a
-/// table of a stranger may have a million for each address, and a long text for each function.
+/// Maximum number of variable-length numbers and bytes of texts that are read. The largest programs have thirty
+/// million. An untrusted table may have a million for each address, and a long text for each function.
 const MAX_NUMBERS: usize = 1 << 27;
-/// Most pages that are read, however often, unless a reader says less: some for each step of many thousand searches.
+/// Maximum number of page reads, unless the caller sets a lower one. Repeated reads of a page count, too. It allows
+/// some for each step of many thousand searches.
 const MAX_READS: u64 = 1 << 22;
 
 /// A source of bytes at offsets, such as a file or a part of memory.
 pub trait Source {
-    /// Reads from `offset` as many bytes as exist and fit; returns 0 at the end and on errors.
+    /// Reads as many bytes from `offset` as exist and fit. Returns 0 at the end and on errors.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize;
 
-    /// Bytes of memory that the source holds.
+    /// Returns the number of bytes of memory that the source holds.
     fn held(&self) -> usize {
         0
     }
@@ -56,15 +57,15 @@ impl Source for &[u8] {
 pub struct Bytes<'a> {
     source: &'a dyn Source,
     pages: RefCell<Vec<Page>>,
-    /// Numbers of variable length and bytes of texts that may still be read.
+    /// Number of variable-length numbers and bytes of texts that may still be read.
     numbers: Cell<usize>,
-    /// Pages that may still be read.
+    /// Number of pages that may still be read.
     reads: Cell<u64>,
 }
 
 #[derive(Clone, Default)]
 struct Page {
-    /// Number of the page and 1; 0 for none.
+    /// Number of the page plus 1; 0 for none.
     number: u64,
     bytes: Vec<u8>,
 }
@@ -74,7 +75,7 @@ impl<'a> Bytes<'a> {
         Self::within(source, MAX_READS)
     }
 
-    /// A reader of at most so many bytes of pages, of which it may use few.
+    /// Creates a reader that reads pages of at most `bytes` bytes in total.
     pub(crate) fn of_at_most(source: &'a dyn Source, bytes: u64) -> Self {
         Self::within(source, bytes.div_ceil(PAGE as u64))
     }
@@ -88,7 +89,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Fills `into`; `None` when there are too few bytes, or too many were read.
+    /// Fills `into`. Returns `None` if there are too few bytes, or if too many were read.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Option<()> {
         let mut done = 0;
         while done < into.len() {
@@ -118,21 +119,21 @@ impl<'a> Bytes<'a> {
         Some(bytes[0])
     }
 
-    /// Four bytes at an offset as a number.
+    /// Reads four bytes at an offset as a number.
     pub fn u32(&self, offset: u64) -> Option<u32> {
         let mut bytes = [0; 4];
         self.read(offset, &mut bytes)?;
         Some(u32::from_le_bytes(bytes))
     }
 
-    /// Eight bytes at an offset as a number.
+    /// Reads eight bytes at an offset as a number.
     pub fn u64(&self, offset: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         self.read(offset, &mut bytes)?;
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Text up to the next zero, cut at the limit; `None` when too much was read.
+    /// Reads the text up to the next zero, cut at 16 KiB. Returns `None` if too much was read.
     pub fn text(&self, offset: u64) -> Option<String> {
         let mut text = Vec::new();
         while text.len() < LONGEST {
@@ -147,7 +148,7 @@ impl<'a> Bytes<'a> {
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// An unsigned LEB128 number, and the offset after it; `None` when too many were read.
+    /// Reads an unsigned LEB128 number. Returns it and the offset after it, or `None` if too many were read.
     pub(crate) fn uleb128(&self, mut offset: u64) -> Option<(u64, u64)> {
         self.numbers.set(self.numbers.get().checked_sub(1)?);
         let mut value = 0_u64;

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-/// A function and a place in its source.
+/// A function and a position in its source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// Name of the function, as its source has it.
+    /// Name of the function, as in the source.
     pub name: Arc<str>,
-    /// Source file; empty when unknown.
+    /// Source file; empty if unknown.
     pub file: Arc<str>,
-    /// Line in the file; 0 when unknown.
+    /// Line in the file; 0 if unknown.
     pub line: u32,
 }
 
 impl Call {
-    /// A function of which only the name is known.
+    /// Creates a call of a function of which only the name is known.
     pub fn named(name: Arc<str>) -> Self {
         Self {
             name,
@@ -33,8 +33,8 @@ impl Call {
 pub struct Located {
     /// First address of the function.
     pub start: u64,
-    /// Address after its last.
+    /// End address of the function (exclusive).
     pub end: u64,
-    /// The innermost inlined call first, the function itself last.
+    /// The calls, the innermost inlined call first, the function itself last.
     pub calls: Vec<Call>,
 }

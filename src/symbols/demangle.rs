@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// Longest readable name in bytes. A part of a mangled name may refer to another part twice, and that to a third.
+/// Maximum length of a readable name in bytes. A part of a mangled name may refer to another part twice, and that
+/// part to a third, so names can grow exponentially.
 const MAX_BYTES: usize = 64 << 10;
 
-/// How much of a C++ name is shown; it has no effect on Rust names.
+/// How much of a C++ name is shown. It has no effect on Rust names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Demangle {
     None,
-    /// Name without parameters and template arguments.
+    /// The name without parameters and template arguments.
     Simplified,
-    /// Name with template arguments, without parameters.
+    /// The name with template arguments, but without parameters.
     #[default]
     Templates,
     Full,
@@ -30,7 +31,7 @@ impl Demangle {
     }
 }
 
-/// The readable form of `name`; the name itself when it is not mangled.
+/// Returns the readable form of `name`, or `name` itself if it is not mangled.
 pub(crate) fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
     if how == Demangle::None {
         return Cow::Borrowed(name);
@@ -70,7 +71,7 @@ pub(crate) fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// A text that fails to become longer than [`MAX_BYTES`].
+/// A text buffer whose writes fail beyond [`MAX_BYTES`].
 #[derive(Default)]
 struct Bounded(String);
 
@@ -84,7 +85,7 @@ impl Write for Bounded {
     }
 }
 
-/// Removes the text between angle brackets; operators such as `operator<<` and `operator->` stay.
+/// Removes the text between angle brackets, but keeps operators such as `operator<<` and `operator->`.
 fn without_templates(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut depth = 0_usize;
@@ -135,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_name_whose_parts_double_stays_as_it_is() {
-        // Each argument is a pair of two of the one before it.
+        // Each argument is a pair of two copies of the preceding argument.
         let name = |arguments: u32| {
             let pairs = (1..arguments).map(|before| {
                 let before = char::from_digit(before, 36).unwrap().to_ascii_uppercase();

@@ -1,8 +1,8 @@
 //! Reads lines and inlined calls from `.debug_info` and `.debug_line` (DWARF 2 to 5), for some addresses at a time.
 //!
-//! In: an ELF file and sorted addresses. Out: the calls at each. Nothing is kept between calls. Files whose sections
-//! exceed the budget are skipped, and only their symbols are used: a long-running profiler must not hold a compiler's
-//! debug information.
+//! In: an ELF file and sorted addresses. Out: the calls at each. Nothing is kept between look-ups. Files whose
+//! sections exceed the budget are skipped, and only their symbols are used, because a long-running profiler must not
+//! hold a compiler's debug information.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,9 +21,10 @@ type Unit<'a> = gimli::Unit<Reader<'a>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes of all sections, uncompressed in memory.
+    /// Maximum number of bytes of all sections together, uncompressed in memory.
     pub bytes: u64,
-    /// Steps that are left: entries, rows of lines, ranges, the addresses in each, and pieces of texts and sections.
+    /// Number of steps left. Entries, rows of lines, ranges, the addresses in each, and pieces of texts and sections
+    /// are steps.
     pub entries: usize,
 }
 
@@ -36,33 +37,33 @@ impl Default for Limits {
     }
 }
 
-/// Most steps along names that refer to each other.
+/// Maximum number of steps along names that refer to each other.
 const MAX_STEPS: usize = 8;
-/// Most calls inlined into each other.
+/// Maximum number of calls inlined into each other.
 const MAX_INLINED: usize = 64;
-/// Most bytes of a name or path.
+/// Maximum number of bytes of a name or path.
 const LONGEST: usize = 16 << 10;
-/// Bytes of a text, table or section, and attributes of an entry, in a step.
+/// Number of bytes of a text, table or section, or of attributes of an entry, that cost one step.
 const PIECE: usize = 16;
-/// Steps of a unit for its tables, and most bytes of that of abbreviations: all units may have one, and begin it at
-/// different places.
+/// Number of steps that the tables of a unit cost. `MAX_ABBREVIATIONS` is the maximum size of its abbreviation table
+/// in bytes. All units may share one table and begin it at different offsets.
 const UNIT_STEPS: usize = 1024;
 const MAX_ABBREVIATIONS: usize = 64 << 10;
-/// Most units that are kept because names refer to them: one takes up to a megabyte.
+/// Maximum number of units that are kept because names refer to them. One takes up to a megabyte.
 const MAX_OTHERS: usize = 128;
-/// Steps for each scope that is kept.
+/// Number of steps that each kept scope costs.
 const SCOPE_STEPS: usize = 8;
-/// Steps for each file of a unit that is kept, which takes a hundred bytes.
+/// Number of steps that each file of a kept unit costs. It takes a hundred bytes.
 const FILE_STEPS: usize = 16;
 
 /// A function or inlined call around an address while its unit is read.
 struct Scope {
     name: Option<Arc<str>>,
-    /// For inlined calls, the caller's place: index of the file and line.
+    /// For an inlined call, its position in the caller: index of the file and line.
     called_from: (u64, u32),
 }
 
-/// What is known of an address: scopes and a line while its unit is read, then the calls.
+/// The findings about an address: scopes and a line while its unit is read, and then the calls.
 #[derive(Default)]
 struct Found {
     scopes: Vec<Scope>,
@@ -70,9 +71,9 @@ struct Found {
     calls: Vec<Call>,
 }
 
-/// The calls at each of some sorted addresses, innermost first. Addresses without any are left out; the result is empty
-/// when the file has no such sections, or damaged or too large ones. The name of a call is empty where only its line is
-/// known. Takes the steps that were needed off the limits.
+/// Returns the calls at each of the sorted `addresses`, innermost first. Addresses without calls are left out. The
+/// result is empty if the file has no such sections, or if they are damaged or too large. The name of a call is empty
+/// if only its line is known. Deducts the steps from the limits.
 pub fn locate<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     addresses: &[u64],
@@ -128,7 +129,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
         others: BTreeMap::new(),
     };
     let mut units = dwarf.units();
-    // Damage ends the search; earlier results stay.
+    // Damage ends the search, but earlier results stay.
     while let Ok(Some(header)) = units.next() {
         let unit = search.open(header);
         let read = unit.map_or(Ok(()), |unit| search.unit(&unit, addresses));
@@ -151,7 +152,7 @@ struct Refused;
 struct Search<'a, 'b> {
     dwarf: &'b gimli::Dwarf<Reader<'a>>,
     how: Demangle,
-    /// Entries that may still be read.
+    /// Number of steps that are left.
     entries: usize,
     found: BTreeMap<u64, Found>,
     /// Other units that names refer to.
@@ -159,7 +160,7 @@ struct Search<'a, 'b> {
 }
 
 impl<'a> Search<'a, '_> {
-    /// A unit with its tables; `None` for one that is damaged.
+    /// Opens a unit with its tables. Returns `None` if it is damaged.
     fn open(&mut self, header: gimli::UnitHeader<Reader<'a>>) -> Option<Unit<'a>> {
         self.entries = self.entries.saturating_sub(UNIT_STEPS);
         let section = self.dwarf.debug_abbrev.reader();
@@ -168,7 +169,7 @@ impl<'a> Search<'a, '_> {
         let abbreviations = header.abbreviations(&part).ok()?;
         let unit = Unit::new_with_abbreviations(self.dwarf, header, Arc::new(abbreviations)).ok();
         let bytes = unit.as_ref().map_or_else(
-            // It may have read all texts and all of a header before it failed.
+            // Before it failed, it may have read all texts and a whole line header.
             || {
                 let texts = [self.dwarf.debug_str.reader(), self.dwarf.debug_line_str.reader()];
                 let texts: usize = texts.map(|texts| texts.slice().len()).into_iter().sum();
@@ -205,7 +206,7 @@ impl<'a> Search<'a, '_> {
         self.lines(unit, &here)?;
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
-            // An attribute may take no byte of the file.
+            // An attribute may take no bytes of the file.
             self.entries = self.entries.saturating_sub(1 + entry.attrs().len() / PIECE);
             if self.entries == 0 {
                 return Ok(());
@@ -241,7 +242,7 @@ impl<'a> Search<'a, '_> {
             for address in around {
                 let found = self.found.entry(address).or_default();
                 if tag == dw::DW_TAG_subprogram {
-                    // Functions are not nested; of two that share code the last one counts.
+                    // Functions are not nested. If two share code, the last one counts.
                     found.scopes.clear();
                 }
                 if found.scopes.len() < MAX_INLINED {
@@ -257,14 +258,15 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
 
-    /// The part of sorted addresses that lies in a range. The range is a step, and each address.
+    /// Returns the sorted addresses that lie in a range. The range costs a step, and so does each address.
     fn within<'n>(&mut self, addresses: &'n [u64], start: u64, end: u64) -> &'n [u64] {
         let found = within(addresses, start, end);
         self.entries = self.entries.saturating_sub(1 + found.len());
         found
     }
 
-    /// The address ranges of an entry. A length beyond the address space is refused: gimli adds it unchecked.
+    /// Returns the address ranges of an entry. Rejects a length beyond the address space, because gimli adds it
+    /// unchecked.
     fn ranges(
         &self,
         unit: &Unit<'a>,
@@ -284,7 +286,8 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// Replaces the numbers of files with names. Until then the line of each address is that of its innermost call.
+    /// Builds the calls of each address from its scopes and its line, which belongs to the innermost call. Replaces
+    /// the indexes of files with names.
     fn name_callers(&mut self, unit: &Unit<'a>, here: &[u64]) {
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
         for address in here {
@@ -322,7 +325,7 @@ impl<'a> Search<'a, '_> {
         let Some(program) = unit.line_program.clone() else {
             return Ok(());
         };
-        // A program may have any number of instructions for a row, and be that of all units.
+        // A line program may have any number of instructions per row, and all units may share one program.
         let instructions = program.header().raw_program_buf().slice().len();
         self.entries = self.entries.saturating_sub(instructions / PIECE);
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
@@ -351,8 +354,8 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
 
-    /// The name of an entry, or of the entry it is an instance of. The linkage name is preferred: it has the
-    /// namespaces.
+    /// Returns the name of an entry, or of the entry that it is an instance of. The linkage name is preferred,
+    /// because it contains the namespaces.
     fn name(&mut self, unit: &Unit<'a>, offset: UnitOffset) -> Option<String> {
         let mut place = Place::Here(offset);
         let mut plain = None;
@@ -383,7 +386,7 @@ impl<'a> Search<'a, '_> {
         plain
     }
 
-    /// The unit that contains an offset: its start, and the offset in it.
+    /// Returns the start of the unit that contains an offset, and the offset within the unit.
     fn unit_of(&mut self, offset: DebugInfoOffset) -> Option<(usize, UnitOffset)> {
         if let Some((at, unit)) = self.others.range(..=offset.0).next_back()
             && let Some(within) = offset.to_unit_offset(&unit.header)
@@ -424,7 +427,7 @@ enum Place {
 
 type Names<'a> = (Option<String>, Option<String>, Option<AttributeValue<Reader<'a>>>);
 
-/// The linker's name and the plain name of an entry, and the entry that has the rest.
+/// Returns the linkage name and the plain name of an entry, and the entry that it refers to for the rest.
 fn names_at<'a>(
     dwarf: &gimli::Dwarf<Reader<'a>>,
     unit: &Unit<'a>,
@@ -434,7 +437,7 @@ fn names_at<'a>(
     let mut entry = gimli::DebuggingInformationEntry::null();
     let mut reader = unit.entries_raw(Some(offset)).ok()?;
     let is_entry = reader.read_entry(&mut entry);
-    // A text in it may be as long as the unit, and may have no end.
+    // A text in it may be as long as the unit, or may have no end.
     let end = if is_entry.is_ok() {
         reader.next_offset().0
     } else {
@@ -453,7 +456,7 @@ fn names_at<'a>(
     Some((linkage, text(dw::DW_AT_name), next))
 }
 
-/// The path of a file of a unit.
+/// Returns the path of a file of a unit.
 fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, entries: &mut usize) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(index)?;
@@ -477,14 +480,14 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, en
     Some(path)
 }
 
-/// A text up to its limit. All of it was searched for its end.
+/// Converts a text, cut at [`LONGEST`]. The steps count all of it, because all of it was searched for its end.
 fn shown(text: Reader<'_>, entries: &mut usize) -> String {
     let text = text.slice();
     *entries = entries.saturating_sub(text.len() / PIECE);
     String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned()
 }
 
-/// The part of sorted addresses that lies in a range.
+/// Returns the sorted addresses that lie in a range.
 fn within(addresses: &[u64], start: u64, end: u64) -> &[u64] {
     let from = addresses.partition_point(|address| *address < start);
     let to = addresses.partition_point(|address| *address < end);
@@ -496,7 +499,7 @@ mod tests {
     use super::*;
     use crate::symbols::testing::{Section, made};
 
-    /// A file whose `.debug_info` is packed and states a size.
+    /// Creates a file whose `.debug_info` is packed and states this size.
     fn packed(size: u64, bytes: &[u8]) -> Vec<u8> {
         // ELFCOMPRESS_ZSTD
         let header = [2, size, 1].map(u64::to_le_bytes).concat();
@@ -522,13 +525,13 @@ mod tests {
         assert_eq!(steps(1600, &good), 100, "it is unpacked");
         assert_eq!(steps(1599, &good), 0);
         assert_eq!(steps(1601, &good), 0);
-        // 64 GiB in some megabytes.
+        // 64 GiB in a few megabytes.
         let zeros = zstd::encode_all(std::io::Read::take(std::io::repeat(0), 16 << 20), 1).unwrap();
         assert_eq!(steps(1600, &zeros.repeat(4096)), 0);
         assert_eq!(steps(Limits::default().bytes + 1, &zeros), 0);
     }
 
-    /// Steps that are left after a search for 0x1000 in these sections.
+    /// Returns the steps left after a search for 0x1000 in these sections.
     fn left(sections: &[(&'static str, &[u8])]) -> usize {
         let sections: Vec<Section> = sections
             .iter()
@@ -550,7 +553,7 @@ mod tests {
         limits.entries
     }
 
-    /// A unit of DWARF 4 with 64-bit addresses.
+    /// Creates a unit of DWARF 4 with 64-bit addresses.
     fn unit(entries: &[u8]) -> Vec<u8> {
         let length = (7 + entries.len() as u32).to_le_bytes();
         [&length[..], &[4, 0], &[0; 4], &[8], entries].concat()
@@ -569,7 +572,7 @@ mod tests {
                 (".debug_str", name),
             ])
         };
-        // One without an end is none.
+        // A text without an end is cut off and costs nothing.
         assert!(left_with(&name) > 1_000_000);
         name.push(0);
         assert_eq!(left_with(&name), 0);

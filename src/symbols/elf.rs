@@ -1,7 +1,7 @@
 //! ELF files: names of addresses from `.symtab` and `.dynsym`, segments, and the build id.
 //!
-//! Files are read through a cache of ranges; nothing is mapped, so that a file that shrinks meanwhile causes an error
-//! and not a signal. Knows no processes.
+//! Files are read through a cache of ranges and never mapped, so that a file that shrinks meanwhile causes an error
+//! and not a signal. This module knows no processes.
 
 use std::cell::Cell;
 
@@ -13,32 +13,33 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, 
 use object::read::{ReadCache, ReadCacheOps};
 use object::{Endianness, FileKind, ReadRef};
 
-/// Most bytes that are read in one piece: the largest symbol tables and unwind sections seen have a third of it.
+/// Maximum number of bytes that are read in one piece. The largest known symbol tables and unwind sections have a
+/// third of it.
 const MAX_PIECE: u64 = 160 << 20;
-/// Most bytes of all pieces, each with a few more: the cache keeps every piece, and a table of sections may name any
-/// number of long ones, in a file that is sparse and takes no room. Enough for the longest symbol table and the longest
-/// unwind section.
+/// Maximum number of bytes of all pieces, each counted with [`PIECE_BYTES`] more. The cache keeps every piece, and a
+/// section table may name any number of long ones in a sparse file that takes no disk space. The limit has room for
+/// the longest symbol table and the longest unwind section.
 const MAX_PIECES: u64 = 320 << 20;
 const PIECE_BYTES: u64 = 64;
-/// Most bytes that are read to learn what a file is: a thousand times those of a usual one.
+/// Maximum number of bytes that are read for the head of a file: a thousand times those of a typical file.
 const MAX_HEAD: u64 = 1 << 20;
 
-/// Most bytes of names that are read, each with a few more: the cache keeps them all, and a file may have millions of
-/// sections and symbols with long ones.
+/// Maximum number of bytes of names that are read, each counted with [`TEXT_BYTES`] more. The cache keeps all of
+/// them, and a file may have millions of sections and symbols with long names.
 const MAX_TEXTS: usize = 128 << 20;
 const TEXT_BYTES: usize = 16;
-/// Bytes that are searched for the end of a name.
+/// Maximum number of bytes that are searched for the end of a name.
 const MAX_TEXT: usize = 4096;
 
-/// A file, and the ranges and names that were read of it.
+/// A file, and the ranges and names that were read from it.
 #[derive(Debug)]
 pub struct Cache<R: ReadCacheOps> {
     ranges: ReadCache<R>,
-    /// Bytes of pieces that may still be read.
+    /// Number of bytes of pieces that may still be read.
     pieces: Cell<u64>,
-    /// Bytes of names that may still be read.
+    /// Number of bytes of names that may still be read.
     texts: Cell<usize>,
-    /// Something was not read because of a bound.
+    /// True if a bound prevented a read.
     is_cut: Cell<bool>,
 }
 
@@ -47,7 +48,7 @@ impl<R: ReadCacheOps> Cache<R> {
         Self::within(file, MAX_PIECES)
     }
 
-    /// A cache for [`Head::read`], which needs little of a file.
+    /// Creates a cache for [`Head::read`], which needs only a small part of a file.
     pub(crate) fn of_head(file: R) -> Self {
         Self::within(file, MAX_HEAD)
     }
@@ -61,12 +62,12 @@ impl<R: ReadCacheOps> Cache<R> {
         }
     }
 
-    /// True when something was not read because of a bound.
+    /// Returns true if a bound prevented a read.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut.get()
     }
 
-    /// Bytes of pieces and names that were read so far.
+    /// Returns the number of bytes of pieces and names that were read so far.
     pub(crate) fn read(&self) -> u64 {
         (MAX_PIECES - self.pieces.get()) + (MAX_TEXTS - self.texts.get()) as u64
     }
@@ -77,8 +78,8 @@ impl<R: ReadCacheOps> Cache<R> {
     }
 }
 
-/// A file whose reads are limited in size, whatever its headers say: a sparse file costs nothing to create and may have
-/// terabytes.
+/// A file whose reads are limited in size, whatever its headers say. A sparse file costs nothing to create and may
+/// have terabytes.
 #[derive(Debug)]
 pub struct Limited<'a, R: ReadCacheOps>(pub &'a Cache<R>);
 
@@ -99,7 +100,7 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
         if size > MAX_PIECE {
             return self.0.cut();
         }
-        // A piece that is read again counts again: who reads it goes through all of it.
+        // A piece that is read again counts again, because its reader processes all of it again.
         let Some(left) = self.0.pieces.get().checked_sub(size + PIECE_BYTES) else {
             return self.0.cut();
         };
@@ -113,7 +114,7 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
             return self.0.cut();
         }
         let text = self.0.ranges.read_bytes_at_until(range, delimiter);
-        // One without an end was searched, and is searched again by the next who asks.
+        // A name without an end was searched, and each further request searches it again.
         let bytes = text.map_or(MAX_TEXT, <[u8]>::len) + TEXT_BYTES;
         self.0.texts.set(left.saturating_sub(bytes));
         text
@@ -124,32 +125,32 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     pub offset: u64,
-    /// Virtual address, before relocation.
+    /// Virtual address before relocation.
     pub address: u64,
     /// Length of the segment in bytes.
     pub size: u64,
 }
 
-/// Most executable segments: programs have one or two.
+/// Maximum number of executable segments. Programs have one or two.
 const MAX_SEGMENTS: usize = 64;
-/// Most bytes of a build id: linkers write 8 to 32.
+/// Maximum number of bytes of a build id. Linkers write 8 to 32.
 const MAX_BUILD_ID: usize = 64;
-/// Most bytes of notes that are searched for it. Each section may be of the same notes.
+/// Maximum number of bytes of notes that are searched for it. Several sections may overlap the same notes.
 const MAX_NOTES: u64 = 256 << 10;
 
-/// What must be known of every file that is mapped. Neither symbols nor names of sections are read for it.
+/// The facts that are needed about every mapped file. Reading them needs neither symbols nor names of sections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Hexadecimal digits; empty when the file has no build id, or one that is too long to be one.
+    /// Build id in hexadecimal digits. Empty if the file has none, or one that is too long to be valid.
     pub build_id: String,
     /// The executable segments.
     pub segments: Vec<Segment>,
-    /// Something was left out because of a bound.
+    /// True if something was left out because of a bound.
     pub(crate) is_cut: bool,
 }
 
 impl Head {
-    /// Reads the headers of a file; `None` when it is no ELF file.
+    /// Reads the headers of a file. Returns `None` if it is not an ELF file.
     pub fn read<'data, R: ReadRef<'data>>(data: R) -> Option<Self> {
         match FileKind::parse(data).ok()? {
             FileKind::Elf32 => Self::of::<FileHeader32<Endianness>, R>(data),
@@ -177,7 +178,7 @@ impl Head {
             is_cut |= rest.is_none();
             rest.is_some()
         };
-        // Debug files have sections of notes only, programs without a table of sections only segments of them.
+        // Debug files have notes in sections only. Programs without a section table have them in segments only.
         let sections = header.section_headers(endian, data).unwrap_or_default();
         let in_section = sections
             .iter()
@@ -218,7 +219,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// The virtual address at `offset` of the file, by the segment that holds it or that begins on the same page.
+/// Returns the virtual address at `offset` of the file, by the segment that holds it or that begins on the same page.
 pub(crate) fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
     const PAGE: u64 = 4096;
     segments
@@ -227,23 +228,23 @@ pub(crate) fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
         .map(|segment| segment.address.wrapping_sub(segment.offset).wrapping_add(offset))
 }
 
-/// The functions of a file sorted by address, 16 bytes each; their names stay in the file.
+/// The functions of a file sorted by address, 16 bytes each. Their names stay in the file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Index {
     functions: Vec<Entry>,
     /// Offsets of the two string tables in the file.
     strings: [u64; 2],
-    /// There were more functions than are kept.
+    /// True if there were more functions than are kept.
     is_cut: bool,
 }
 
-/// Most functions that are kept: several times those of the largest programs, and 128 MiB.
+/// Maximum number of functions that are kept: several times those of the largest programs, and 128 MiB.
 const MAX_FUNCTIONS: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     start: u64,
-    /// Size in bytes; 0 when the function extends to the next one.
+    /// Size in bytes; 0 if the function extends to the next one.
     size: u32,
     /// Offset in the string table; the highest bit selects the table.
     name: u32,
@@ -256,14 +257,14 @@ const DYNAMIC: u32 = 1 << 31;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub start: u64,
-    /// Address after the last.
+    /// End address (exclusive).
     pub end: u64,
-    /// Offset of its name in the file; the name ends with a zero.
+    /// Offset of its name in the file. The name ends with a zero byte.
     pub name: u64,
 }
 
 impl Index {
-    /// Reads `.symtab` and `.dynsym`. Empty for files of other kinds and for those without symbols.
+    /// Reads `.symtab` and `.dynsym`. The index is empty for other kinds of files and for files without symbols.
     pub fn new<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Self {
         let object::File::Elf64(elf) = file else {
             return Self::default();
@@ -271,7 +272,7 @@ impl Index {
         let endian = elf.endian();
         let mut index = Self::default();
         let tables = [elf.elf_symbol_table(), elf.elf_dynamic_symbol_table()];
-        // Of two symbols at one address the better comes first: sized, then global.
+        // If two symbols have the same address, a sized one is preferred, then a global one.
         let mut ranked: Vec<(u8, Entry)> = Vec::new();
         for (which, table) in tables.into_iter().enumerate() {
             if table.is_empty() {
@@ -290,7 +291,7 @@ impl Index {
                     continue;
                 }
                 let size = u32::try_from(symbol.st_size(endian)).unwrap_or(u32::MAX);
-                // Marks of the assembler and of sections have neither type nor size.
+                // Markers of the assembler and of sections have neither type nor size.
                 if kind == STT_NOTYPE && size == 0 {
                     continue;
                 }
@@ -309,15 +310,15 @@ impl Index {
         index
     }
 
-    /// The function around an address.
+    /// Returns the function that contains an address.
     pub fn find(&self, address: u64) -> Option<Place> {
-        /// Functions may be nested; this many before the address are tried.
+        /// Functions may be nested. This many functions before the address are tried.
         const NESTED: usize = 8;
         let after = self.functions.partition_point(|entry| entry.start <= address);
         let next = self.functions.get(after).map_or(u64::MAX, |entry| entry.start);
         self.functions[..after].iter().rev().take(NESTED).find_map(|entry| {
             let end = match entry.size {
-                // Only up to the address: the bytes after it may belong to no function.
+                // Only up to the address, because the bytes after it may belong to no function.
                 0 => address.saturating_add(1).min(next),
                 size => entry.start.saturating_add(u64::from(size)),
             };
@@ -330,12 +331,12 @@ impl Index {
         })
     }
 
-    /// True when it has no functions.
+    /// Returns true if it has no functions.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// True when the file has more functions than are kept.
+    /// Returns true if the file has more functions than are kept.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -379,7 +380,7 @@ mod tests {
         assert_eq!(address_of(&segments, first.offset + 5), Some(first.address + 5));
     }
 
-    /// What is read of a file that begins with these bytes and goes on with zeros.
+    /// Creates a file that begins with these bytes and continues with zeros.
     fn sparse(begin: &[u8], length: u64) -> File {
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, begin).unwrap();
@@ -417,7 +418,7 @@ mod tests {
     fn sections_that_are_all_the_same_notes_are_searched_once_or_not_at_all() {
         use crate::symbols::testing::{Section, made};
 
-        // Together 400 GB of empty notes.
+        // Together these sections have 400 GB of empty notes.
         let notes = Section {
             kind: SHT_NOTE,
             offset: Some((0x1000, 100 << 20)),
@@ -464,7 +465,7 @@ mod tests {
         assert_eq!((head.segments.len(), head.build_id.len()), (MAX_SEGMENTS, 40));
     }
 
-    /// A note with a build id.
+    /// Creates a note with a build id.
     fn note(id: &[u8]) -> Vec<u8> {
         let mut note = Vec::new();
         for number in [4, id.len() as u32, NT_GNU_BUILD_ID] {
@@ -482,7 +483,7 @@ mod tests {
 
         use crate::symbols::testing::{Section, made};
 
-        // Two million sections, whose names all begin where there is no end of a text.
+        // Two million sections, whose names all begin at a text without an end.
         let names = Section {
             kind: object::elf::SHT_STRTAB,
             bytes: vec![b'x'; 8192],
@@ -494,7 +495,7 @@ mod tests {
         let headers = bytes[first..first + 3 * 64].to_vec();
         bytes.extend_from_slice(&headers);
         bytes[40..48].copy_from_slice(&at.to_le_bytes());
-        // e_shnum 0: the number is sh_size of the first; e_shstrndx is the section of `x`.
+        // e_shnum is 0, so the number is sh_size of the first section; e_shstrndx is the section of `x`.
         bytes[60..62].copy_from_slice(&0_u16.to_le_bytes());
         bytes[62..64].copy_from_slice(&1_u16.to_le_bytes());
         bytes[at as usize + 32..at as usize + 40].copy_from_slice(&2_000_000_u64.to_le_bytes());

@@ -1,6 +1,7 @@
-//! The functions of a binary, from Go's function table, DWARF lines and inlined calls, and symbols, in this order.
+//! The functions of a binary, from Go's function table, from DWARF with lines and inlined calls, and from symbols, in
+//! this order.
 //!
-//! Indexes and the positions of tables are kept; names and lines stay in the file until they are needed.
+//! Indexes and the positions of tables are kept. Names and lines stay in the file until they are needed.
 
 use std::sync::Arc;
 
@@ -17,12 +18,12 @@ use crate::symbols::ranges::Ranges;
 /// The functions of a binary.
 #[derive(Debug)]
 pub struct Functions<S> {
-    /// Symbols, and the file that has their names: the binary or its debug file. Of two that know an address the first
-    /// counts.
+    /// Symbols, and the file that contains their names: the binary or its debug file. If two know an address, the
+    /// first counts.
     symbols: Vec<(Index, S)>,
-    /// Go's table, and the file that has it.
+    /// Go's table, and the file that contains it.
     go: Option<(Pclntab, S)>,
-    /// The file that has DWARF.
+    /// The file that contains DWARF.
     debug: Option<S>,
 }
 
@@ -37,7 +38,7 @@ impl<S> Default for Functions<S> {
 }
 
 impl<S: Source> Functions<S> {
-    /// Those of `file`, whose bytes are `source`.
+    /// Reads the functions of `file`, whose bytes are `source`.
     pub fn new<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, source: S) -> Self
     where
         S: Clone,
@@ -50,7 +51,7 @@ impl<S: Source> Functions<S> {
         }
     }
 
-    /// Takes names from a separate debug file, if it has any.
+    /// Adds the names from a separate debug file, if it has any.
     pub(crate) fn with_debug_file<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self
     where
         S: Clone,
@@ -65,16 +66,17 @@ impl<S: Source> Functions<S> {
         self
     }
 
-    /// Takes names that were packed in the file: those that were stripped from it, without those that it still has.
+    /// Adds names that were packed in the file. They are the stripped names only, without those that the file still
+    /// has.
     pub(crate) fn with_packed<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self {
         self.symbols.insert(0, (Index::new(file), source));
         self
     }
 
-    /// Looks up sorted `addresses` where `names` does not have them yet. `lines` returns the calls at addresses from
-    /// the DWARF of a file ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once, or `None` when that is too
-    /// expensive now. Returns the addresses that have a name without a line for that reason: a caller that removes them
-    /// may ask again.
+    /// Looks up those of the sorted `addresses` that `names` does not contain yet. `lines` returns the calls at all
+    /// these addresses from the DWARF of a file ([`dwarf::locate`](crate::symbols::dwarf::locate)), or `None` if that
+    /// is too expensive now. In that case, the method returns the addresses that got a name without a line. A caller
+    /// that removes them can look them up again later.
     pub fn resolve(
         &self,
         addresses: &[u64],
@@ -140,7 +142,7 @@ impl<S: Source> Functions<S> {
             if names.is_full() {
                 break;
             }
-            // A line whose function is only known by its symbol.
+            // The function of this line is known only by its symbol.
             if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
                 let symbol = self
                     .symbol(address, how)
@@ -165,12 +167,12 @@ impl<S: Source> Functions<S> {
         })
     }
 
-    /// True when a file has more functions than are kept.
+    /// Returns true if a file has more functions than are kept.
     pub(crate) fn is_cut(&self) -> bool {
         self.symbols.iter().any(|(index, _)| index.is_cut())
     }
 
-    /// Bytes of the indexes, and of files that are in memory.
+    /// Returns the number of bytes of the indexes, and of files that are in memory.
     pub fn bytes(&self) -> usize {
         self.symbols
             .iter()
@@ -183,7 +185,7 @@ fn has_lines<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
     file.section_by_name(".debug_info").is_some()
 }
 
-/// True when it has its own symbol table, and not only that of the dynamic linker.
+/// Returns true if the file has its own symbol table, and not only that of the dynamic linker.
 pub(crate) fn has_symbols<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
     file.section_by_name(".symtab").is_some()
 }
@@ -212,7 +214,7 @@ mod tests {
 
     #[test]
     fn lines_and_inlined_calls_of_our_own_program_are_found() {
-        // The test's own program has line tables only.
+        // The test program itself has only line tables.
         let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let file = object::File::parse(bytes.as_slice()).unwrap();
         let symbol = object::ObjectSymbol::address(
@@ -237,7 +239,7 @@ mod tests {
             "{calls:?}"
         );
         assert!((1..1 << 30).contains(&limits.entries), "{limits:?}");
-        // Nothing is read that is larger than allowed.
+        // Nothing larger than allowed is read.
         limits.bytes = 1 << 20;
         assert!(dwarf::locate(&file, &[symbol], Demangle::Full, &mut limits).is_empty());
     }

@@ -1,5 +1,5 @@
-//! Finds Go's table of functions in an ELF file: by the section's name, or by its magic number where the sections'
-//! names are gone.
+//! Finds Go's function table in an ELF file, by the section's name or, if the section names are gone, by its magic
+//! number.
 
 use object::elf::{R_AARCH64_RELATIVE, R_X86_64_RELATIVE};
 use object::read::elf::{ElfFile64, Rela, SectionHeader, Sym};
@@ -8,14 +8,14 @@ use object::{Endianness, Object, ObjectSection, ObjectSegment, ReadRef, SectionF
 use crate::symbols::bytes::Bytes;
 use crate::symbols::pclntab::{Header, Pclntab};
 
-/// Most bytes that are searched for the magic number.
+/// Maximum number of bytes that are searched for the magic number.
 const MAX_SEARCH: u64 = 256 << 20;
-/// Most bytes of relocations that are searched.
+/// Maximum number of bytes of relocations that are searched.
 const MAX_RELOCATIONS: u64 = 64 << 20;
-/// Most symbols that are searched.
+/// Maximum number of symbols that are searched.
 const MAX_SYMBOLS: usize = 2_000_000;
 
-/// The table of a file; `None` when it is no Go program.
+/// Returns the table of a file, or `None` if it is not a Go program.
 pub fn find<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes<'_>) -> Option<Pclntab> {
     let object::File::Elf64(elf) = file else { return None };
     if !file.is_little_endian() {
@@ -51,7 +51,7 @@ pub fn find<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Byt
     (first < last && image.is_code(first)).then_some(table)
 }
 
-/// Offset of the table in the file.
+/// Returns the offset of the table in the file.
 fn locate<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes<'_>) -> Option<u64> {
     for name in [".gopclntab", ".data.rel.ro.gopclntab"] {
         if let Some((at, _)) = file.section_by_name(name).and_then(|section| section.file_range()) {
@@ -104,7 +104,7 @@ struct Image<'a, 'data, 'b, R: ReadRef<'data>> {
 }
 
 impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
-    /// The virtual address of a file offset.
+    /// Converts a file offset to a virtual address.
     fn address(&self, offset: u64) -> Option<u64> {
         self.file.segments().find_map(|segment| {
             let (start, size) = segment.file_range();
@@ -113,7 +113,7 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         })
     }
 
-    /// The file offset of a virtual address.
+    /// Converts a virtual address to a file offset.
     fn offset(&self, address: u64) -> Option<u64> {
         self.file.segments().find_map(|segment| {
             let (start, size) = segment.file_range();
@@ -131,7 +131,7 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         })
     }
 
-    /// The pointer at an address, from its relocation when the dynamic linker would fill it in.
+    /// Returns the pointer at an address, or the value of its relocation if the dynamic linker fills it in.
     fn pointer(&self, address: u64) -> Option<u64> {
         match self.bytes.u64(self.offset(address)?)? {
             0 => self.relocation(|at, _| at == address).map(|(_, value)| value),
@@ -139,7 +139,7 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         }
     }
 
-    /// The first relative relocation for which `is_it` is true, called with its place and its value.
+    /// Returns the first relative relocation for which `is_it`, called with its address and its value, returns true.
     fn relocation(&self, mut is_it: impl FnMut(u64, u64) -> bool) -> Option<(u64, u64)> {
         let endian = self.elf.endian();
         let mut budget = MAX_RELOCATIONS;
@@ -178,7 +178,7 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
             .map(|symbol| symbol.st_value(endian))
     }
 
-    /// True when this text is at an offset of the file, with a zero behind it.
+    /// Returns true if this text, followed by a zero byte, is at an offset of the file.
     fn is_text(&self, at: u64, wanted: &str) -> bool {
         let mut text = [0; 32];
         let Some(text) = text.get_mut(..=wanted.len()) else {
@@ -187,7 +187,7 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         self.bytes.read(at, text).is_some() && text.strip_suffix(&[0]) == Some(wanted.as_bytes())
     }
 
-    /// The address of the module's description, which begins with the address of the table.
+    /// Returns the address of the module data, which begins with the address of the table.
     fn module(&self, table: u64) -> Option<u64> {
         if let Some(section) = self.file.section_by_name(".go.module") {
             return Some(section.address());
@@ -202,8 +202,8 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         section.or_else(|| self.symbol(&["runtime.firstmoduledata"]))
     }
 
-    /// The address in a section of the number `wanted`, followed by a slightly larger one (the table and the names in
-    /// it).
+    /// Returns the address in a section of the number `wanted` that is followed by a slightly larger one. These are
+    /// the addresses of the table and of the names in it.
     fn search(&self, name: &str, wanted: u64) -> Option<u64> {
         let section = self.file.section_by_name(name)?;
         let writable = u64::from(object::elf::SHF_WRITE);

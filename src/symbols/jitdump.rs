@@ -1,22 +1,22 @@
-//! Names of compiled code in the files that just-in-time compilers write for `perf inject` (`jit-PID.dump`; the layout
-//! is that of the kernel's `tools/perf/Documentation/jitdump-specification.txt`).
+//! Names of compiled code in the files that just-in-time compilers write for `perf inject` (`jit-PID.dump`). The
+//! layout is that of the kernel's `tools/perf/Documentation/jitdump-specification.txt`.
 
 use std::collections::HashMap;
 
 use crate::symbols::bytes::Bytes;
 use crate::symbols::latest::Latest;
 
-/// `JiTD`, from a machine with our byte order.
+/// `JiTD`, written by a machine with the same byte order.
 const MAGIC: u32 = 0x4a69_5444;
 const CODE_LOAD: u32 = 0;
 const CODE_MOVE: u32 = 1;
 const CLOSE: u32 = 3;
-/// Most records that are read.
+/// Maximum number of records that are read.
 const MAX_RECORDS: usize = 4_000_000;
-/// Most pieces of code that are remembered in case they are moved.
+/// Maximum number of pieces of code that are remembered in case they are moved.
 const MAX_CODE: usize = 1 << 20;
 
-/// Offers all loaded and moved code to a search. False when the file is not a jitdump.
+/// Offers all loaded and moved code to a search. Returns false if the file is not a jitdump.
 pub fn offer(bytes: &Bytes<'_>, search: &mut Latest<'_>) -> bool {
     if bytes.u32(0) != Some(MAGIC) {
         return false;
@@ -38,7 +38,7 @@ pub fn offer(bytes: &Bytes<'_>, search: &mut Latest<'_>) -> bool {
     true
 }
 
-/// Reads a record; returns its kind and the offset of the next one. `None` at the end and at damage.
+/// Reads a record. Returns its kind and the offset of the next one, or `None` at the end and at damage.
 fn record(bytes: &Bytes<'_>, at: u64, names: &mut HashMap<u64, u64>, search: &mut Latest<'_>) -> Option<(u32, u64)> {
     let (kind, length) = (bytes.u32(at)?, bytes.u32(at.checked_add(4)?)?);
     if length < 16 {

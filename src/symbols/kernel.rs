@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use crate::symbols::ranges::Ranges;
 
-/// The functions of the kernel and its modules, in compact form, since the kernel needs about 60 ms of CPU to write the
-/// list.
+/// The functions of the kernel and its modules, in compact form. They are kept, because the kernel needs about 60 ms
+/// of CPU time to write the list.
 #[derive(Debug, Default)]
 pub struct Symbols {
-    /// Start addresses, ascending; a function extends to the next one.
+    /// Start addresses in ascending order. A function extends to the next one.
     starts: Box<[u64]>,
-    /// Start of each name in `text`; it extends to the end of its line.
+    /// Start of each name in `text`. The name extends to the end of its line.
     places: Box<[u32]>,
     text: Box<str>,
 }
 
 impl Symbols {
-    /// Reads a list, line by line. `None` when it hides its addresses (all zero), as it does without CAP_SYSLOG. Of
-    /// several names of an address the first counts.
+    /// Reads a list, line by line. Returns `None` if it hides its addresses (all are zero), as it does without
+    /// CAP_SYSLOG. If an address has several names, the first counts.
     pub fn read(list: impl io::Read) -> io::Result<Option<Self>> {
         let mut lines = BufReader::with_capacity(1 << 16, list);
         let mut line = Vec::new();
@@ -46,7 +46,7 @@ impl Symbols {
         if !visible {
             return Ok(None);
         }
-        // The list is in order for the kernel itself, but not over modules.
+        // The list is in order for the kernel itself, but not across modules.
         found.sort_by_key(|(address, _)| *address);
         found.dedup_by_key(|(address, _)| *address);
         Ok(Some(Self {
@@ -56,8 +56,8 @@ impl Symbols {
         }))
     }
 
-    /// The function around an address: its start address, that of the next one, and its name. The end of the last
-    /// function is unknown.
+    /// Returns the function that contains an address: its start address, that of the next one, and its name. The end
+    /// of the last function is unknown.
     pub fn find(&self, address: u64) -> Option<(u64, u64, &str)> {
         let after = self.starts.partition_point(|start| *start <= address);
         let at = after.checked_sub(1)?;
@@ -66,7 +66,7 @@ impl Symbols {
         Some((*self.starts.get(at)?, end, name.split('\n').next()?))
     }
 
-    /// Adds the functions around `addresses` to `ranges`.
+    /// Adds the functions that contain `addresses` to `ranges`.
     pub fn resolve(&self, addresses: &[u64], ranges: &mut Ranges) {
         for address in addresses {
             if ranges.find(*address).is_none()

@@ -1,15 +1,15 @@
-//! The name of each of some addresses in a list that runtimes append to: addresses are used again, so what comes later
+//! Finds the names of some addresses in a list that runtimes append to. Runtimes reuse addresses, so the last name
 //! counts.
 
 use std::sync::Arc;
 
-/// Most addresses that are named again and again, and bytes of names by the sixteen: the list is a stranger's, and
-/// every line of it may be of all addresses. What comes later is not looked at.
+/// Maximum work: each naming of an address counts one, and each 16 bytes of a name count one. The list is untrusted,
+/// and each of its lines may cover all addresses. Later lines are skipped.
 const MAX_WORK: usize = 16 << 20;
-/// Most bytes of names that are held, counted for each address. A name that has no room is none.
+/// Maximum number of bytes of names that are held, counted for each address. A name that does not fit is left out.
 const MAX_HELD: usize = 32 << 20;
 
-/// Names that pass by in the order of time.
+/// Collects names that are offered in the order of time.
 pub struct Latest<'a> {
     addresses: &'a [u64],
     best: Vec<Option<(u64, u64, Arc<str>)>>,
@@ -18,7 +18,7 @@ pub struct Latest<'a> {
 }
 
 impl<'a> Latest<'a> {
-    /// A search for `addresses`, which must be sorted.
+    /// Creates a search for `addresses`, which must be sorted.
     pub fn new(addresses: &'a [u64]) -> Self {
         Self {
             addresses,
@@ -28,13 +28,13 @@ impl<'a> Latest<'a> {
         }
     }
 
-    /// True when a name for this range is of no interest.
+    /// Returns true if the search needs no name for this range.
     pub(crate) fn is_elsewhere(&self, start: u64, size: u64) -> bool {
         let from = self.addresses.partition_point(|address| *address < start);
         self.work > MAX_WORK || self.addresses.get(from).is_none_or(|address| *address - start >= size)
     }
 
-    /// Offers code that was made at `start`.
+    /// Offers the name of code that was generated at `start`.
     pub fn offer(&mut self, start: u64, size: u64, name: &[u8]) {
         let end = start.saturating_add(size);
         let [from, to] = [start, end].map(|limit| self.addresses.partition_point(|address| *address < limit));
@@ -51,7 +51,8 @@ impl<'a> Latest<'a> {
         places.fill(is_held.then_some((start, end, name)));
     }
 
-    /// Hands over what was found: address, first address of the function, the address after it, and the name.
+    /// Passes each result to `take`: address, first address of the function, its end address (exclusive), and the
+    /// name.
     pub fn finish(self, mut take: impl FnMut(u64, u64, u64, Arc<str>)) {
         for (address, best) in self.addresses.iter().zip(self.best) {
             if let Some((start, end, name)) = best {
@@ -82,7 +83,7 @@ mod tests {
         let addresses: Vec<u64> = (0..10_000).collect();
         let mut latest = Latest::new(&addresses);
         latest.offer(0, 5_000, b"short");
-        // 640 MB, if each address had it.
+        // It would take 640 MB, if each address had it.
         latest.offer(0, u64::MAX, &[b'x'; 64 << 10]);
         assert!(latest.best.iter().all(Option::is_none) && latest.held == 0);
         while !latest.is_elsewhere(0, u64::MAX) {

@@ -1,8 +1,9 @@
-//! Go's function table (pclntab), which every Go program has, stripped or not: names, lines, inlined calls, and the
-//! distance of the stack pointer from its value at the call.
+//! Go's function table (pclntab), which every Go program has, stripped or not. It contains names, lines, inlined
+//! calls, and the distance of the stack pointer from its value at the call.
 //!
 //! The layouts are those that Go's `debug/gosym` and `runtime` read, for the magic numbers of Go 1.2, 1.16, 1.18 and
-//! 1.20. The table stays in the file and is read through [`Bytes`] as needed. Little-endian 64-bit machines only.
+//! 1.20. The table stays in the file and is read through [`Bytes`] as needed. Only little-endian 64-bit machines are
+//! supported.
 
 use crate::symbols::bytes::Bytes;
 use crate::symbols::calls::{Call, Located};
@@ -12,7 +13,7 @@ use crate::symbols::calls::{Call, Located};
 pub struct Pclntab {
     layout: Layout,
     at: u64,
-    /// Bytes of the smallest instruction.
+    /// Size of the smallest instruction in bytes.
     quantum: u64,
     functions: u64,
     /// Address of the first function.
@@ -27,7 +28,7 @@ pub struct Pclntab {
     pub inlined: Option<u64>,
 }
 
-/// Layouts, named after the version that introduced them.
+/// Layouts, named after the Go version that introduced them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Layout {
     V2,
@@ -40,20 +41,20 @@ enum Layout {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
     pub start: u64,
-    /// Address after the last.
+    /// End address (exclusive).
     pub end: u64,
-    /// True for the outermost frame, which nothing called.
+    /// True for the outermost frame, which has no caller.
     pub is_top: bool,
-    /// True when it switches to another stack.
+    /// True if it switches to another stack.
     pub switches: bool,
-    /// True when it is written in assembly, or when that is unknown.
+    /// True if it is written in assembly, or if that is unknown.
     pub is_assembly: bool,
     name: u64,
     pcsp: u32,
     pcfile: u32,
     pcln: u32,
     unit: u32,
-    /// Values of the inlined calls' index, and the tree of them.
+    /// Offset of the values with the indexes of inlined calls, and of the tree of inlined calls.
     inlined: Option<(u32, u64)>,
 }
 
@@ -61,22 +62,22 @@ pub struct Function {
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
     layout: Layout,
-    /// Address of the first function from the header; 0 where it is absent or not relocated.
+    /// Address of the first function from the header; 0 if it is absent or not relocated.
     pub text: u64,
 }
 
-/// Most functions: ten times those of the largest program seen.
+/// Maximum number of functions: ten times those of the largest known program.
 const MAX_FUNCTIONS: u64 = 4_000_000;
-/// Most steps through the values of one function.
+/// Maximum number of steps through the values of one function.
 const MAX_STEPS: usize = 1 << 20;
-/// Most calls inlined into each other.
+/// Maximum number of calls inlined into each other.
 const MAX_INLINED: usize = 64;
 /// Numbers of the tables that belong to a function (`PCDATA_InlTreeIndex`, `FUNCDATA_InlTree`).
 const INLINED_INDEX: u64 = 2;
 const INLINED_TREE: u64 = 3;
 
 impl Header {
-    /// Bytes of the longest header.
+    /// Length of the longest header in bytes.
     pub(crate) const LENGTH: usize = 72;
 
     /// Parses the magic number and the fields that confirm it.
@@ -102,12 +103,12 @@ impl Header {
         Some(Self { layout, text })
     }
 
-    /// True when the addresses of functions are relative to the first one, which then must be known.
+    /// Returns true if the addresses of functions are relative to the first one, whose address must then be known.
     pub(crate) fn needs_text(&self) -> bool {
         self.layout >= Layout::V18
     }
 
-    /// Offsets in the module description of the address of the first function and of the trees of inlined calls.
+    /// Returns the offsets in the module data of the address of the first function and of the trees of inlined calls.
     pub(crate) fn module_fields(&self) -> (u64, Option<u64>) {
         match self.layout {
             Layout::V2 | Layout::V16 => (176, None),
@@ -118,7 +119,7 @@ impl Header {
 }
 
 impl Pclntab {
-    /// Opens the table at a file offset; `text` is the address of the first function, where the header needs one.
+    /// Opens the table at a file offset. `text` is the address of the first function, if the header needs one.
     pub fn open(bytes: &Bytes<'_>, at: u64, text: u64) -> Option<Self> {
         let mut start = [0; Header::LENGTH];
         bytes.read(at, &mut start)?;
@@ -129,7 +130,7 @@ impl Pclntab {
             Layout::V2 => {
                 let functions = word(0)?;
                 let table = at.checked_add(16)?;
-                // After the last address comes the offset of the file table.
+                // The offset of the file table follows the last address.
                 let files = bytes.u32(table.checked_add(functions * 16 + 8)?)?;
                 [at, at, at.checked_add(u64::from(files))?, at, table]
             }
@@ -151,7 +152,8 @@ impl Pclntab {
         })
     }
 
-    /// Start address of the function with an index; for the number of functions, the address after the last.
+    /// Returns the start address of the function with an index. For the number of functions, returns the end address
+    /// of the last one.
     fn entry(&self, bytes: &Bytes<'_>, index: u64) -> Option<u64> {
         if self.layout >= Layout::V18 {
             let offset = bytes.u32(self.table.checked_add(index.checked_mul(8)?)?)?;
@@ -161,12 +163,12 @@ impl Pclntab {
         }
     }
 
-    /// Start address of the first function, and address after the last.
+    /// Returns the start address of the first function, and the end address (exclusive) of the last one.
     pub fn range(&self, bytes: &Bytes<'_>) -> Option<(u64, u64)> {
         Some((self.entry(bytes, 0)?, self.entry(bytes, self.functions)?))
     }
 
-    /// The function of an index.
+    /// Returns the function with an index.
     fn function(&self, bytes: &Bytes<'_>, index: u64) -> Option<Function> {
         let (start, end) = (self.entry(bytes, index)?, self.entry(bytes, index + 1)?);
         let wide = self.layout < Layout::V18;
@@ -215,18 +217,18 @@ impl Pclntab {
         })
     }
 
-    /// Every function in order; ends at the first that cannot be read.
+    /// Iterates over the functions in order. Ends at the first one that cannot be read.
     pub fn functions<'a>(&'a self, bytes: &'a Bytes<'_>) -> impl Iterator<Item = Function> + 'a {
         (0..self.functions).map_while(|index| self.function(bytes, index))
     }
 
-    /// The name of a function.
+    /// Returns the name of a function.
     pub fn name(&self, bytes: &Bytes<'_>, function: &Function) -> Option<String> {
         bytes.text(function.name).filter(|name| !name.is_empty())
     }
 
-    /// Distance of the stack pointer below its value at the call: passes the address after each piece, and the bytes,
-    /// to `take`.
+    /// Passes the distances of the stack pointer below its value at the call to `take`: for each piece its end
+    /// address and the number of bytes.
     pub fn stack_offsets(&self, bytes: &Bytes<'_>, function: &Function, mut take: impl FnMut(u64, i64)) {
         self.values(bytes, function.pcsp, function.start, |end, value| {
             take(end, value);
@@ -234,7 +236,7 @@ impl Pclntab {
         });
     }
 
-    /// The function at an address with its file, line and inlined calls.
+    /// Returns the function at an address with its file, line and inlined calls.
     pub fn find(&self, bytes: &Bytes<'_>, address: u64) -> Option<Located> {
         let (mut low, mut high) = (0, self.functions);
         while low < high {
@@ -278,7 +280,8 @@ impl Pclntab {
         })
     }
 
-    /// Name of an inlined call, and the offset of an instruction of its caller from the start of the function.
+    /// Returns the name of an inlined call, and the offset of an instruction of its caller from the start of the
+    /// function.
     fn inlined_call(&self, bytes: &Bytes<'_>, tree: u64, index: u64) -> Option<(String, u64)> {
         let (size, name, parent) = match self.layout {
             Layout::V20 => (16, 4, 8),
@@ -314,7 +317,7 @@ impl Pclntab {
         (offset != u32::MAX).then(|| bytes.text(self.files.checked_add(u64::from(offset))?))?
     }
 
-    /// The value that a table has for an address of a function.
+    /// Returns the value that a table has for an address of a function.
     fn value(&self, bytes: &Bytes<'_>, table: u32, function: &Function, address: u64) -> Option<i64> {
         let mut found = None;
         self.values(bytes, table, function.start, |end, value| {
@@ -324,7 +327,7 @@ impl Pclntab {
         found
     }
 
-    /// Passes the values of a table to `take` while it returns true: the address after each piece, and its value.
+    /// Passes the values of a table to `take` while it returns true: for each piece its end address and its value.
     fn values(&self, bytes: &Bytes<'_>, table: u32, start: u64, mut take: impl FnMut(u64, i64) -> bool) {
         let mut step = || {
             let mut at = self.values.checked_add(u64::from(table)).filter(|_| table != 0)?;

@@ -1,14 +1,14 @@
-//! Reads names of compiled code that a runtime writes to `/tmp/perf-PID.map`: `start size name` per line, numbers in
-//! hexadecimal (the format that `perf` reads; Node's `--perf-basic-prof`, Java's `Compiler.perfmap`, Python's `-X
-//! perf`).
+//! Reads names of compiled code that a runtime writes to `/tmp/perf-PID.map`. Each line is `start size name`, with
+//! numbers in hexadecimal. This is the format that `perf` reads (Node's `--perf-basic-prof`, Java's
+//! `Compiler.perfmap`, Python's `-X perf`).
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use crate::symbols::latest::Latest;
 
-/// Most bytes of a map that are read: runtimes append for ever.
+/// Maximum number of bytes of a map that are read. Runtimes append forever.
 pub(crate) const MAX_BYTES: u64 = 256 << 20;
-/// Bytes of a line that are kept; the rest of a longer one is passed over.
+/// Maximum number of bytes of a line that are kept. The rest of a longer line is skipped.
 const MAX_LINE: u64 = 64 << 10;
 
 /// Offers every line to a search.
@@ -16,14 +16,14 @@ pub fn offer(map: impl Read, search: &mut Latest<'_>) -> io::Result<()> {
     offer_lines(map, search, false)
 }
 
-/// Offers every line that begins at an offset or after it.
+/// Offers every line that begins at or after an offset.
 pub(crate) fn offer_from(mut map: impl Read + Seek, from: u64, search: &mut Latest<'_>) -> io::Result<()> {
-    // With the byte before: it may be the end of a line.
+    // Starts one byte earlier, which may be the end of a line.
     map.seek(SeekFrom::Start(from.saturating_sub(1)))?;
     offer_lines(map, search, from > 0)
 }
 
-/// Offers lines; the first one may have begun before.
+/// Offers lines. If `continues` is true, skips the first one, which may be the rest of a line.
 fn offer_lines(map: impl Read, search: &mut Latest<'_>, mut continues: bool) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(1 << 16, map.take(MAX_BYTES + 1));
     let mut line = Vec::new();

@@ -1,15 +1,15 @@
-//! Names of address ranges that were looked up, kept so that each function is looked up once.
+//! Names of address ranges that were looked up. They are kept so that each function is looked up once.
 //!
 //! A source (symbol table of a file, the kernel's list, a perf map) resolves many sorted addresses in one pass. The
-//! results are kept as ranges, the source is not, so that memory depends on the functions that run and not on all that
-//! exist.
+//! results are kept as ranges, but the source is not. Memory thus depends on the functions that run and not on all
+//! that exist.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::symbols::calls::Call;
 
-/// End of a range, and the functions there.
+/// End of a range, and the functions in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Symbol {
     end: u64,
@@ -18,13 +18,14 @@ struct Symbol {
 }
 
 impl Symbol {
-    /// Bytes of a symbol with these calls: its tree entry and the calls. Shared texts are counted at every use.
+    /// Returns the size of a symbol with these calls in bytes: its tree entry and the calls. Shared texts are counted
+    /// at every use.
     fn bytes(calls: &[Call]) -> usize {
         2 * size_of::<u64>() + size_of::<Self>() + calls.iter().map(Call::bytes).sum::<usize>()
     }
 }
 
-/// Functions by their first address, or single addresses where lines are known; no two overlap.
+/// Functions by their first address, or single addresses if lines are known. No two overlap.
 #[derive(Debug, Default)]
 pub struct Ranges {
     by_start: BTreeMap<u64, Symbol>,
@@ -32,26 +33,27 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Bytes of names after which no more are looked up: a file of a stranger may have a long one for each address.
+    /// Number of bytes of names after which no more names are looked up. An untrusted file may have a long name for
+    /// each address.
     pub(crate) const ENOUGH: usize = 128 << 20;
 
-    /// The name of the function around `address`.
+    /// Returns the name of the function that contains `address`.
     pub fn find(&self, address: u64) -> Option<&Arc<str>> {
         self.find_calls(address)?.last().map(|call| &call.name)
     }
 
-    /// The calls at `address`: the function last, preceded by the calls inlined into it.
+    /// Returns the calls at `address`: the function last, preceded by the calls inlined into it.
     pub(crate) fn find_calls(&self, address: u64) -> Option<&Arc<[Call]>> {
         let (_, symbol) = self.by_start.range(..=address).next_back()?;
         (address < symbol.end).then_some(&symbol.calls)
     }
 
-    /// Remembers a function of which only the name is known.
+    /// Adds a function of which only the name is known.
     pub fn insert(&mut self, start: u64, end: u64, name: Arc<str>) {
         self.insert_calls(start, end, Arc::new([Call::named(name)]));
     }
 
-    /// Adds the calls at some addresses.
+    /// Adds the calls of an address range.
     pub(crate) fn insert_calls(&mut self, start: u64, end: u64, calls: Arc<[Call]>) {
         self.bytes += Symbol::bytes(&calls);
         if let Some(before) = self.by_start.insert(start, Symbol { end, calls }) {
@@ -70,7 +72,7 @@ impl Ranges {
         self.bytes
     }
 
-    /// True when they have so many bytes that no more names should be looked up.
+    /// Returns true if the names take so many bytes that no more should be looked up.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes >= Self::ENOUGH
     }

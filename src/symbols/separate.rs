@@ -1,8 +1,8 @@
-//! Names of stripped programs from elsewhere: from a separate debug file, found by build id or `.gnu_debuglink`, or
-//! packed in the program itself (`.gnu_debugdata`, which distributions call MiniDebugInfo).
+//! Names of stripped programs from other places: from a separate debug file, found by build id or `.gnu_debuglink`,
+//! or packed in the program itself (`.gnu_debugdata`, which distributions call MiniDebugInfo).
 //!
 //! In: an ELF file and its path. Out: the possible paths of its debug file and how to recognise the file, or the
-//! unpacked symbols. Opens no files.
+//! unpacked symbols. This module opens no files.
 
 use std::io::Read;
 use std::path::Path;
@@ -21,17 +21,18 @@ pub struct Link {
     pub checksum: u32,
 }
 
-/// Bytes of packed and of unpacked symbols at most: those of the largest programs of distributions have a tenth of it.
+/// Maximum number of bytes of packed and of unpacked symbols: ten times those of the largest programs of
+/// distributions.
 const MAX_PACKED: u64 = 16 << 20;
 const MAX_UNPACKED: u64 = 64 << 20;
-/// Most bytes of the name of a file, by Linux.
+/// Maximum number of bytes of a file name in Linux.
 const MAX_NAME: usize = 255;
-/// Most bytes of memory for unpacking.
+/// Maximum number of bytes of memory for unpacking.
 const MAX_MEMORY: u64 = 80 << 20;
-/// Most bytes of a file whose checksum is computed.
+/// Maximum number of bytes of a file whose checksum is computed.
 const MAX_CHECKED: u64 = 1 << 30;
 
-/// The link of a file to its debug file, if it has a valid one.
+/// Returns the link of a file to its debug file, if it has a valid one.
 pub fn link<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Link> {
     let (name, checksum) = file.gnu_debuglink().ok()??;
     let name = std::str::from_utf8(name).ok()?;
@@ -42,7 +43,7 @@ pub fn link<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<L
     })
 }
 
-/// Where the debug file of a program may be, the likeliest first; the folders are those of `gdb`.
+/// Returns the paths at which the debug file of a program may be, most likely first. The folders are those of `gdb`.
 pub fn places(build_id: &str, link: Option<&Link>, program: &str) -> Vec<String> {
     let by_id = build_id
         .split_at_checked(2)
@@ -61,8 +62,8 @@ pub fn places(build_id: &str, link: Option<&Link>, program: &str) -> Vec<String>
     by_id.into_iter().chain(by_name.into_iter().flatten()).collect()
 }
 
-/// CRC-32 of all bytes of a file, as `.gnu_debuglink` has it; `None` when there are too many. The bytes are added to
-/// `done`.
+/// Returns the CRC-32 of all bytes of a file, as `.gnu_debuglink` contains it, or `None` if there are too many bytes.
+/// Adds the number of bytes to `done`.
 pub fn checksum(source: &dyn Source, done: &mut u64) -> Option<u32> {
     let mut hasher = crc32fast::Hasher::new();
     let mut piece = vec![0; 64 << 10];
@@ -79,13 +80,13 @@ pub fn checksum(source: &dyn Source, done: &mut u64) -> Option<u32> {
     None
 }
 
-/// The packed symbols of a file.
+/// Returns the packed symbols of a file.
 pub fn packed<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Vec<u8>> {
     let section = file.section_by_name(".gnu_debugdata")?;
     (section.size() <= MAX_PACKED).then(|| section.data().ok().map(<[u8]>::to_vec))?
 }
 
-/// Unpacks symbols into the bytes of an ELF file; `None` when they are damaged or too large.
+/// Unpacks symbols to the bytes of an ELF file. Returns `None` if they are damaged or too large.
 pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     let stream = Stream::new_stream_decoder(MAX_MEMORY, 0).ok()?;
     let mut unpacked = Vec::new();

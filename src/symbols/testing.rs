@@ -1,6 +1,6 @@
-//! ELF files for tests, made of sections and segments that say what a test wants.
+//! ELF files for tests, made of the sections and segments that a test needs.
 
-/// A section of a made file.
+/// A section of a test file.
 #[derive(Clone, Default)]
 pub(crate) struct Section {
     pub name: &'static str,
@@ -8,21 +8,21 @@ pub(crate) struct Section {
     pub kind: u32,
     /// `sh_flags` of its header
     pub flags: u64,
-    /// Index of the section that it refers to; that of the first section given is 1.
+    /// Index of the section that it refers to. The first section has the index 1.
     pub link: u32,
     /// Virtual address of its first byte.
     pub address: u64,
     pub bytes: Vec<u8>,
-    /// Offset and size that its header states, where they are not those of its bytes.
+    /// Offset and size that its header states, if they differ from those of its bytes.
     pub offset: Option<(u64, u64)>,
 }
 
-/// A 64-bit file for x86-64 with these sections, and one with all names behind them.
+/// Creates a 64-bit file for x86-64 with these sections, followed by one with all their names.
 pub(crate) fn made(sections: &[Section]) -> Vec<u8> {
     with_segments(0, sections)
 }
 
-/// The same, with this many executable segments of one page.
+/// Like [`made`], with this many executable segments of one page.
 pub(crate) fn with_segments(segments: u16, sections: &[Section]) -> Vec<u8> {
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut put = |bytes: &[u8]| file.extend_from_slice(bytes);

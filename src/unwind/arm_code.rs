@@ -1,19 +1,19 @@
 //! Unwind rows for 64-bit Arm code that Linux does not describe: signal trampolines, and functions of the vDSO.
 //!
-//! In: an ELF file and the rows of its call frame information. Out: additional rows, found by the instructions. The
-//! encoding of instructions is from the "Arm Architecture Reference Manual", C4.1.
+//! In: an ELF file and the rows of its call frame information. Out: additional rows, derived from the instructions.
+//! The encoding of instructions comes from the "Arm Architecture Reference Manual", C4.1.
 
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef};
 
 use crate::unwind::row::{Row, Rule, Table};
 use crate::unwind::section::{CompileError, bounded};
 
-/// `mov x8, 139; svc 0`: how a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
+/// `mov x8, 139; svc 0`: the code by which a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
 const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
-/// Most bytes of code in which it is searched: it is in the vDSO and in C libraries.
+/// Maximum number of bytes of code in which it is searched. It is in the vDSO and in C libraries.
 const MAX_SEARCHED: u64 = 4 << 20;
 
-/// Adds rows for signal trampolines, and for functions of the vDSO.
+/// Adds rows for signal trampolines and for functions of the vDSO.
 pub(crate) fn describe<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     rows: Vec<Row>,
@@ -32,15 +32,15 @@ pub(crate) fn describe<'data, R: ReadRef<'data>>(
     Ok(rows)
 }
 
-/// Most symbols that are looked at: the vDSO has ten.
+/// Maximum number of symbols that are checked. The vDSO has ten.
 const MAX_SYMBOLS: usize = 1000;
 
 /// Name of the signal trampoline in the vDSO of 64-bit Arm.
 const SIGRETURN: &str = "__kernel_rt_sigreturn";
 
-/// Rows for the functions of the 64-bit Arm vDSO, which has no call frame information. Functions that neither call nor
-/// move the stack pointer have their return address in x30 and nothing on the stack, from their first instruction to
-/// their last.
+/// Returns rows for the functions of the 64-bit Arm vDSO, which has no call frame information. A function that
+/// neither calls another one nor moves the stack pointer has its return address in x30 and nothing on the stack, from
+/// its first instruction to its last.
 fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64, code: &[u8]) -> Vec<Row> {
     let symbols = || {
         let all = file.dynamic_symbols().take(MAX_SYMBOLS);
@@ -62,8 +62,8 @@ fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64,
     rows.flatten().collect()
 }
 
-/// Whether code of 64-bit Arm leaves x30 and the stack pointer alone. The others: calls, additions to and subtractions
-/// from the stack pointer, and loads and stores that write it back.
+/// Returns true if code of 64-bit Arm leaves x30 and the stack pointer alone. It contains no calls, no additions to
+/// and subtractions from the stack pointer, and no loads and stores that write it back or access x30.
 fn is_leaf(code: &[u8]) -> bool {
     /// Masks and values of instructions that disqualify a function.
     const OTHERS: [(u32, u32); 7] = [
@@ -89,12 +89,12 @@ fn is_leaf(code: &[u8]) -> bool {
     })
 }
 
-/// Rows for signal trampolines in code at `address` that `table` does not cover.
+/// Returns rows for signal trampolines in code at `address` that `table` does not cover.
 fn trampolines(table: &Table, address: u64, code: &[u8]) -> Vec<Row> {
     memchr::memmem::find_iter(code, &RETURN_OF_SIGNALS)
         .filter_map(|at| u32::try_from(address.checked_add(at as u64)?).ok())
         .filter(|start| table.find(*start).is_none_or(|row| row.kind() == Rule::None))
-        // It is a return address, so it is looked up by the byte before.
+        // The start is a return address, so it is looked up by the byte before it.
         .flat_map(|start| {
             [
                 Row::plain(start.saturating_sub(1), Rule::Signal),
@@ -115,7 +115,7 @@ mod tests {
         code[0x10..0x18].copy_from_slice(&RETURN_OF_SIGNALS);
         let found = trampolines(&Table::default(), 0x800, &code);
         assert_eq!(found, [Row::plain(0x80f, Rule::Signal), Row::plain(0x818, Rule::None)]);
-        // Where the file says something itself, that holds.
+        // If the file describes the code itself, that description applies.
         let table = Table::new(vec![Row::frame_pointers(Arch::Aarch64)]);
         assert_eq!(trampolines(&table, 0x800, &code), []);
         assert_eq!(trampolines(&Table::default(), u64::MAX - 4, &code), []);

@@ -1,8 +1,8 @@
 //! Converts a row of call frame information to a [`Row`].
 //!
-//! Registers have their DWARF numbers: of x86-64 by the System V ABI, figure 3.36; of 64-bit Arm by "DWARF for the Arm
-//! 64-bit architecture", section 4.1. Expressions are compared with those that compilers and assemblers write; any
-//! other becomes [`Rule::Complex`].
+//! Registers have their DWARF numbers: for x86-64 from the System V ABI, figure 3.36, and for 64-bit Arm from "DWARF
+//! for the Arm 64-bit architecture", section 4.1. Expressions are compared with those that compilers and assemblers
+//! write. Any other expression becomes [`Rule::Complex`].
 
 use gimli::{
     CfaRule, EndianSlice, Expression, Register, RegisterRule, RunTimeEndian, UnwindExpression, UnwindSection,
@@ -107,7 +107,7 @@ where
     })
 }
 
-/// The row of a frame that is too large for the other rules, as in programs with large arrays on the stack.
+/// Returns the row of a frame that is too large for the other rules, as in programs with large arrays on the stack.
 fn far_row(pc: u32, offset: i64, frame_pointer: Option<RegisterRule<usize>>) -> Option<Row> {
     let bp = match frame_pointer {
         None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
@@ -144,8 +144,8 @@ fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {
     })
 }
 
-/// How a row encodes where x29 and x30 are saved. Both are given as offsets from the CFA, which is `cfa` above its
-/// register.
+/// Returns how a row encodes where x29 and x30 are saved. Both are offsets from the CFA, which is `cfa` bytes above
+/// its base register.
 fn places(cfa: i64, frame: Option<i64>, link: Option<i64>) -> Option<(i8, u8)> {
     let words = |offset: i64| {
         eighths(offset)
@@ -170,7 +170,7 @@ fn eighths(offset: i64) -> Option<i16> {
     (offset % 8 == 0).then(|| i16::try_from(offset / 8).ok()).flatten()
 }
 
-/// Distance of an offset below the CFA in words, from 2 to `most`.
+/// Returns the distance of an offset below the CFA in words, if it is from 2 to `most`.
 fn below(offset: i64, most: u8) -> Option<u8> {
     let words = eighths(offset)?
         .checked_neg()
@@ -211,7 +211,7 @@ where
         .is_ok_and(|Expression(bytes)| bytes.slice() == [0x76, 0])
 }
 
-/// A signed LEB128 number of at most three bytes, and the remaining bytes.
+/// Reads a signed LEB128 number of at most three bytes. Returns it and the remaining bytes.
 fn signed_leb128(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut value = 0_i64;
     for (index, byte) in bytes.iter().take(3).enumerate() {

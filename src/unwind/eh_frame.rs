@@ -1,8 +1,8 @@
 //! Compiles `.eh_frame` (or `.debug_frame`) of an ELF file into a [`Table`].
 //!
 //! The call frame information is that of the DWARF 5 standard, section 6.4, in the form of the Linux Standard Base
-//! (`.eh_frame`). Rules beyond the two register rules and the few well-known expressions of x86-64 compilers become
-//! [`Rule::Complex`].
+//! (`.eh_frame`). Rules other than the two register rules and the few well-known expressions of x86-64 compilers
+//! become [`Rule::Complex`].
 
 use gimli::{BaseAddresses, CieOrFde, EndianSlice, RunTimeEndian, UnwindContext, UnwindSection};
 use object::{Object, ObjectSection, ReadRef};
@@ -13,29 +13,29 @@ use crate::unwind::row::{Arch, Row, Rule, Table};
 pub(crate) use crate::unwind::section::CompileError;
 use crate::unwind::section::bounded;
 
-/// Most rows of a table: the largest binaries seen (browsers) have some millions, which are 30 MB.
+/// Maximum number of rows of a table. The largest known binaries (browsers) have some millions, which are 30 MB.
 const MAX_ROWS: usize = 4_000_000;
-/// Most bytes of instructions that are executed, where those of common entries count once per function: a small file
-/// can name a long one a million times. Those of the largest programs have a fifth of it.
+/// Maximum number of bytes of instructions that are executed. Those of a common entry count once per function,
+/// because a small file can name a long one a million times. The largest programs have a fifth of it.
 const MAX_WORK: u64 = 256 << 20;
-/// The same for an instruction that saves or restores all registers: up to ten kilobytes are copied.
+/// Cost, in the same unit, of an instruction that saves or restores all registers. It copies up to ten kilobytes.
 const COPY_WORK: u64 = 256;
-/// `DW_CFA_remember_state`: one that restores follows each.
+/// `DW_CFA_remember_state`. A restoring instruction follows each of them.
 const REMEMBER: u8 = 0x0a;
-/// The same for a function whose common entry cannot be read: most of a section may have been searched for the end of a
-/// text in it.
+/// Cost, in the same unit, of a function whose common entry cannot be read. The reader may have searched most of a
+/// section for the end of a text in it.
 const DAMAGED_WORK: u64 = 1 << 20;
 
 /// Information that a table could not represent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Functions whose description could not be read; they have no rules.
+    /// Number of functions whose description could not be read. They have no rules.
     pub functions: usize,
-    /// Rows that became [`Rule::Complex`].
+    /// Number of rows that became [`Rule::Complex`].
     pub complex: usize,
 }
 
-/// Compiles the call frame information of a file. An empty table when it has none.
+/// Compiles the call frame information of a file. The table is empty if the file has none.
 pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Result<(Table, Losses), CompileError> {
     let endian = if file.is_little_endian() {
         RunTimeEndian::Little
@@ -82,7 +82,8 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     let mut rows = Table::new(rows).into_rows();
     bridge_gaps(arch, file, &mut rows);
     let table = Table::new(rows);
-    // Entry points written in assembly (the dynamic linker's) have no description: nothing called the code there.
+    // Entry points written in assembly (that of the dynamic linker) have no description, because nothing called the
+    // code there.
     let entry = u32::try_from(file.entry()).unwrap_or(0);
     if entry != 0 && table.find(entry).is_some_and(|row| row.rule == Rule::None as u8) {
         let mut rows = table.into_rows();
@@ -92,7 +93,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     Ok((table, losses))
 }
 
-/// Undescribed code of at least this length comes from a code generator (V8's builtins), and such code keeps frame
+/// Undescribed code of at least this length comes from a code generator (V8's builtins). Such code keeps frame
 /// pointers.
 const GENERATED: u32 = 64 << 10;
 
@@ -173,7 +174,7 @@ where
             continue;
         };
         if start == 0 || end <= start {
-            // Discarded by the linker.
+            // The linker discarded the function.
             continue;
         }
         if fde.cie().is_signal_trampoline() {
@@ -223,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    /// A small program that every machine has.
+    /// Reads a small program that every machine has.
     fn shell() -> Vec<u8> {
         std::fs::read("/bin/sh").unwrap()
     }
@@ -234,7 +235,7 @@ mod tests {
         start as usize..(start + size) as usize
     }
 
-    /// What clang makes of `int f(int a) { int b = g(a); return b + g(b); }` for 64-bit Arm with signed return
+    /// The output of clang for `int f(int a) { int b = g(a); return b + g(b); }` on 64-bit Arm with signed return
     /// addresses.
     const ARM: [u8; 56] = [
         0x10, 0, 0, 0, 0, 0, 0, 0, 1, 0x7a, 0x52, 0, 1, 0x7c, 0x1e, 1, 0x1b, 0x0c, 0x1f, 0, 0x20, 0, 0, 0, 0x18, 0, 0,
@@ -270,7 +271,7 @@ mod tests {
                 (0x24, Rule::None, 0, 0)
             ]
         );
-        // Twice the function, then its caller, which follows frame pointers: [x29] = 0.
+        // The function twice, then its caller, which follows frame pointers: [x29] = 0.
         let words: [u64; 6] = [0x00ab_0000_0001_0030, 1, 0x00cd_0000_0009_0004, 1, 0, 0];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let mut snapshot = Snapshot {
@@ -288,14 +289,14 @@ mod tests {
         let mut found = Vec::new();
         let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
         assert_eq!((stop, found), (Stop::End, vec![0x1002c, 0x10030, 0x9_0004]));
-        // A leaf that saved nothing has it in the register.
+        // A leaf that has saved nothing has it in the register.
         (snapshot.ip, snapshot.aux) = (u64::from(start), 0x00ef_0000_0009_0004);
         let mut found = Vec::new();
         let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
         assert_eq!((stop, found), (Stop::End, vec![u64::from(start), 0x9_0004]));
     }
 
-    /// A common entry with some instructions, and as many functions with others.
+    /// Creates a common entry with some instructions, and `functions` functions with other instructions.
     fn frames(augmentation: &[u8], common: &[u8], functions: usize, instructions: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut entry = |body: &[&[u8]]| {
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn one_function_with_more_rules_than_a_table_may_have_takes_no_more_memory_than_a_table() {
-        // Twice: go on by a byte, and another offset.
+        // Twice: advance by one byte, then set another offset.
         let steps = [0x41, 0x0e, 16, 0x41, 0x0e, 24];
         let (done, rows) = compile_frames(&frames(b"", b"", 1, &steps));
         assert!(done.is_ok() && rows.len() == 4, "{done:?} {rows:?}");
@@ -338,7 +339,7 @@ mod tests {
 
     #[test]
     fn functions_of_a_damaged_common_entry_that_is_long_do_not_take_long() {
-        // In the instructions of a function, where only those that refer to it come by.
+        // The damaged entry is inside the instructions of a function, so only functions that refer to it reach it.
         let damaged = frames(&b"?".repeat(1 << 20), b"", 0, b"");
         let compile = |functions: usize| {
             let mut bytes = frames(b"", b"", 1, &damaged);
@@ -352,7 +353,7 @@ mod tests {
             compile_frames(&bytes).0
         };
         assert!(compile(100).is_ok());
-        // 300 GB to be searched.
+        // The reader would have to search 300 GB.
         let done = compile(300_000);
         assert!(matches!(done, Err(CompileError::TooLong(_))), "{done:?}");
     }
@@ -363,7 +364,7 @@ mod tests {
         let common = [0x0a, 0x0b].repeat(32 << 10);
         let compile = |functions| compile_frames(&frames(b"", &common, functions, &[0x41, 0x0e, 16])).0;
         assert!(compile(10).is_ok());
-        // Half an hour, if each had 128 MiB.
+        // It would take half an hour, if each had 128 MiB.
         let done = compile(100);
         assert!(matches!(done, Err(CompileError::TooLong(_))), "{done:?}");
     }
@@ -393,7 +394,7 @@ mod tests {
             }
             let file = object::File::parse(bytes.as_slice()).unwrap();
             if let Ok((table, _)) = compile(&file) {
-                // An instruction of two bytes makes a row at most.
+                // An instruction of two bytes makes at most one row.
                 prop_assert!(table.rows().len() < section.len());
                 prop_assert!(table.rows().is_sorted_by(|a, b| a.pc < b.pc));
             }
@@ -406,7 +407,7 @@ mod tests {
             is_cut in any::<bool>(),
         ) {
             let mut bytes = shell();
-            // The headers of segments lie at the start, those of sections at the end.
+            // The headers of segments are at the start, and those of sections are at the end.
             let sections = bytes.len() - 64 * 32;
             for (index, (at, value)) in changes.into_iter().enumerate() {
                 let at = if index % 2 == 0 { at.index(0x400) } else { sections + at.index(64 * 32) };

@@ -1,27 +1,27 @@
-//! Unwind rows of Go functions, which have no `.eh_frame`: Go's function table has the distance of the stack pointer
-//! from its value at the call, for each instruction.
+//! Unwind rows of Go functions, which have no `.eh_frame`. For each instruction, Go's function table contains the
+//! distance of the stack pointer from its value at the call.
 //!
-//! Go keeps a chain of frame pointers across its switches between stacks (of a goroutine and of the thread), so those
-//! functions are unwound by frame pointer.
+//! Go keeps a chain of frame pointers across its switches between stacks (of a goroutine and of the thread), so the
+//! functions that switch are unwound by frame pointer.
 
 use crate::unwind::row::{Arch, Row, Rule, aux};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Function<'a> {
     pub start: u64,
-    /// Address after the last.
+    /// End address (exclusive).
     pub end: u64,
-    /// It is the outermost frame.
+    /// True if it is the outermost frame.
     pub is_top: bool,
-    /// It switches to another stack.
+    /// True if it switches to another stack.
     pub switches: bool,
-    /// A signal handler returns to it.
+    /// True if a signal handler returns to it.
     pub is_signal_return: bool,
-    /// Pieces: the address after each, and the bytes that the stack pointer is below its value at the call.
+    /// For each piece, its end address and the number of bytes that the stack pointer is below its value at the call.
     pub offsets: &'a [(u64, i64)],
 }
 
-/// Adds the rows of a function.
+/// Appends the rows of a function to `into`.
 pub fn rows(arch: Arch, function: &Function<'_>, into: &mut Vec<Row>) {
     let Ok(start) = u32::try_from(function.start) else {
         return;
@@ -52,11 +52,11 @@ pub fn rows(arch: Arch, function: &Function<'_>, into: &mut Vec<Row>) {
     }
 }
 
-/// The row that finds the caller by the stack pointer.
+/// Returns the row that finds the caller by the stack pointer.
 fn plain(arch: Arch, offset: i64) -> Option<Row> {
     let words = eighths(offset)?;
     Some(match arch {
-        // The frame pointer is pushed first of all.
+        // The function first pushes the frame pointer.
         Arch::X86_64 => Row {
             pc: 0,
             cfa: words.checked_add(1)?,
@@ -72,7 +72,7 @@ fn plain(arch: Arch, offset: i64) -> Option<Row> {
     })
 }
 
-/// The row that finds the caller by the frame pointer, for functions that switch stacks.
+/// Returns the row that finds the caller by the frame pointer, for functions that switch stacks.
 fn switching(arch: Arch, deepest: i64) -> Option<Row> {
     Some(match arch {
         Arch::X86_64 => Row {
@@ -82,7 +82,7 @@ fn switching(arch: Arch, deepest: i64) -> Option<Row> {
             rule: Rule::Switch as u8 | aux::LOST << 4,
         },
         Arch::Aarch64 => {
-            // It points to one word below the function's frame.
+            // The frame pointer points to one word below the function's frame.
             let words = eighths(deepest)?.checked_add(1)?;
             Row {
                 pc: 0,

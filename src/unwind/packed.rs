@@ -1,11 +1,12 @@
-//! Packed unwind tables, in the format in which they are stored and searched here and in the kernel (`struct line` in
+//! Packed unwind tables, in the format in which this process and the kernel store and search them (`struct line` in
 //! `bpf/include/records.h`): four bytes per row.
 //!
-//! In: sorted rows. Out: lines of 64 bytes. The first is a header with the most frequent rules. After it come all
-//! rules, each once and the most frequent first, then an index with the first row of each page of the file's addresses,
-//! then the rows: the high bits of a row are the offset in the page, the low ones the number of the rule. Pages are
-//! small enough that an average one has its rows in two lines, and large enough that the index stays below a sixteenth
-//! of the rows. A file with more rules than usual has smaller pages, so that any rule number fits.
+//! In: sorted rows. Out: lines of 64 bytes. The first line is a header with the most frequent rules. After it come
+//! all rules, each once and the most frequent first, then an index with the first row of each page of the file's
+//! addresses, then the rows. The high bits of a row are the offset in the page, and the low bits are the number of
+//! the rule. Pages are small enough that an average page has its rows in two lines, and large enough that the index
+//! stays below a sixteenth of the rows. A file with more rules than usual has smaller pages, so that any rule number
+//! fits.
 
 use std::collections::HashMap;
 
@@ -16,11 +17,11 @@ pub(crate) const LINE_WORDS: usize = 16;
 /// Bytes that are fetched together: a cache line, and an element of the kernel's array.
 pub type Line = [u32; LINE_WORDS];
 
-/// Header word with the number of rows; without rows, frame pointers are followed.
+/// Header word with the number of rows. Without rows, the unwinder follows frame pointers.
 const ROWS: u32 = 0;
 /// Header word with the number of the first page.
 const FIRST_PAGE: u32 = 1;
-/// Header word with the number of pages; the index has one word more.
+/// Header word with the number of pages. The index has one word more.
 const PAGES: u32 = 2;
 /// Header word with the number of bits of an offset in a page.
 const SHIFT: u32 = 3;
@@ -29,7 +30,7 @@ const PAGES_AT: u32 = 4;
 const ROWS_AT: u32 = 5;
 /// Header word with the number of words before the rules.
 const RULES_AT: u32 = 6;
-/// Words before the first rules, which are in the header too.
+/// Number of words before the first rules, which are also in the header.
 const FIRST_RULES_AT: u32 = 8;
 const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
 
@@ -37,7 +38,7 @@ const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
 const MAX_SHIFT: u32 = 16;
 /// Bits of an offset in the smallest pages that are used to save search steps.
 const MIN_SHIFT: u32 = 8;
-/// Least number of rows per word of the index.
+/// Minimum number of rows per word of the index.
 const ROWS_A_PAGE: usize = 16;
 /// Number of rows whose memory is freed at a time during packing.
 const PIECE: usize = 1 << 16;
@@ -48,15 +49,15 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs the rows of a table. Their memory is freed piece by piece, so that both together take little more than the
-    /// rows did.
+    /// Packs the rows of a table. Frees the memory of the rows piece by piece, so that both together take little more
+    /// memory than the rows did.
     pub fn new(table: Table) -> Self {
         let mut rows = table.into_rows();
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return Self::default();
         };
         let (rules, numbers) = rules_of(&rows);
-        // The bits that the rule numbers leave over.
+        // The bits that the rule numbers leave free.
         let most = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
         let pages_of = |shift: u32| (last.pc >> shift) as usize - (first.pc >> shift) as usize + 1;
         let shift = (MIN_SHIFT..most)
@@ -88,7 +89,7 @@ impl Packed {
                 packed.put(FIRST_RULES_AT as usize + number, *rule);
             }
         }
-        // From the last to the first: pages from `known` on are in the index.
+        // From the last row to the first. Pages from `known` on are already in the index.
         let mut known = pages;
         packed.put(pages_at + pages, rows.len() as u32);
         while let Some(row) = rows.pop() {
@@ -103,7 +104,7 @@ impl Packed {
                 rows.shrink_to_fit();
             }
         }
-        // The first row begins the first page, whose word is 0.
+        // The first row begins the first page, so the word of that page is 0.
         packed
     }
 
@@ -118,12 +119,12 @@ impl Packed {
         &self.lines
     }
 
-    /// The row that holds at `pc`.
+    /// Returns the row that applies at `pc`.
     pub fn find(&self, pc: u32) -> Option<Row> {
         find(&self.lines, pc)
     }
 
-    /// True when it has no rows.
+    /// Returns true if it has no rows.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -133,8 +134,8 @@ impl Packed {
     }
 }
 
-/// The row that applies at `pc`, with the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's address is set
-/// to `pc`, wherever the row begins.
+/// Returns the row that applies at `pc`, with the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's
+/// address is set to `pc`, wherever the row begins.
 pub(crate) fn find(lines: &[Line], pc: u32) -> Option<Row> {
     let word = |at: u32| {
         let line = lines.get(at as usize / LINE_WORDS)?;
@@ -147,10 +148,10 @@ pub(crate) fn find(lines: &[Line], pc: u32) -> Option<Row> {
         let at = word(PAGES_AT)?.wrapping_add(page);
         (word(at)?, word(at.wrapping_add(1))?)
     } else {
-        // After the last row, which applies.
+        // The address is after the last row, which applies.
         (word(ROWS)?, word(ROWS)?)
     };
-    // Not below any row at this offset.
+    // The key is not below any row at this offset.
     let key = pc.checked_shl(32 - shift)? | numbers;
     let rows_at = word(ROWS_AT)?;
     while low < high {
@@ -161,7 +162,7 @@ pub(crate) fn find(lines: &[Line], pc: u32) -> Option<Row> {
             high = middle;
         }
     }
-    // The last row of an earlier page, when no row of this page applies.
+    // If no row of this page applies, this is the last row of an earlier page.
     let number = word(rows_at.wrapping_add(low.checked_sub(1)?))? & numbers;
     let rule = if number < FIRST_RULES {
         word(FIRST_RULES_AT + number)?
@@ -177,14 +178,14 @@ pub(crate) fn find(lines: &[Line], pc: u32) -> Option<Row> {
     })
 }
 
-/// All of a row but its address.
+/// Returns all fields of a row except its address.
 fn rule_of(row: &Row) -> u32 {
     let [cfa_low, cfa_high] = row.cfa.to_le_bytes();
     let [bp] = row.bp.to_le_bytes();
     u32::from_le_bytes([cfa_low, cfa_high, bp, row.rule])
 }
 
-/// The rules of all rows, the most frequent first, and their numbers.
+/// Returns the rules of all rows, the most frequent first, and their numbers.
 fn rules_of(rows: &[Row]) -> (Vec<u32>, Numbers) {
     let mut numbers = Numbers::new();
     let mut rules: Vec<(u32, u32)> = Vec::new();
@@ -205,15 +206,15 @@ fn rules_of(rows: &[Row]) -> (Vec<u32>, Numbers) {
     (rules, sorted)
 }
 
-/// Numbers of rules. The few rules that nearly all rows have are found without hashing into the full map.
+/// Numbers of rules. A cache finds the few rules of nearly all rows without hashing into the full map.
 struct Numbers {
     all: HashMap<u32, u32>,
-    /// A direct-mapped cache of rules and their numbers, indexed by bits of the rule.
+    /// A direct-mapped cache of rules and their numbers. Bits of the rule are the index.
     recent: Vec<(u32, u32)>,
 }
 
 impl Numbers {
-    /// Entries of the cache: a power of two.
+    /// Number of entries of the cache; a power of two.
     const RECENT: usize = 1 << 12;
 
     fn new() -> Self {
@@ -228,7 +229,7 @@ impl Numbers {
         (rule.wrapping_mul(0x9e37_79b9) >> (32 - Self::RECENT.trailing_zeros())) as usize
     }
 
-    /// The number of a rule; `next` when it has none yet.
+    /// Returns the number of a rule, after assigning `next` if it has none yet.
     fn learn(&mut self, rule: u32, next: u32) -> u32 {
         let Some(place) = self.recent.get_mut(Self::place(rule)) else {
             return next;
@@ -239,7 +240,7 @@ impl Numbers {
         place.1
     }
 
-    /// The number of a rule that was learned; 0 for others.
+    /// Returns the number of a learned rule, and 0 for others.
     fn of(&self, rule: u32) -> u32 {
         match self.recent.get(Self::place(rule)) {
             Some((known, number)) if *known == rule && *number != u32::MAX => *number,
@@ -264,7 +265,7 @@ mod tests {
         }
     }
 
-    /// What it says must be what the rows say, before, at and after each of them.
+    /// Checks that the packed table and the rows agree before, at and after each row.
     fn agrees(rows: &[Row], others: &[u32]) -> Packed {
         let packed = Packed::new(Table::new(rows.to_vec()));
         let near = rows

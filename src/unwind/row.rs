@@ -1,9 +1,9 @@
 //! An unwind rule in eight bytes, in the same format as in the BPF program (`bpf/include/records.h`).
 //!
-//! A row applies from its address to that of the next row. It can represent nearly everything that compilers write; the
-//! rest is [`Rule::Complex`], which ends a walk and is counted.
+//! A row applies from its address to that of the next row. It can represent nearly everything that compilers write.
+//! The rest is [`Rule::Complex`], which ends a walk and is counted.
 
-/// How the registers of the caller are found.
+/// How an unwinder finds the registers of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Rule {
@@ -17,39 +17,41 @@ pub enum Rule {
     End = 3,
     /// A signal trampoline: the interrupted registers are in memory.
     Signal = 4,
-    /// A stub of the procedure linkage table: CFA = sp + 8, and 8 more from the 11th byte of each 16 on.
+    /// A stub of the procedure linkage table: CFA = sp + 8, and 8 more from the 11th byte of each 16 bytes on.
     Plt = 5,
-    /// Described in a way that a row cannot represent.
+    /// The description cannot be represented by a row.
     Complex = 6,
-    /// CFA = the word at frame pointer + `cfa`; the caller's frame pointer is saved at the frame pointer (stack
-    /// realigned by the compiler).
+    /// CFA = the word at frame pointer + `cfa`. The caller's frame pointer is saved at the frame pointer (the
+    /// compiler realigned the stack).
     BpDeref = 7,
-    /// Like [`Rule::Bp`], but the caller's frame may be at any address: the function switches stacks.
+    /// Like [`Rule::Bp`], but the caller's frame may be at any address, because the function switches stacks.
     Switch = 8,
     /// CFA = the word at stack pointer + `cfa`, plus 8 (assembly that keeps the address of its frame on the stack).
     SpDeref = 9,
-    /// CFA = the register of `extra` + `cfa`; where all registers are known: at the leaf and below a signal.
+    /// CFA = the register of `extra` + `cfa`. Only valid where all registers are known: at the leaf and below a
+    /// signal.
     Register = 10,
-    /// CFA = stack pointer + `cfa`, the return address is in the register of `extra`; where all registers are known.
+    /// CFA = stack pointer + `cfa`, and the return address is in the register of `extra`. Only valid where all
+    /// registers are known.
     Return = 11,
-    /// CFA = the third register + `cfa`.
+    /// CFA = the third tracked register + `cfa`.
     Aux = 12,
-    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. The frame pointer is saved at CFA
-    /// - 8 * `extra`, or still in its register when `extra` is 0. The third register is lost.
+    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. The frame pointer is saved at
+    /// CFA - 8 * `extra`, or still in its register if `extra` is 0. The third tracked register is lost.
     SpFar = 13,
 }
 
-/// Instruction set of a file, as far as rules differ.
+/// Instruction set of a file, as far as it matters for the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arch {
-    /// x86-64: a call pushes the return address; the third register that is followed is rbx.
+    /// x86-64: a call pushes the return address. The third tracked register is rbx.
     X86_64,
-    /// 64-bit Arm: a call leaves the return address in x30, which is the third register that is followed.
+    /// 64-bit Arm: a call leaves the return address in x30, which is the third tracked register.
     Aarch64,
 }
 
 impl Arch {
-    /// The one of this program; `None` where stacks cannot be walked.
+    /// Returns the instruction set of this process, or `None` if its stacks cannot be walked.
     pub(crate) fn native() -> Option<Self> {
         match std::env::consts::ARCH {
             "x86_64" => Some(Self::X86_64),
@@ -59,27 +61,27 @@ impl Arch {
     }
 }
 
-/// Where the caller's third register is found: the high four bits of a [`Row`]'s rule. Numbers from 2 to 12 (to 15 on
-/// x86-64): at CFA - 8 * number.
+/// Where the caller's third tracked register is found: the high four bits of a [`Row`]'s rule. Numbers from 2 to 12
+/// (to 15 on x86-64) mean at CFA - 8 * number.
 pub(crate) mod aux {
-    /// It still is in the register.
+    /// It is still in the register.
     pub(crate) const SAME: u8 = 0;
-    // x86-64: not known.
+    // x86-64: it is not known.
     pub(crate) const LOST: u8 = 1;
-    /// 64-bit Arm: at the base register of the CFA plus `bp` words; the frame pointer is still in its register. GCC
-    /// writes this for frames of any size without a frame pointer.
+    /// 64-bit Arm: it is at the base register of the CFA plus `bp` words, and the frame pointer is still in its
+    /// register. GCC writes this for frames of any size without a frame pointer.
     pub(crate) const RETURN_AT_BASE: u8 = 1;
-    /// 64-bit Arm: the frame pointer at the base register of the CFA plus `bp` words, the return address in the word
-    /// after it. GCC writes this for large frames, whose distance from the CFA does not fit a row.
+    /// 64-bit Arm: the frame pointer is at the base register of the CFA plus `bp` words, and the return address is in
+    /// the next word. GCC writes this for large frames, whose distance from the CFA does not fit into a row.
     pub(crate) const RECORD_AT_BASE: u8 = 13;
-    /// 64-bit Arm: the frame pointer lies below the stack pointer, the return address at it (Go).
+    /// 64-bit Arm: the frame pointer is below the stack pointer, and the return address is at it (Go).
     pub(crate) const BELOW: u8 = 14;
-    /// 64-bit Arm: in the word after the saved frame pointer.
+    /// 64-bit Arm: it is in the word after the saved frame pointer.
     pub(crate) const AFTER: u8 = 15;
 }
 
 impl Rule {
-    /// The rule with a number, as the BPF program stores it in the low four bits.
+    /// Returns the rule with a number, which the BPF program stores in the low four bits.
     pub(crate) fn from_number(number: u8) -> Self {
         match number & 15 {
             1 => Self::Sp,
@@ -100,7 +102,7 @@ impl Rule {
     }
 }
 
-/// A rule and the address where it begins.
+/// A rule and the address at which it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Row {
@@ -108,10 +110,11 @@ pub struct Row {
     pub pc: u32,
     /// Offset of the CFA from its register, in units of 8 bytes.
     pub cfa: i16,
-    /// Where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register.
+    /// Where the caller's frame pointer is saved, relative to the CFA in units of 8 bytes; 0 if it is still in the
+    /// register.
     pub bp: i8,
     /// Number of the [`Rule`] in the low four bits. The high four bits are a register for [`Rule::Register`] and
-    /// [`Rule::Return`], else one of [`aux`].
+    /// [`Rule::Return`], and otherwise a constant of [`aux`].
     pub rule: u8,
 }
 
@@ -129,13 +132,13 @@ impl Row {
         Rule::from_number(self.rule)
     }
 
-    /// The high four bits of its rule.
+    /// Returns the high four bits of its rule.
     pub(crate) fn extra(&self) -> u8 {
         self.rule >> 4
     }
 
-    /// A row of [`Rule::SpFar`] with the CFA `offset` bytes above the stack pointer, and the position of the frame
-    /// pointer; `None` when the offset does not fit.
+    /// Creates a row of [`Rule::SpFar`] with the CFA `offset` bytes above the stack pointer and the position `bp` of
+    /// the frame pointer. Returns `None` if the offset does not fit.
     pub(crate) fn sp_far(pc: u32, offset: i64, bp: u8) -> Option<Self> {
         let words = u32::try_from(offset).ok().filter(|bytes| bytes % 8 == 0)? / 8;
         let [low, middle, high, 0] = words.to_le_bytes() else {
@@ -149,13 +152,14 @@ impl Row {
         })
     }
 
-    /// The bytes that [`Rule::SpFar`] adds to the stack pointer: `cfa` and `bp` form one unsigned number of words.
+    /// Returns the number of bytes that [`Rule::SpFar`] adds to the stack pointer. `cfa` and `bp` form one unsigned
+    /// number of words.
     pub fn far(&self) -> u64 {
         let ([low, middle], [high]) = (self.cfa.to_le_bytes(), self.bp.to_le_bytes());
         u64::from(u32::from_le_bytes([low, middle, high, 0])) * 8
     }
 
-    /// The row that is used without a table: follow the chain of frame pointers.
+    /// Returns the row that is used without a table. It follows the chain of frame pointers.
     pub(crate) fn frame_pointers(arch: Arch) -> Self {
         let extra = match arch {
             Arch::X86_64 => aux::LOST,
@@ -169,13 +173,13 @@ impl Row {
         }
     }
 
-    /// True when the rules are equal, wherever they begin.
+    /// Returns true if the rules are equal, wherever they begin.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         (self.cfa, self.bp, self.rule) == (other.cfa, other.bp, other.rule)
     }
 }
 
-/// The row of sorted `rows` that applies at `pc`.
+/// Returns the row of sorted `rows` that applies at `pc`.
 pub(crate) fn find(rows: &[Row], pc: u32) -> Option<&Row> {
     let after = rows.partition_point(|row| row.pc <= pc);
     rows.get(after.checked_sub(1)?)
@@ -188,15 +192,15 @@ pub struct Table {
 }
 
 impl Table {
-    /// Sorts rows and drops those that repeat the one before. Of several rows at one address the last one counts, but a
-    /// gap ([`Rule::None`]) never wins over a rule.
+    /// Sorts rows and drops those that repeat the row before. If several rows have the same address, the last one
+    /// counts, but a gap ([`Rule::None`]) never replaces a rule.
     pub fn new(mut rows: Vec<Row>) -> Self {
         let key = |row: &Row| (row.pc, row.rule != Rule::None as u8);
-        // Large tables are sorted once and pass here twice; a sort takes half as much memory again.
+        // Large tables are sorted once and pass this check twice. A sort needs half as much memory again.
         if !rows.is_sorted_by_key(key) {
             rows.sort_by_key(key);
         }
-        // In place: rows before `kept` stay, those from it on are read once each.
+        // In place: rows before `kept` are final, and each row from it on is read once.
         let mut kept = 0;
         for index in 0..rows.len() {
             let row = rows[index];
@@ -220,7 +224,7 @@ impl Table {
         self.rows
     }
 
-    /// The rows, sorted by address, no two neighbours alike.
+    /// Returns the rows, sorted by address. No two neighbours are alike.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
@@ -238,12 +242,12 @@ impl Table {
         Self::new(rows)
     }
 
-    /// The row that holds at `pc`.
+    /// Returns the row that applies at `pc`.
     pub fn find(&self, pc: u32) -> Option<&Row> {
         find(&self.rows, pc)
     }
 
-    /// True when it has no rows.
+    /// Returns true if it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -4,40 +4,40 @@ use object::ObjectSection;
 
 use crate::base::expand::{self, ExpandError};
 
-/// The table could not be made.
+/// Why a table could not be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// The file is no ELF file, or a section cannot be read.
+    /// The file is not an ELF file, or a section cannot be read.
     #[error("cannot read the ELF file: {0}")]
     Elf(#[from] object::Error),
     /// The call frame information is malformed.
     #[error("malformed call frame information: {0}")]
     Frames(#[from] gimli::Error),
-    /// More rows than a table may have.
+    /// There are more rows than a table may have.
     #[error("more than {0} rules")]
     TooLarge(usize),
-    /// More bytes than may be read or executed.
+    /// There are more bytes than may be read or executed.
     #[error("more than {0} bytes of call frame information")]
     TooLong(u64),
     /// A compressed section cannot be unpacked.
-    #[error("a compressed section is damaged, or not of the size that it states")]
+    #[error("a compressed section is damaged, or its size is not the one that it states")]
     Damaged,
-    /// Stacks of its architecture cannot be walked.
+    /// The unwinder does not support the architecture of the file.
     #[error("machine {0:?} is not supported")]
     Machine(object::Architecture),
 }
 
 impl CompileError {
-    /// True when there is a table that is too large or takes too long.
+    /// Returns true if the file has a table that is too large or takes too long.
     pub(crate) fn is_excess(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::TooLong(_))
     }
 }
 
-/// Most bytes of a section; the largest seen have 30 MB.
+/// Maximum number of bytes of a section. The largest known ones have 30 MB.
 const MAX_SECTION: u64 = 128 << 20;
 
-/// The bytes of a section, unless there are too many of them.
+/// Returns the bytes of a section, unless there are too many.
 pub(crate) fn bounded<'data, S: ObjectSection<'data>>(
     section: &S,
 ) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {

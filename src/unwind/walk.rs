@@ -1,15 +1,15 @@
 //! Walks a copied stack with the same rules as the BPF program.
 //!
 //! In: registers and the top of a stack as bytes, and a function that finds the rule for an address. Out: the return
-//! addresses, leaf first, and why the walk ended. Reads only its arguments.
+//! addresses, leaf first, and why the walk ended. The walk reads only its arguments.
 
 use crate::unwind::row::{Arch, Row, Rule, aux};
 
-/// Registers of the interrupted thread and the bytes from its stack pointer up.
+/// Registers of the interrupted thread, and the bytes from its stack pointer upwards.
 #[derive(Debug, Clone, Copy)]
 pub struct Snapshot<'a> {
     pub ip: u64,
-    /// Stack pointer; the address of the first of `bytes`.
+    /// Stack pointer, which is the address of the first of `bytes`.
     pub sp: u64,
     pub bp: u64,
     /// The third tracked register: rbx on x86-64, x30 on 64-bit Arm.
@@ -19,13 +19,13 @@ pub struct Snapshot<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Registers of a [`Snapshot`].
+/// Number of registers of a [`Snapshot`].
 pub const REGISTERS: usize = 16;
 
 /// A [`Snapshot`] that owns its bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnedSnapshot {
-    // All but the bytes.
+    // All fields except the bytes.
     registers: Snapshot<'static>,
     bytes: Vec<u8>,
 }
@@ -57,17 +57,17 @@ struct Place {
     sp: u64,
     bp: u64,
     aux: u64,
-    /// All registers where they are known: at the leaf and after a signal frame.
+    /// All registers, if they are known: at the leaf and after a signal frame.
     all: Option<[u64; REGISTERS]>,
 }
 
-/// Why a walk ended; the numbers are those of `enum stop` in `bpf/include/records.h`.
+/// Why a walk ended. The numbers are those of `enum stop` in `bpf/include/records.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Stop {
-    /// There was no user half: a kernel thread.
+    /// There was no user stack: the thread is a kernel thread.
     NoUser = 0,
-    /// The outermost frame was reached.
+    /// The walk reached the outermost frame.
     End = 1,
     /// The stack is deeper than the limit.
     Depth = 2,
@@ -77,13 +77,13 @@ pub enum Stop {
     NoMapping = 4,
     /// The table has no rule for the address.
     NoRule = 5,
-    /// The rule is of a kind that is not followed.
+    /// The walk does not follow this kind of rule.
     Rule = 6,
     /// The next frame is not above this one.
     Order = 7,
     /// The mappings of the process were not known.
     NewProcess = 8,
-    /// The table of the file was not there yet.
+    /// The table of the file was not available yet.
     NoTable = 9,
 }
 
@@ -101,7 +101,7 @@ impl Stop {
         Self::NoTable,
     ];
 
-    /// The reason of a number; `None` for numbers that the program never writes.
+    /// Returns the reason with a number, or `None` for numbers that the BPF program never writes.
     pub(crate) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
@@ -126,19 +126,19 @@ impl Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     NoMapping,
-    /// The mapping has no table: follow frame pointers.
+    /// The mapping has no table. The walk follows frame pointers.
     FramePointers,
-    /// The rule that holds there.
+    /// The rule that applies there.
     Row(Row),
-    /// The table is not available yet: retry the walk later.
+    /// The table is not available yet. The caller retries the walk later.
     NoTable,
 }
 
-/// Bits of a 64-bit Arm pointer that are the address: the others may hold a signature.
+/// Address bits of a 64-bit Arm pointer. The other bits may contain a signature.
 const ADDRESS_BITS: u64 = 0x0000_ffff_ffff_ffff;
 
-/// Walks the stack. `find` is asked with each address (of the instruction, for callers one byte before the return
-/// address). Frames are pushed to `frames`, at most `limit`.
+/// Walks the stack. Calls `find` with each address: of the instruction, or for callers of the byte before the return
+/// address. Pushes at most `limit` frames to `frames`.
 pub fn walk(
     arch: Arch,
     snapshot: &Snapshot<'_>,
@@ -158,7 +158,7 @@ pub fn walk(
     };
     for _ in 0..limit {
         frames.push(place.ip);
-        // Except at the leaf, the address is a return address: the rule of the byte before it applies.
+        // Except at the leaf, the address is a return address, and the rule of the byte before it applies.
         let address = place.ip.wrapping_sub(u64::from(place.all.is_none()));
         let row = match find(address) {
             Found::NoMapping => return Stop::NoMapping,
@@ -220,8 +220,9 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
     if cfa <= place.sp && is_return && rule != Rule::Switch {
         return Err(Stop::Order);
     }
-    // The descriptions of a leaf that has restored a register already, and is about to return, still say where it was
-    // saved. That is below the stack pointer, where no copy begins, and the register has it.
+    // The description of a leaf that has already restored a register and is about to return still says where the
+    // register was saved. That address is below the stack pointer, where no copy begins, and the value is in the
+    // register.
     let word_or = |register: u64, at: u64| match word(at) {
         Err(Stop::Read) if !is_return && at < place.sp => Ok(register),
         read => read,
@@ -279,18 +280,18 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
     Ok(next)
 }
 
-/// The value of the register that the CFA is relative to.
+/// Returns the value of the register that the CFA is relative to.
 fn base(place: &Place, rule: Rule) -> u64 {
     if rule == Rule::Sp { place.sp } else { place.bp }
 }
 
-/// The registers interrupted by a signal, from the kernel's frame above `sp`.
+/// Returns the registers that a signal interrupted, from the kernel's frame above `sp`.
 fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, Stop> {
     let word = |at: u64| read(snapshot, sp.wrapping_add(at)).ok_or(Stop::Read);
     let place = match arch {
         Arch::X86_64 => {
-            /// DWARF numbers of r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx and rsp, as the ucontext has them, 40
-            /// bytes up.
+            /// DWARF numbers of r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx and rsp, in the order of the ucontext,
+            /// which contains them from offset 40 on.
             const ORDER: [usize; REGISTERS] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7];
             let mut all = [0; REGISTERS];
             for (index, register) in ORDER.into_iter().enumerate() {
@@ -368,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_leaf_that_has_restored_its_registers_has_them_though_they_are_said_to_lie_below_the_stack() {
-        // `pop rbp` is done, `ret` comes; the caller's frame ends 16 bytes above both registers.
+        // `pop rbp` is done and `ret` follows. The caller's frame ends 16 bytes above both registers.
         let words: [u64; 4] = [0x5001, 7, 0, 0x7001];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let snapshot = Snapshot {

@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(error.error.kind, SinkErrorKind::Unavailable);
         assert_eq!(
             error.error.message,
-            "series 0: the disk is full\nseries 1, profile two: label `__name__` is there twice\nseries 2: the \
+            "series 0: the disk is full\nseries 1, profile two: label `__name__` occurs twice\nseries 2: the \
                 profile is empty"
         );
     }

@@ -1,11 +1,11 @@
-//! Classes of characters: `[a-z]`, `\d`, `[[:alpha:]]`, `\p{Greek}`.
+//! Character classes: `[a-z]`, `\d`, `[[:alpha:]]`, `\p{Greek}`.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
 use crate::base::re2::error::{Re2Error, SyntaxError};
 use crate::base::re2::escape::escape;
 
-/// Classes of POSIX and of Perl by name. `\s` has no vertical tab, `[[:space:]]` has one.
+/// Named classes of POSIX and Perl. `\s` does not contain the vertical tab; `[[:space:]]` does.
 const NAMED: [(&str, &[(u8, u8)]); 17] = [
     ("alnum", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')]),
     ("alpha", &[(b'A', b'Z'), (b'a', b'z')]),
@@ -26,7 +26,7 @@ const NAMED: [(&str, &[(u8, u8)]); 17] = [
     ("w", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z'), (b'_', b'_')]),
 ];
 
-/// The code points from `low` to `high`; surrogates are no characters and left out.
+/// Returns the code points from `low` to `high`, without surrogates, which are not characters.
 pub(super) fn range(low: u32, high: u32, is_folded: bool) -> ClassUnicode {
     let below = (low, high.min(0xd7ff));
     let above = (low.max(0xe000), high);
@@ -37,8 +37,8 @@ pub(super) fn range(low: u32, high: u32, is_folded: bool) -> ClassUnicode {
     folded(ClassUnicode::new(parts), is_folded)
 }
 
-/// The class that `text` begins with, outside of brackets or inside: `\d`, `\pL`, `\P{Greek}`; and its length in bytes.
-/// `None` when another escape, or none, is there.
+/// Reads the class escape at the start of `text`, inside or outside of brackets: `\d`, `\pL`, `\P{Greek}`. Returns
+/// the class and its length in bytes, or `None` if `text` does not start with a class escape.
 pub(super) fn escaped(text: &str, is_folded: bool) -> Result<Option<(ClassUnicode, usize)>, Re2Error> {
     let Some(letter) = text.strip_prefix('\\').and_then(|rest| rest.chars().next()) else {
         return Ok(None);
@@ -54,7 +54,7 @@ pub(super) fn escaped(text: &str, is_folded: bool) -> Result<Option<(ClassUnicod
     }
 }
 
-/// The class in brackets that `text` begins with, and its length in bytes.
+/// Reads the bracketed class at the start of `text`. Returns the class and its length in bytes.
 pub(super) fn bracketed(text: &str, is_folded: bool) -> Result<(ClassUnicode, usize), Re2Error> {
     let inner = text.get(1..).unwrap_or_default();
     let is_negated = inner.starts_with('^');
@@ -99,7 +99,7 @@ pub(super) fn bracketed(text: &str, is_folded: bool) -> Result<(ClassUnicode, us
     Ok((class, at + 1))
 }
 
-/// A single character of a class, which may be escaped, and its length in bytes.
+/// Reads a single character of a class, which may be escaped. Returns it and its length in bytes.
 fn member(rest: &str, whole: &str) -> Result<(u32, usize), Re2Error> {
     match rest.chars().next() {
         None => Err(SyntaxError::MissingBracket.at(whole)),
@@ -115,7 +115,7 @@ fn posix(rest: &str, is_folded: bool) -> Result<Option<(ClassUnicode, usize)>, R
     };
     let (body, length) = (rest.get(2..2 + end).unwrap_or_default(), end + 4);
     let (name, is_negated) = body.strip_prefix('^').map_or((body, false), |name| (name, true));
-    // One letter is the name of a class of Perl.
+    // A name of one letter is a Perl class, which is not valid here.
     match named(name, is_negated, is_folded).filter(|_| name.len() > 1) {
         Some(class) => Ok(Some((class, length))),
         None => Err(SyntaxError::ClassRange.at(rest.get(..length).unwrap_or(rest))),
@@ -130,7 +130,7 @@ fn named(name: &str, is_negated: bool, is_folded: bool) -> Option<ClassUnicode> 
     Some(signed(folded(ClassUnicode::new(ranges), is_folded), is_negated))
 }
 
-/// Reads `\pL`, `\p{Greek}`, `\p{^Greek}` or one with `\P`.
+/// Reads `\pL`, `\p{Greek}`, `\p{^Greek}`, or the same with `\P`.
 fn unicode(text: &str, is_negated: bool, is_folded: bool) -> Result<(ClassUnicode, usize), Re2Error> {
     let rest = text.get(2..).unwrap_or_default();
     let wrong = |length: usize| SyntaxError::ClassRange.at(text.get(..length).unwrap_or(text));
@@ -148,10 +148,10 @@ fn unicode(text: &str, is_negated: bool, is_folded: bool) -> Result<(ClassUnicod
     Ok((signed(folded(class, is_folded), is_negated), length))
 }
 
-/// The characters of a general category or a script.
+/// Returns the characters of a general category or a script.
 fn table(name: &str) -> Option<ClassUnicode> {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-');
-    // `regex-syntax` ignores a leading `is`, Go does not.
+    // `regex-syntax` ignores a leading `is`, but Go does not.
     let is_prefixed = name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("is"));
     if name.is_empty() || !name.bytes().all(is_letter) || is_prefixed {
         return None;
@@ -162,7 +162,7 @@ fn table(name: &str) -> Option<ClassUnicode> {
     })
 }
 
-/// The characters of a class, which `regex-syntax` may have turned into a literal.
+/// Returns the characters of a class, which `regex-syntax` may have turned into a literal.
 fn characters(read: &Hir) -> Option<ClassUnicode> {
     match read.kind() {
         HirKind::Class(Class::Unicode(class)) => Some(class.clone()),
@@ -179,7 +179,7 @@ fn characters(read: &Hir) -> Option<ClassUnicode> {
 
 fn folded(mut class: ClassUnicode, is_folded: bool) -> ClassUnicode {
     if is_folded {
-        // It fails without the tables of Unicode, which are compiled in.
+        // The call fails only without the Unicode tables, which are compiled in.
         let _ = class.try_case_fold_simple();
     }
     class

@@ -1,4 +1,4 @@
-//! Why an expression is refused.
+//! Errors of expressions that cannot be used.
 
 /// An expression that cannot be used. Kinds and texts are those of Go.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,7 +11,7 @@ pub enum Re2Error {
         /// The part of the expression; may be empty.
         part: String,
     },
-    /// The compiled program would take too much memory.
+    /// The compiled program would need too much memory.
     #[error("the compiled regular expression exceeds the size limit of {limit} bytes")]
     TooLarge {
         /// Maximum size of the program in bytes.
@@ -49,7 +49,7 @@ pub enum SyntaxError {
 }
 
 impl SyntaxError {
-    /// The error about a part of an expression.
+    /// Creates the error about a part of an expression.
     pub(super) fn at(self, part: &str) -> Re2Error {
         Re2Error::Syntax {
             kind: self,

@@ -2,10 +2,10 @@
 
 use crate::base::re2::error::{Re2Error, SyntaxError};
 
-/// Largest code point. Surrogates are code points here, too: they match nothing.
+/// Largest code point. Surrogates count as code points here, although they match nothing.
 const MAX: u32 = 0x10_ffff;
 
-/// Reads the escape that `text` begins with. Returns the code point and the length of the escape in bytes.
+/// Reads the escape at the start of `text`. Returns the code point and the length of the escape in bytes.
 pub(super) fn escape(text: &str) -> Result<(u32, usize), Re2Error> {
     let mut letters = text.chars().skip(1);
     let Some(letter) = letters.next() else {
@@ -21,7 +21,7 @@ pub(super) fn escape(text: &str) -> Result<(u32, usize), Re2Error> {
         'r' => simple(0x0d),
         't' => simple(0x09),
         'v' => simple(0x0b),
-        // A digit alone would refer to a group.
+        // A single digit would be a backreference, which Go does not support.
         '1'..='7' if !rest.starts_with(is_octal) => Err(SyntaxError::Escape.at(text.get(..behind).unwrap_or(text))),
         '0'..='7' => {
             let more = rest
@@ -42,7 +42,7 @@ fn is_octal(letter: char) -> bool {
     matches!(letter, '0'..='7')
 }
 
-/// Reads what follows `\x`: two digits, or any number of them in braces.
+/// Reads the part after `\x`: two digits, or any number of digits in braces.
 fn hexadecimal(text: &str, rest: &str, behind: usize) -> Result<(u32, usize), Re2Error> {
     let in_braces = rest.starts_with('{');
     let (mut code, mut digits, mut length) = (0u32, 0, behind + usize::from(in_braces));

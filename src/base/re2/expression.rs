@@ -29,13 +29,13 @@ pub struct Groups<'t> {
     captures: Captures,
 }
 
-/// How an expression is run.
+/// The engine that runs an expression.
 #[derive(Debug, Clone, Copy)]
 enum Engine {
-    /// Without tables: for thousands of expressions, most of which match short texts now and then. With a lazy
-    /// automaton for each they would take several times the memory and the time to compile.
+    /// An engine without tables, for thousands of expressions that mostly match short texts now and then. A lazy
+    /// automaton for each would take several times the memory and the compile time.
     Small,
-    /// With tables of up to as many bytes as the program may have.
+    /// An engine with tables. The tables may take as many bytes as the program.
     Fast { limit: usize },
 }
 
@@ -45,7 +45,8 @@ impl Expression {
         Self::build(pattern, DOT_IS_ANY, true, Engine::Small)
     }
 
-    /// As [`Expression::anchored`], for a selector that compares many values. The program has at most `limit` bytes.
+    /// Like [`Expression::anchored`], for a selector that compares many values. The program has at most `limit`
+    /// bytes.
     pub(crate) fn matcher(pattern: &str, limit: usize) -> Result<Self, Re2Error> {
         Self::build(pattern, DOT_IS_ANY, true, Engine::Fast { limit })
     }
@@ -55,7 +56,7 @@ impl Expression {
         Self::build(pattern, Flags::default(), true, Engine::Fast { limit: PROGRAM_BYTES })
     }
 
-    /// Compiles `pattern` to be searched anywhere in a text.
+    /// Compiles `pattern` to search for it anywhere in a text.
     pub fn search(pattern: &str) -> Result<Self, Re2Error> {
         Self::build(pattern, Flags::default(), false, Engine::Fast { limit: PROGRAM_BYTES })
     }
@@ -83,17 +84,17 @@ impl Expression {
         })
     }
 
-    /// The expression as it was written.
+    /// Returns the text of the expression.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// True when the text matches.
+    /// Returns true if the text matches.
     pub fn is_match(&self, text: &str) -> bool {
         self.program.is_match(text)
     }
 
-    /// The groups of the first match.
+    /// Returns the groups of the first match.
     pub fn groups<'t>(&self, text: &'t str) -> Option<Groups<'t>> {
         let mut captures = self.program.create_captures();
         self.program.captures(text, &mut captures);
@@ -121,12 +122,12 @@ impl FromStr for Expression {
 }
 
 impl Groups<'_> {
-    /// The text of a group; empty when it did not take part or does not exist.
+    /// Returns the text of a group, or an empty text if the group did not participate or does not exist.
     pub fn get(&self, index: usize) -> &str {
         self.group(index).unwrap_or_default()
     }
 
-    /// The text of the first group with this name that took part.
+    /// Returns the text of the first group with this name that participated in the match.
     pub fn named(&self, name: &str) -> &str {
         let mut numbers = self.names.iter().filter(|(own, _)| own == name);
         let found = numbers.find_map(|(_, index)| self.group(*index));

@@ -2,31 +2,31 @@
 
 use crate::base::re2::error::{Re2Error, SyntaxError};
 
-/// Flags that are in force at a place of an expression.
+/// Flags that are in force at a position of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Flags {
     /// `i`: letters match in both cases.
     pub(super) is_folded: bool,
-    /// `m`: `^` and `$` match at line ends, too.
+    /// `m`: `^` and `$` also match at line ends.
     pub(super) is_multiline: bool,
-    /// `s`: the dot matches line ends, too.
+    /// `s`: the dot also matches line ends.
     pub(super) dot_is_any: bool,
     /// `U`: repetitions are lazy unless `?` follows.
     pub(super) is_lazy: bool,
 }
 
-/// What follows the characters `(?`.
+/// The construct after the characters `(?`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Special<'a> {
     /// `(?P<name>` or `(?<name>`.
     Named(&'a str),
-    /// `(?i)`: no group, the flags hold for the rest of the group around it.
+    /// `(?i)`: sets flags for the rest of the enclosing group, without opening a group.
     Set(Flags),
     /// `(?i:`: a group without a number.
     Group(Flags),
 }
 
-/// Reads `text`, which begins with `(?`. Returns what it begins and its length in bytes.
+/// Reads `text`, which begins with `(?`. Returns the construct at its start and its length in bytes.
 pub(super) fn special(text: &str, flags: Flags) -> Result<(Special<'_>, usize), Re2Error> {
     let start = match text.as_bytes() {
         [_, _, b'P', b'<', _, ..] => Some(4),

@@ -2,9 +2,9 @@
 //! pprof` write: selectors, relabel rules, deletions, `--focus`.
 //!
 //! In: the text of an expression. Out: an [`Expression`] that matches what Go's `regexp` matches, or an error in the
-//! words of Go. The language is that of Go 1.26's `regexp/syntax` with the flags `Perl`; a parser of our own builds the
-//! intermediate form of `regex-syntax`, since the languages differ in too many places to translate texts
-//! (docs/adr/0015). Matching is that of `regex-automata`: linear in the text.
+//! words of Go. The language is that of Go 1.26's `regexp/syntax` with the flags `Perl`. Its own parser builds the
+//! intermediate form of `regex-syntax`, because the languages differ in too many places to translate texts
+//! (docs/adr/0015). `regex-automata` does the matching, in time linear in the text.
 
 mod class;
 mod error;

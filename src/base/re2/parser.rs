@@ -1,7 +1,7 @@
 //! The parser: from text to the intermediate form of `regex-syntax`.
 //!
-//! It works on a stack, as Go's does, so that depth costs no stack of the thread. What a repetition repeats is what is
-//! on top of the stack, which decides odd cases such as `a(?i)*`.
+//! The parser uses an explicit stack, as Go's does, so that nesting needs no stack of the thread. A repetition
+//! applies to the top of the stack, which decides odd cases such as `a(?i)*`.
 
 use regex_syntax::hir::{Capture, Class, ClassUnicode, Hir, Look, Repetition};
 
@@ -11,7 +11,7 @@ use crate::base::re2::escape::escape;
 use crate::base::re2::flags::{Flags, Special, special};
 use crate::base::re2::repeat::{Counts, MAX_COUNT, counts};
 
-/// Maximum height of an expression. Go has 1,000; the compiler of `regex-automata` recurses over it.
+/// Maximum height of an expression. Go allows 1,000, but the compiler of `regex-automata` recurses over the height.
 pub(super) const MAX_HEIGHT: u32 = 250;
 
 /// A parsed expression with the number of its groups.
@@ -21,7 +21,7 @@ pub(super) struct Parsed {
     pub(super) names: Vec<(String, usize)>,
 }
 
-/// Parses an expression. `flags` hold from its beginning.
+/// Parses an expression. `flags` are in force at its beginning.
 pub(super) fn parse(text: &str, flags: Flags) -> Result<Parsed, Re2Error> {
     let mut parser = Parser {
         text,
@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str, flags: Flags) -> Result<Parsed, Re2Error> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// Number of bytes that were read.
+    /// Number of bytes read so far.
     at: usize,
     flags: Flags,
     stack: Vec<Item>,
@@ -50,7 +50,7 @@ struct Parser<'a> {
 
 enum Item {
     Node(Node),
-    /// An open group: the flags before it, and its number if it has one.
+    /// An open group: the flags that were in force before it, and its number if it has one.
     Open(Flags, Option<u32>),
     Bar,
 }
@@ -59,7 +59,7 @@ enum Item {
 struct Node {
     hir: Hir,
     height: u32,
-    /// Product of the counts of nested repetitions, the largest.
+    /// Largest product of the counts of nested repetitions.
     count: u32,
 }
 
@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Joins nodes, if they are not too deep together.
+    /// Joins nodes. Fails if the result is too high.
     fn of(mut nodes: Vec<Self>, join: fn(Vec<Hir>) -> Hir) -> Result<Self, Re2Error> {
         if nodes.len() == 1
             && let Some(node) = nodes.pop()
@@ -99,7 +99,7 @@ impl<'a> Parser<'a> {
     }
 
     fn run(&mut self) -> Result<(), Re2Error> {
-        // Where the repetition begins that was read last, if nothing is behind it.
+        // Start of the preceding repetition, if it ends where the next item begins.
         let mut last_repeat: Option<usize> = None;
         while let Some(letter) = self.rest().chars().next() {
             let start = self.at;
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Ends a group at its closing bracket.
+    /// Ends a group at its closing parenthesis.
     fn close(&mut self) -> Result<(), Re2Error> {
         let node = self.alternatives()?;
         let Some(Item::Open(flags, number)) = self.stack.pop() else {
@@ -261,7 +261,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Takes everything up to the innermost open group off the stack.
+    /// Pops everything above the innermost open group off the stack, and joins it to one node.
     fn alternatives(&mut self) -> Result<Node, Re2Error> {
         let start = self.stack.iter().rposition(|item| matches!(item, Item::Open(..)));
         let mut branches = Vec::new();

@@ -2,22 +2,22 @@
 
 use crate::base::re2::error::{Re2Error, SyntaxError};
 
-/// Maximum count of a repetition, also of nested ones together.
+/// Maximum count of a repetition. It also limits the product of nested counts.
 pub(super) const MAX_COUNT: u32 = 1000;
-/// Counts from here on are too large, whatever their other digits.
+/// From this value on, a count is too large whatever digits follow.
 const TOO_MANY: u32 = 100_000_000;
 
-/// How often something is repeated.
+/// The minimum and maximum count of a repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) min: u32,
-    /// `None` for any number of times.
+    /// `None` if the repetition is unlimited.
     pub(super) max: Option<u32>,
     /// False for `*`, `+` and `?`, whose nesting is not limited.
     pub(super) is_counted: bool,
 }
 
-/// Reads the operator that `text` begins with, without a `?` behind it. Returns the counts and the length in bytes;
+/// Reads the operator at the start of `text`, without a following `?`. Returns the counts and the length in bytes, or
 /// `None` for a brace that begins no counts and stands for itself.
 pub(super) fn counts(text: &str) -> Result<Option<(Counts, usize)>, Re2Error> {
     let simple = |min, max| {
@@ -50,7 +50,7 @@ fn braces(text: &str) -> Result<Option<(Counts, usize)>, Re2Error> {
     Ok(Some((counts, length)))
 }
 
-/// Reads `2}`, `2,}` or `2,5}`: both numbers and the length in bytes.
+/// Reads `2}`, `2,}` or `2,5}`. Returns both numbers and the length in bytes.
 fn numbers(text: &str) -> Option<(u32, Option<u32>, usize)> {
     let (min, rest) = number(text)?;
     let (max, rest) = match rest.strip_prefix(',') {
@@ -65,7 +65,7 @@ fn numbers(text: &str) -> Option<(u32, Option<u32>, usize)> {
     Some((min, max, text.len() - rest.len()))
 }
 
-/// A number without leading zeros and what follows it.
+/// Reads a number without leading zeros. Returns it and the rest of the text.
 fn number(text: &str) -> Option<(u32, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits)?;

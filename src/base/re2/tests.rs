@@ -1,16 +1,16 @@
-//! What Go 1.26 says of 200 expressions and texts, and random ones that never panic.
+//! The results of Go 1.26 for 200 expressions and texts, and random expressions, which must never panic.
 
 use proptest::prelude::*;
 
 use crate::base::re2::Expression;
 use crate::base::re2::error::Re2Error;
 
-/// An expression, and what Go's `regexp` says.
+/// An expression and the result of Go's `regexp`.
 enum Row {
-    /// It is refused for this reason, because of this part.
+    /// Go rejects the expression with this error, which names this part.
     Wrong(&'static str, &'static str, &'static str),
-    /// For a text: whether `^(?s:expression)$` matches, whether the expression is found in it, and the groups of the
-    /// former.
+    /// The results for a text: whether `^(?s:expression)$` matches, whether the expression occurs in it, and the
+    /// groups of the anchored match.
     Right(&'static str, &'static str, bool, bool, &'static [Option<&'static str>]),
 }
 

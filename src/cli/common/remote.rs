@@ -289,7 +289,7 @@ mod tests {
             ("{}", None, "which profile type?"),
             ("cpu{}", Some("cpu"), "given twice"),
             ("cpus{}", None, "`cpus` is no profile type"),
-            ("cpu{a}", None, "selector is wrong at byte 5: expected one of"),
+            ("cpu{a}", None, "invalid selector at byte 5: expected one of"),
         ] {
             let error = format!("{:#}", question(selector, profile_type).unwrap_err());
             assert!(error.contains(message), "{error}");

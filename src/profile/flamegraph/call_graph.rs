@@ -1,8 +1,8 @@
 //! Call graphs: the functions of a tree of stacks, and the calls between them.
 //!
 //! In: a [`Tree`]. Out: a [`CallGraph`] of its largest functions. A function that occurs several times in a stack
-//! (recursion) counts once for it, and so does a call. Where the functions between two shown ones were left out, an
-//! indirect call connects the two. A function that calls itself has no edge for it.
+//! (recursion) counts once for the stack, and so does a call. If the functions between two shown ones are left out,
+//! an indirect call connects the two. A function that calls itself has no edge for this call.
 
 use std::cmp::Reverse;
 
@@ -10,16 +10,16 @@ use hashbrown::HashMap;
 
 use crate::profile::flamegraph::tree::Tree;
 
-/// Functions and calls between them, in an order that depends on the stacks only.
+/// Functions and calls between them, in an order that depends only on the stacks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CallGraph {
-    /// The largest by their totals, the largest first; of equal ones by name.
+    /// The functions with the largest totals, largest first. Equal ones are sorted by name.
     pub functions: Vec<CalledFunction>,
-    /// By caller, then by callee.
+    /// The calls, sorted by caller and then by callee.
     pub calls: Vec<FunctionCall>,
     /// Sum of the values of all stacks.
     pub total: i64,
-    /// Number of functions with a value, including those that are not among `functions`.
+    /// Number of functions with a value, including those that are not in `functions`.
     pub function_count: usize,
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct CallGraph {
 pub(crate) struct CalledFunction {
     /// Readable name of the function.
     pub name: String,
-    /// Value of the stacks in which it is the leaf.
+    /// Value of the stacks whose leaf it is.
     pub own: i64,
-    /// Value of the stacks that it is in.
+    /// Value of the stacks that contain it.
     pub total: i64,
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct CalledFunction {
 pub(crate) struct FunctionCall {
     /// Index of the caller in [`CallGraph::functions`].
     pub caller: usize,
-    /// Index of the function that was called.
+    /// Index of the called function.
     pub callee: usize,
-    /// Value of the stacks that the call is in.
+    /// Value of the stacks that contain the call.
     pub value: i64,
-    /// True when other functions lie between the two in every stack.
+    /// True if other functions lie between the two in every stack.
     pub is_indirect: bool,
 }
 
@@ -58,12 +58,12 @@ struct Above {
     function: usize,
     /// Depth of its node: the number of nodes above it.
     depth: usize,
-    /// The call by which it was reached, as an index into the calls.
+    /// The call that reached it, as an index into the calls.
     call: Option<usize>,
 }
 
 impl Tree {
-    /// The graph of the `max_functions` functions with the largest totals (0: all).
+    /// Returns the graph of the `max_functions` functions with the largest totals (0: all).
     pub(crate) fn call_graph(&self, max_functions: usize) -> CallGraph {
         let all = self.sums_of_functions();
         let mut order: Vec<u32> = (1..all.len() as u32)
@@ -97,7 +97,7 @@ impl Tree {
         }
     }
 
-    /// Own value and total of each frame.
+    /// Returns own value and total of each frame.
     fn sums_of_functions(&self) -> Vec<(i64, i64)> {
         let mut sums = vec![(0i64, 0i64); self.frame_count()];
         let mut above = vec![0u32; self.frame_count()];
@@ -116,10 +116,10 @@ impl Tree {
         sums
     }
 
-    /// The calls between the shown frames, each identified by its index among them.
+    /// Returns the calls between the shown frames. `shown` maps each frame to its index among the shown ones.
     fn calls_between(&self, shown: &[Option<usize>]) -> Vec<FunctionCall> {
         let mut calls: Vec<FunctionCall> = Vec::new();
-        // How often each shown frame is in the current stack.
+        // Number of times that each call occurs in the current stack.
         let mut in_stack: Vec<u32> = Vec::new();
         let mut known: HashMap<(usize, usize), usize> = HashMap::new();
         let mut path: Vec<Above> = Vec::new();
@@ -165,7 +165,7 @@ impl Tree {
         calls
     }
 
-    /// Goes through all nodes but the root: each is entered after its parent, and left after its children.
+    /// Visits all nodes except the root. Each node is entered after its parent, and left after its children.
     fn walk(&self, mut visit: impl FnMut(Step)) {
         let mut steps: Vec<Step> = self.children(0).map(Step::Enter).collect();
         while let Some(step) = steps.pop() {
@@ -186,13 +186,13 @@ mod tests {
     use crate::profile::flamegraph::FrameRef;
     use crate::profile::flamegraph::testing::tree;
 
-    /// Each function as `name own total`.
+    /// Formats each function as `name own total`.
     fn functions(graph: &CallGraph) -> Vec<String> {
         let text = |function: &CalledFunction| format!("{} {} {}", function.name, function.own, function.total);
         graph.functions.iter().map(text).collect()
     }
 
-    /// Each call as `caller>callee value`, with two arrows when it is indirect.
+    /// Formats each call as `caller>callee value`, with two arrows if it is indirect.
     fn calls(graph: &CallGraph) -> Vec<String> {
         let text = |call: &FunctionCall| {
             let [caller, callee] = [call.caller, call.callee].map(|index| &graph.functions[index].name);
@@ -214,7 +214,7 @@ mod tests {
     fn recursion_counts_once_for_a_stack() {
         let graph = tree(&[("f;f;f;g", 5), ("f;g;f;g", 2), ("f", 1)]).call_graph(0);
         assert_eq!(functions(&graph), ["f 1 8", "g 7 7"]);
-        // No call of `f` by itself, and `f` calls `g` in the second stack once only.
+        // `f` has no call to itself, and `f` calls `g` only once in the second stack.
         assert_eq!(calls(&graph), ["f>g 7", "g>f 2"]);
     }
 
@@ -228,7 +228,7 @@ mod tests {
         ];
         let graph = tree(&stacks).call_graph(2);
         assert_eq!(functions(&graph), ["main 0 12", "big 10 10"]);
-        // Direct in one of the stacks.
+        // The call is direct in one of the stacks.
         assert_eq!(calls(&graph), ["main>big 10"]);
         assert_eq!(graph.function_count, 5);
         let indirect = tree(&[("main;small;big", 5), ("big", 9)]).call_graph(2);

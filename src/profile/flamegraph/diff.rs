@@ -1,8 +1,8 @@
 //! The difference of two trees as one flame graph, in Pyroscope's encoding.
 //!
-//! Stacks are matched by name (and by file where both trees distinguish files). A level is a flat list of groups of
-//! seven numbers: x, total and self of the left side, the same of the right side, and the index of the name. Both x are
-//! distances from the end of the previous group.
+//! Stacks are matched by name, and also by file if both trees distinguish files. A level is a flat list of groups of
+//! seven numbers: x, total and self of the left side, the same of the right side, and the index of the name. Both x
+//! are distances from the end of the previous group.
 
 use hashbrown::HashMap;
 
@@ -13,7 +13,7 @@ use crate::profile::flamegraph::{OTHER, TOTAL};
 /// A flame graph of two sides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiffGraph {
-    /// Names that the nodes refer to by index; 0 is "total".
+    /// Names that the nodes refer to by index. Index 0 is "total".
     pub names: Vec<String>,
     /// Groups of seven numbers, one per node.
     pub levels: Vec<Vec<i64>>,
@@ -25,13 +25,13 @@ pub struct DiffGraph {
     pub left_ticks: i64,
     /// Sum of all values of the right side.
     pub right_ticks: i64,
-    /// Source files, parallel to `names`; empty where unknown.
+    /// Source files, parallel to `names`; empty if unknown.
     pub files: Vec<String>,
-    /// Binaries, parallel to `names`; empty where unknown.
+    /// Binaries, parallel to `names`; empty if unknown.
     pub mappings: Vec<String>,
 }
 
-/// A node of either tree, or of both.
+/// A node of either tree or of both trees.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pair {
     name: u32,
@@ -39,7 +39,8 @@ struct Pair {
     own: [i64; 2],
 }
 
-/// The difference of `left` and `right` with about `max_nodes` nodes (0: all), chosen by the sum of both sides.
+/// Returns the difference of `left` and `right` with about `max_nodes` nodes (0: all), chosen by the sum of both
+/// sides.
 pub fn diff(left: &Tree, right: &Tree, max_nodes: usize) -> DiffGraph {
     let merged = Merged::new(left, right);
     let sum = |pair: &Pair| pair.total[0].saturating_add(pair.total[1]);
@@ -103,7 +104,7 @@ const OTHER_NAME: u32 = 1;
 /// A folded node has no children.
 const NO_NODE: u32 = u32::MAX;
 
-/// Both trees in one arena, parents before their children, children sorted by name.
+/// Both trees in one arena. Parents come before their children, and children are sorted by name.
 struct Merged<'a> {
     names: Vec<(&'a str, &'a str, &'a str)>,
     pairs: Vec<Pair>,
@@ -127,7 +128,7 @@ impl<'a> Merged<'a> {
                     let full: (&str, &str, &str) = (&frame.function, &frame.file, &frame.mapping);
                     let key = match full {
                         (function, ..) if !by_file => (function, "", ""),
-                        // As in a tree: the binary only counts when there is no file.
+                        // As in a tree, the binary counts only if there is no file.
                         (function, file, _) if !file.is_empty() => (function, file, ""),
                         full => full,
                     };
@@ -137,7 +138,7 @@ impl<'a> Merged<'a> {
                     })
                 })
                 .collect();
-            // Parents come before their children, so the parent's index is known.
+            // Parents come before their children, so the parent's index is already known.
             let mut places: Vec<u32> = Vec::with_capacity(tree.nodes.len());
             for node in &tree.nodes {
                 let place = match places.get(node.parent as usize) {

@@ -1,24 +1,24 @@
 //! A call graph as Graphviz text: one box per function, one arrow per call.
 //!
-//! In: a [`CallGraph`]. Out: one `digraph`, or nothing when there are no functions. Boxes show own value and total in
-//! readable form, and are larger the larger their share of own value is. The attributes `own`, `total` and `value`,
-//! which Graphviz ignores, have the exact numbers for programs. All names are escaped.
+//! In: a [`CallGraph`]. Out: one `digraph`, or nothing if there are no functions. Boxes show own value and total in
+//! readable form. The larger the share of the own value, the larger the box. The attributes `own`, `total` and
+//! `value`, which Graphviz ignores, contain the exact numbers for programs. All names are escaped.
 
 use std::fmt::Write;
 
 use crate::profile::flamegraph::call_graph::CallGraph;
 use crate::profile::format;
 
-/// Font of a function without a value of its own, in points.
+/// Font size of a function without own value, in points.
 const SMALLEST_FONT: f64 = 8.0;
-/// Points added for a function that has the whole value itself.
+/// Points added for a function whose own value is the whole total.
 const FONT_RANGE: f64 = 16.0;
-/// Width of the arrow of a call with next to no value, in points.
+/// Width of the arrow of a call with a negligible value, in points.
 const THINNEST: f64 = 1.0;
 /// Points added for a call with the whole value.
 const WIDTH_RANGE: f64 = 4.0;
 
-/// Writes a graph with a title; `unit` is the unit of the values, as in a profile type.
+/// Formats a graph with a title. `unit` is the unit of the values, as in a profile type.
 pub(crate) fn dot(graph: &CallGraph, title: &str, unit: &str) -> String {
     let mut out = String::new();
     if graph.functions.is_empty() {
@@ -65,12 +65,12 @@ pub(crate) fn dot(graph: &CallGraph, title: &str, unit: &str) -> String {
     out
 }
 
-/// `part` as a share of `whole`, from 0 to 1.
+/// Returns `part` as a share of `whole`, from 0 to 1.
 fn share(part: i64, whole: i64) -> f64 {
     (part as f64 / whole.max(1) as f64).clamp(0.0, 1.0)
 }
 
-/// Escapes a text for a quoted label, where backslashes start escapes and `&` an HTML entity.
+/// Escapes a text for a quoted label, in which a backslash starts an escape and `&` starts an HTML entity.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

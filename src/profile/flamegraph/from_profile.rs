@@ -1,19 +1,19 @@
 //! Adds a profile to a tree: one sample type, with inlined functions as separate frames.
 //!
-//! Frames are interned once per location, so that a stack costs one lookup per frame. Code without a known function is
-//! named by its binary and address.
+//! Frames are interned once per location, so that a stack costs one lookup per frame. Code without a known function
+//! gets the name of its binary and its address.
 
 use hashbrown::HashMap;
 
 use crate::profile::flamegraph::tree::{FrameId, FrameRef, Tree};
 use crate::profile::pprof::{Location, Profile};
 
-/// Frames of a stack that are kept, counted from the root. Real stacks end far below; without a limit a small profile
-/// whose few locations have very many lines could ask for any amount of work.
+/// Maximum number of frames of a stack that are kept, counted from the root. Real stacks are much shorter. Without a
+/// limit, a small profile whose few locations have very many lines could cause any amount of work.
 const MAX_FRAMES: usize = 1 << 16;
 
 impl Tree {
-    /// Adds sample type `index` of `profile`; does nothing when there is no such type.
+    /// Adds the sample type `index` of `profile`. Does nothing if there is no such type.
     pub fn insert_profile(&mut self, profile: &Profile<'_>, index: usize) {
         if index >= profile.sample_types.len() {
             return;
@@ -66,7 +66,8 @@ impl Tree {
     }
 }
 
-/// The name of a frame without a known function: `libc.so.6 0x7f10`, or only the address outside of every binary.
+/// Returns the name of a frame without a known function: `libc.so.6 0x7f10`, or only the address outside of every
+/// binary.
 pub(crate) fn address_name(mapping: &str, address: u64) -> String {
     match mapping.rsplit('/').next().unwrap_or_default() {
         "" => format!("{address:#x}"),

@@ -1,21 +1,21 @@
 //! Flame graphs as levels for flame graph widgets: Pyroscope's encoding, plus file, binary and line of each node.
 //!
 //! A level is a flat list of groups of four numbers: x (as the distance from the end of the previous group), total,
-//! self, index of the name. Children lie to the right of their parent's self value, ordered by name; nodes that are too
-//! small are merged into one "other" at the end.
+//! self, and index of the name. Children lie to the right of their parent's self value, ordered by name. Nodes that
+//! are too small are merged into one "other" at the end.
 
 use std::cmp::Reverse;
 
 use crate::profile::flamegraph::tree::Tree;
 use crate::profile::flamegraph::{OTHER, TOTAL};
 
-/// Replaces the line of a node that holds folded nodes.
+/// The line of a node that stands for folded nodes.
 pub(crate) const FOLDED: i64 = -1;
 
-/// A flame graph as levels; level 0 is the single node "total".
+/// A flame graph as levels. Level 0 is the single node "total".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlameGraph {
-    /// Names that the nodes refer to by index; 0 is "total".
+    /// Names that the nodes refer to by index. Index 0 is "total".
     pub names: Vec<String>,
     /// Groups of four numbers, one per node: x delta, total, self, name.
     pub levels: Vec<Vec<i64>>,
@@ -23,12 +23,12 @@ pub struct FlameGraph {
     pub total: i64,
     /// Largest self value of a node.
     pub max_self: i64,
-    /// Source files, parallel to `names`; empty where unknown.
+    /// Source files, parallel to `names`; empty if unknown.
     pub files: Vec<String>,
-    /// Binaries, parallel to `names`; empty where unknown.
+    /// Binaries, parallel to `names`; empty if unknown.
     pub mappings: Vec<String>,
-    /// For each level one number per node: the line with the largest value in that node, 0 where unknown, [`FOLDED`]
-    /// for folded nodes. The name does not identify those, since a function may be called "other" too.
+    /// For each level one number per node: the line with the largest value in that node, 0 if unknown, [`FOLDED`] for
+    /// folded nodes. The name does not identify folded nodes, because a function may also be called "other".
     pub lines: Vec<Vec<i64>>,
 }
 
@@ -37,13 +37,13 @@ pub struct FlameGraph {
 pub struct Block<'a> {
     /// Name of the function, or `total` or `other`.
     pub name: &'a str,
-    /// Its index in [`FlameGraph::names`].
+    /// Index of the name in [`FlameGraph::names`].
     pub name_index: usize,
     /// Path of the source file; may be empty.
     pub file: &'a str,
     /// Path of the binary; may be empty.
     pub mapping: &'a str,
-    /// Line in the source file; 0 when unknown.
+    /// Line in the source file; 0 if unknown.
     pub line: i64,
     /// Distance from the left, in the unit of the values.
     pub x: i64,
@@ -54,7 +54,8 @@ pub struct Block<'a> {
 }
 
 impl FlameGraph {
-    /// The nodes of level `depth` from left to right. Incomplete groups and those with invalid references are left out.
+    /// Returns the nodes of level `depth` from left to right, without incomplete groups and groups with invalid
+    /// references.
     pub fn blocks(&self, depth: usize) -> impl Iterator<Item = Block<'_>> {
         let level = self.levels.get(depth).map_or(&[][..], Vec::as_slice);
         let lines = self.lines.get(depth).map_or(&[][..], Vec::as_slice);
@@ -89,8 +90,9 @@ enum Place {
 }
 
 impl Tree {
-    /// The flame graph with about `max_nodes` nodes (0: all): nodes smaller than the `max_nodes`-th largest are folded
-    /// into an "other" beside their larger siblings; equals of that one are all kept, as Pyroscope does.
+    /// Returns the flame graph with about `max_nodes` nodes (0: all). Nodes smaller than the `max_nodes`-th largest
+    /// are folded into an "other" beside their larger siblings. Nodes equal to that one are all kept, as in
+    /// Pyroscope.
     pub fn to_flamegraph(&self, max_nodes: usize) -> FlameGraph {
         let lines = self.lines();
         let smallest = smallest_kept(self.nodes.iter().skip(1).map(|node| node.total), max_nodes);
@@ -154,7 +156,8 @@ impl Tree {
         }
     }
 
-    /// For each frame its place among all frames sorted by name, file and binary: siblings are then sorted by integers.
+    /// Returns for each frame its rank among all frames sorted by name, file and binary, so that siblings are sorted
+    /// by integers.
     fn ranks_by_name(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.frame_count() as u32).collect();
         order.sort_unstable_by_key(|index| {
@@ -169,7 +172,7 @@ impl Tree {
     }
 }
 
-/// The `max_nodes`-th largest of `totals`, or 0 when there are at most `max_nodes`; nodes with less are folded.
+/// Returns the `max_nodes`-th largest of `totals`, or 0 if there are at most `max_nodes`. Smaller nodes are folded.
 pub(super) fn smallest_kept(totals: impl Iterator<Item = i64>, max_nodes: usize) -> i64 {
     let mut totals: Vec<Reverse<i64>> = totals.map(Reverse).collect();
     if max_nodes == 0 || totals.len() <= max_nodes {
@@ -228,7 +231,7 @@ mod tests {
             [
                 vec![0, 25, 0, 0],
                 vec![0, 5, 0, 1, 0, 20, 10, 2],
-                // func2 starts right of func1's own 10.
+                // func2 starts to the right of func1's own 10.
                 vec![0, 3, 3, 3, 0, 2, 2, 4, 10, 10, 10, 5],
             ]
         );

@@ -1,7 +1,7 @@
 //! A bit set of small numbers with rank queries: a query marks the nodes of a trie that it touches.
 //!
-//! In: numbers below a bound. Out: the marked ones in ascending order, and the rank of each in that order from a single
-//! word.
+//! In: numbers below a bound. Out: the marked numbers in ascending order, and the rank of each in that order from a
+//! single word.
 
 /// Marked numbers below a bound.
 pub(super) struct Marking {
@@ -11,20 +11,20 @@ pub(super) struct Marking {
 /// Marked numbers, with the counts needed for ranks.
 pub(super) struct Marked {
     words: Vec<u64>,
-    /// For each word, how many numbers the words before it have.
+    /// For each word, how many marked numbers the words before it contain.
     before: Vec<u32>,
     count: u32,
 }
 
 impl Marking {
-    /// An empty set of numbers below `bound`.
+    /// Creates an empty set of numbers below `bound`.
     pub(super) fn new(bound: usize) -> Self {
         Self {
             words: vec![0; bound.div_ceil(64)],
         }
     }
 
-    /// Marks a number; false if it was marked before.
+    /// Marks a number. Returns false if it was marked before.
     pub(super) fn mark(&mut self, number: u32) -> bool {
         let word = &mut self.words[number as usize / 64];
         let bit = 1 << (number % 64);
@@ -49,19 +49,19 @@ impl Marking {
 }
 
 impl Marked {
-    /// Number of marked numbers.
+    /// Returns the number of marked numbers.
     pub(super) fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// The place of a marked number among the marked ones.
+    /// Returns the rank of a marked number among the marked ones.
     pub(super) fn place(&self, number: u32) -> u32 {
         let word = number as usize / 64;
         let below = (1u64 << (number % 64)) - 1;
         self.before[word] + (self.words[word] & below).count_ones()
     }
 
-    /// The marked numbers, ascending.
+    /// Iterates over the marked numbers in ascending order.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
         (0u32..).step_by(64).zip(&self.words).flat_map(|(first, word)| {
             let mut rest = *word;

@@ -1,9 +1,9 @@
-//! Call paths that many flame graphs share: a trie of function names that only grows. A query assigns values to some of
-//! its nodes and gets the levels of a flame graph, or of the difference of two, without building its own tree.
+//! Call paths that many flame graphs share: a trie of function names that only grows. A query assigns values to some
+//! of its nodes. It gets the levels of a flame graph, or of the difference of two, without building its own tree.
 //!
-//! Functions are distinguished by name alone, as in Pyroscope; the results equal those of [`Tree`](super::Tree) by
-//! name. Parents have smaller numbers than their children, so totals are one pass backwards. Values of 0 or less are
-//! left out. Files, lines and binaries of nodes are not kept here.
+//! Functions are distinguished by name alone, as in Pyroscope. The results equal those of [`Tree`](super::Tree) by
+//! name. Parents have smaller numbers than their children, so a single backward pass computes totals. Values of 0 or
+//! less are left out. This module does not keep files, lines and binaries of nodes.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::profile::flamegraph::{DiffGraph, FlameGraph, OTHER, TOTAL};
 /// Names and the paths made of them. Node 0 is the root.
 pub(crate) struct Paths {
     names: Vec<Arc<str>>,
-    /// The root's name is not in it: a function may have the same name.
+    /// The root's name is not in it, because a function may have the same name.
     name_index: HashTable<u32>,
     parents: Vec<u32>,
     node_names: Vec<u32>,
@@ -26,10 +26,10 @@ pub(crate) struct Paths {
     hasher: DefaultHashBuilder,
 }
 
-/// Nodes with a value in ascending order, the root first, with one value per side.
+/// Nodes with a value in ascending order, root first, with one value per side.
 struct Touched<const SIDES: usize> {
     nodes: Vec<u32>,
-    /// By node, the position of its parent in `nodes`.
+    /// For each node, the position of its parent in `nodes`.
     parents: Vec<u32>,
     own: Vec<[i64; SIDES]>,
     totals: Vec<[i64; SIDES]>,
@@ -38,7 +38,7 @@ struct Touched<const SIDES: usize> {
 /// The nodes that are large enough to show.
 struct Kept<const SIDES: usize> {
     touched: Touched<SIDES>,
-    /// The shown children of all nodes; those of one node are adjacent.
+    /// The shown children of all nodes. Those of one node are adjacent.
     children: Vec<u32>,
     /// For each position, the end of its children in `children`.
     ends: Vec<u32>,
@@ -67,7 +67,7 @@ impl Default for Paths {
 }
 
 impl Paths {
-    /// The number of a name, which is stored if it is new.
+    /// Returns the number of a name, which is stored if it is new.
     pub(crate) fn name(&mut self, text: &Arc<str>) -> u32 {
         let (names, hasher) = (&mut self.names, &self.hasher);
         let hash = |text: &Arc<str>| hasher.hash_one(text);
@@ -81,7 +81,7 @@ impl Paths {
         id
     }
 
-    /// The node of a path of names, root first, which is stored if it is new.
+    /// Returns the node of a path of names, root first, which is stored if it is new.
     pub(crate) fn insert(&mut self, root_first: impl IntoIterator<Item = u32>) -> u32 {
         let (parents, names, hasher) = (&mut self.parents, &mut self.node_names, &self.hasher);
         let mut node = 0;
@@ -103,12 +103,12 @@ impl Paths {
         node
     }
 
-    /// Number of nodes, the root included.
+    /// Returns the number of nodes, including the root.
     pub(crate) fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// Memory held, without the texts.
+    /// Returns the memory held in bytes, without the texts.
     pub(crate) fn bytes(&self) -> usize {
         self.names.capacity() * size_of::<Arc<str>>()
             + (self.parents.capacity() + self.node_names.capacity()) * size_of::<u32>()
@@ -116,7 +116,7 @@ impl Paths {
             + self.children.allocation_size()
     }
 
-    /// The flame graph of values at nodes, with about `max_nodes` nodes (0: all).
+    /// Returns the flame graph of values at nodes, with about `max_nodes` nodes (0: all).
     pub(crate) fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
         let kept = self.kept(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
         let touched = &kept.touched;
@@ -160,8 +160,8 @@ impl Paths {
         graph
     }
 
-    /// The difference of two sides with the given values, with about `max_nodes` nodes (0: all) chosen by the sum of
-    /// both.
+    /// Returns the difference of two sides with the given values, with about `max_nodes` nodes (0: all) chosen by the
+    /// sum of both.
     pub(crate) fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));
@@ -257,7 +257,7 @@ impl Paths {
         }
     }
 
-    /// All nodes on the paths to those with a value above 0, with sums.
+    /// Returns all nodes on the paths to those with a value above 0, with sums.
     fn touched<const SIDES: usize>(&self, values: impl Iterator<Item = (u32, [i64; SIDES])>) -> Touched<SIDES> {
         let values: Vec<(u32, [i64; SIDES])> = values
             .filter(|(_, sides)| sides.iter().any(|value| *value > 0))
@@ -300,7 +300,7 @@ impl Paths {
 }
 
 impl<const SIDES: usize> Kept<SIDES> {
-    /// Positions of the shown children of a position, by name.
+    /// Returns the positions of the shown children of a position, ordered by name.
     fn children(&self, at: usize) -> &[u32] {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.children[start..self.ends[at] as usize]
@@ -310,7 +310,7 @@ impl<const SIDES: usize> Kept<SIDES> {
 /// Assigns indices to names on first use.
 struct Names<'a> {
     paths: &'a Paths,
-    /// For each name its index in `shown` plus one.
+    /// For each name, its index in `shown` plus one.
     indices: Vec<u32>,
     other: Option<i64>,
     shown: Vec<String>,
@@ -395,7 +395,7 @@ mod tests {
             before in stacks(), left in stacks(), right in stacks(), max_nodes in 0usize..30, unrelated in 0usize..400
         ) {
             let mut paths = Paths::default();
-            // What other questions brought must not show.
+            // Paths of other queries must not appear.
             leaves(&mut paths, &before);
             let many: Vec<(String, i64)> = (0..unrelated).map(|index| (format!("x{index};y"), 1)).collect();
             leaves(&mut paths, &many);

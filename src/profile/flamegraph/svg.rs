@@ -1,7 +1,7 @@
 //! A flame graph as a self-contained SVG file: root on top, no script, no external font or style.
 //!
-//! Frames are coloured by package. A frame's title (the tooltip of every viewer) has the name, self and total with
-//! share, file and line, and binary. All names are escaped. Frames narrower than a third of a pixel are not drawn.
+//! Frames are coloured by package. A frame's title (the tooltip of every viewer) contains the name, self and total
+//! with share, file and line, and binary. All names are escaped. Frames narrower than 0.3 pixels are not drawn.
 
 use std::fmt::Write;
 
@@ -16,9 +16,9 @@ const HEADING: usize = 40;
 const MARGIN: f64 = 8.0;
 /// Width of a character of the 12 px monospace font, rounded up.
 const CHARACTER: f64 = 7.3;
-/// Frames narrower than this are left out.
+/// Frames narrower than this are left out, in pixels.
 const NARROWEST: f64 = 0.3;
-/// Most bytes of a name or path: each frame has its own copy.
+/// Maximum number of bytes of a name or path, because each frame has its own copy.
 const LONGEST: usize = 4096;
 
 /// Title, unit and size of the drawing.
@@ -107,7 +107,7 @@ fn frame(
     if !mapping.is_empty() {
         title.push_str(&format!("\n{mapping}"));
     }
-    // A gap of half a pixel separates neighbours; very narrow frames go without.
+    // A gap of half a pixel separates neighbours, except after very narrow frames.
     let drawn = if wide > 2.0 { wide - 0.5 } else { wide };
     let _ = write!(
         out,
@@ -129,8 +129,8 @@ fn frame(
     out.push_str("</g>\n");
 }
 
-/// Colour of a block: the package's hue at a lightness that suits dark text; no hue for the root, folded nodes and
-/// runtimes.
+/// Returns the colour of a block: the hue of its package at a lightness that suits dark text. The root, folded nodes
+/// and runtimes have no hue.
 fn fill(block: &Block<'_>, depth: usize) -> String {
     let package = package::package(block.name, block.file, block.mapping);
     if depth == 0 || (block.name == OTHER && block.file.is_empty()) || package.is_empty() {
@@ -144,12 +144,13 @@ fn fill(block: &Block<'_>, depth: usize) -> String {
     }
 }
 
-/// As much of a text as a frame has.
+/// Returns as much of a text as a frame shows.
 fn start(text: &str) -> &str {
     text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default()
 }
 
-/// Shortens a text to `room` characters. Of a name like a path the end is kept, which says more than the start.
+/// Shortens a text to `room` characters. Of a name with slashes it keeps the last part, which says more than the
+/// start.
 fn clip(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room {
@@ -212,7 +213,7 @@ mod tests {
             "<title>main.work\ntotal 1.5 s (75.00%), self 1.5 s (75.00%)\n/src/main.go:12\n/bin/app</title>",
             ">main.work</text>",
             ">CPU: 2 s</text>",
-            // 75% of 784 pixels, right of the 25% of stacks without frames.
+            // 75% of 784 pixels, to the right of the 25% of stacks without frames.
             "x=\"204.00\" y=\"58\" width=\"587.50\"",
             &format!("hsl({},65%,76%)", package::hue("main")),
         ] {
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(clip("github.com/acme/shop.Add", 30), "github.com/acme/shop.Add");
         assert_eq!(clip("github.com/acme/shop.Add", 10), "shop.Add");
         assert_eq!(clip("github.com/acme/shop.Add", 6), "shop..");
-        // Thousands of frames may have one name.
+        // Thousands of frames may have the same name.
         let svg = drawn(&"Z".repeat(3 * LONGEST), "");
         assert!((LONGEST..2 * LONGEST).contains(&svg.matches('Z').count()));
     }

@@ -2,7 +2,8 @@
 
 use crate::profile::flamegraph::{FrameRef, Tree};
 
-/// A tree of stacks such as `main;work`, root first, each with its value. The empty text is a stack without frames.
+/// Creates a tree of stacks such as `main;work`, root first, each with its value. The empty text is a stack without
+/// frames.
 pub(crate) fn tree(stacks: &[(&str, i64)]) -> Tree {
     let mut tree = Tree::by_name();
     for (stack, value) in stacks {

@@ -1,7 +1,7 @@
 //! The tree of stacks, root first: an arena of nodes with parent, child and sibling indices.
 //!
-//! Stacks of frames with a value are inserted leaf first, as in profiles; a child is found by the id of its interned
-//! frame. Totals are updated at every insert. Sums saturate at the limits of 64 bits.
+//! Stacks of frames with a value are inserted leaf first, as in profiles. A child is found by the id of its interned
+//! frame. Each insert updates the totals. Sums saturate at the limits of 64 bits.
 
 use hashbrown::HashMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -11,11 +11,11 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub struct FrameRef<'a> {
     /// Readable name of the function.
     pub function: &'a str,
-    /// Source file; empty when unknown.
+    /// Source file; empty if unknown.
     pub file: &'a str,
-    /// Line in the file; 0 when unknown.
+    /// Line in the file; 0 if unknown.
     pub line: i64,
-    /// Binary; empty when unknown.
+    /// Binary; empty if unknown.
     pub mapping: &'a str,
 }
 
@@ -23,11 +23,11 @@ pub struct FrameRef<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FrameId(u32);
 
-/// What distinguishes functions.
+/// The fields that distinguish functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Name,
-    /// The name and the file, or the binary where there is no file.
+    /// The name and the file, or the binary if there is no file.
     File,
 }
 
@@ -36,9 +36,9 @@ enum Identity {
 pub struct Tree {
     identity: Identity,
     frames: Vec<Frame>,
-    /// Bytes of the texts of the frames.
+    /// Number of bytes of the texts of the frames.
     text_bytes: usize,
-    /// Frames by the hash of their identity; equal hashes are compared.
+    /// Frames by the hash of their identity. Frames with equal hashes are compared.
     frame_ids: HashMap<u64, u32>,
     pub(super) nodes: Vec<Node>,
     children: HashMap<(u32, u32), u32>,
@@ -55,12 +55,12 @@ pub(super) struct Frame {
     pub(super) mapping: Box<str>,
 }
 
-/// A node; node 0 is the root, whose frame is frame 0.
+/// A node. Node 0 is the root, whose frame is frame 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
     pub(super) frame: u32,
     pub(super) parent: u32,
-    /// The child added last, the start of the list of siblings.
+    /// The child that was added last, which starts the list of siblings.
     pub(super) last_child: u32,
     pub(super) sibling: u32,
     pub(super) total: i64,
@@ -69,22 +69,23 @@ pub(super) struct Node {
     first_line_value: i64,
 }
 
-/// Memory of a node with its entry among the children, and of its part of a flame graph.
+/// Memory of a node, its entry among the children, and its part of a flame graph.
 const NODE_BYTES: usize = 112;
-/// A frame with its entry among the ids, and its three texts in a flame graph, without their bytes.
+/// Memory of a frame, its entry among the ids, and its three texts in a flame graph, without their bytes.
 const FRAME_BYTES: usize = 160;
 
-/// Index that means no node.
+/// Index that stands for no node.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Tree {
-    /// An empty tree that distinguishes functions by name alone, as in Pyroscope. Each keeps the first file, binary and
-    /// line seen.
+    /// Creates an empty tree that distinguishes functions by name alone, as in Pyroscope. Each function keeps the
+    /// first file, binary and line seen.
     pub fn by_name() -> Self {
         Self::new(Identity::Name)
     }
 
-    /// An empty tree that also distinguishes functions of the same name by file, or by binary when there is no file.
+    /// Creates an empty tree that also distinguishes functions of the same name by file, or by binary if there is no
+    /// file.
     pub fn by_file() -> Self {
         Self::new(Identity::File)
     }
@@ -92,7 +93,7 @@ impl Tree {
     fn new(identity: Identity) -> Self {
         Self {
             identity,
-            // Frame 0 is the root's, never found by a lookup.
+            // Frame 0 is the root's. Lookups never find it.
             frames: vec![Frame {
                 function: crate::profile::flamegraph::TOTAL.into(),
                 ..Frame::default()
@@ -106,13 +107,13 @@ impl Tree {
         }
     }
 
-    /// The id of a frame, for [`Tree::insert_ids`]. The line is not part of it.
+    /// Returns the id of a frame, for [`Tree::insert_ids`]. The line is not part of it.
     pub(crate) fn intern(&mut self, frame: FrameRef<'_>) -> FrameId {
         let mut hash = self.identity.hash(frame);
         loop {
             match self.frame_ids.get(&hash) {
                 Some(&id) if self.is_frame(id, frame) => return FrameId(id),
-                // Two frames with the same hash: probe the next keys, always in the same order.
+                // Two frames have the same hash: probe the next keys, always in the same order.
                 Some(_) => hash = hash.wrapping_add(1),
                 None => break,
             }
@@ -161,27 +162,27 @@ impl Tree {
         leaf.own = leaf.own.saturating_add(value);
     }
 
-    /// Memory of the tree and of a flame graph of all its nodes, estimated.
+    /// Returns the estimated memory of the tree and of a flame graph of all its nodes, in bytes.
     pub fn bytes(&self) -> usize {
         (self.nodes.len() + self.other_lines.len()) * NODE_BYTES + self.frames.len() * FRAME_BYTES + 2 * self.text_bytes
     }
 
-    /// True when functions of the same name are distinguished by file and binary.
+    /// Returns true if functions of the same name are distinguished by file and binary.
     pub(crate) fn is_by_file(&self) -> bool {
         self.identity == Identity::File
     }
 
-    /// Sum of the values of all stacks.
+    /// Returns the sum of the values of all stacks.
     pub fn total(&self) -> i64 {
         self.nodes[0].total
     }
 
-    /// Number of nodes without the root.
+    /// Returns the number of nodes without the root.
     pub fn len(&self) -> usize {
         self.nodes.len() - 1
     }
 
-    /// True when nothing but empty stacks was inserted.
+    /// Returns true if only empty stacks were inserted.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -212,7 +213,8 @@ impl Tree {
         }
     }
 
-    /// Frame, parent, total and own value of every node, parents before their children, the root first.
+    /// Iterates over frame, parent, total and own value of every node. The root is first, and parents come before
+    /// their children.
     pub(crate) fn raw_nodes(&self) -> impl Iterator<Item = (u32, Option<u32>, i64, i64)> {
         self.nodes.iter().map(|node| {
             let parent = (node.parent != NONE).then_some(node.parent);
@@ -220,14 +222,14 @@ impl Tree {
         })
     }
 
-    /// Function and file of every frame, in the order of their indices; the first is the root's.
+    /// Iterates over function and file of every frame, in the order of their indices. The first frame is the root's.
     pub(crate) fn raw_frames(&self) -> impl Iterator<Item = (&str, &str)> {
         self.frames
             .iter()
             .map(|frame| (frame.function.as_ref(), frame.file.as_ref()))
     }
 
-    /// For each node the line with the largest value in it; of equal ones the smallest line.
+    /// Returns for each node the line with the largest value in it. If several are equal, the smallest line counts.
     pub(super) fn lines(&self) -> Vec<i64> {
         let mut best: Vec<(i64, i64)> = self
             .nodes
@@ -251,7 +253,7 @@ impl Tree {
         self.frames.len()
     }
 
-    /// Indices of the children of `node`, in no useful order.
+    /// Iterates over the indices of the children of `node`, in no particular order.
     pub(super) fn children(&self, node: u32) -> impl Iterator<Item = u32> {
         let mut next = self.nodes[node as usize].last_child;
         std::iter::from_fn(move || {
@@ -263,7 +265,7 @@ impl Tree {
 
     #[inline]
     fn child(&mut self, parent: u32, frame: u32, line: i64) -> u32 {
-        // Stacks come sorted or nearly so: the child is often the one added last.
+        // Stacks arrive sorted or nearly so, so the child is often the one that was added last.
         let last = self.nodes[parent as usize].last_child;
         if last != NONE && self.nodes[last as usize].frame == frame {
             return last;
@@ -309,8 +311,8 @@ impl Identity {
             return function;
         }
         let file = xxh3_64_with_seed(frame.file.as_bytes(), function);
-        // A program in another path (such as a new release) has the same functions: the binary only counts without a
-        // file.
+        // A program at another path (such as a new release) has the same functions, so the binary counts only if
+        // there is no file.
         if !frame.file.is_empty() {
             return file;
         }

@@ -1,7 +1,7 @@
 //! Draws the profiles of a synthetic service for one tick.
 //!
-//! Paths are drawn by Zipf's law from endpoints that rise and fall over minutes; allocations vary around a rate per
-//! site.
+//! Paths are drawn by Zipf's law from endpoints whose load rises and falls over minutes. Allocations vary around a
+//! rate per site.
 
 use std::f64::consts::TAU;
 
@@ -10,13 +10,13 @@ use crate::profile::fleet::shape::TICK_SECONDS;
 use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, SampleLabel, ValueType};
 use crate::profile::synthetic::Random;
 
-/// Mean distance in bytes of two samples of Go's heap profiler.
+/// Mean distance in bytes between two samples of Go's heap profiler.
 const HEAP_RATE: f64 = 524_288.0;
 /// Samples per second of Go's CPU profiler.
 const HERTZ: f64 = 100.0;
 
 impl Program {
-    /// The CPU profile of a pod at a tick.
+    /// Draws the CPU profile of a pod at a tick.
     pub(super) fn cpu(&self, tick: u64, pod: usize, cores: f64, time_ns: i64, random: &mut Random) -> Profile<'_> {
         let swing = |period: f64, phase: f64| (tick as f64 / period * TAU + phase + pod as f64).sin();
         let weights: Vec<f64> = self
@@ -55,7 +55,7 @@ impl Program {
         samples.builder.finish()
     }
 
-    /// The heap profile of a pod at a tick.
+    /// Draws the heap profile of a pod at a tick.
     pub(super) fn heap(&self, tick: u64, pod: usize, time_ns: i64, random: &mut Random) -> Profile<'_> {
         let about = Profile {
             sample_types: vec![
@@ -85,7 +85,7 @@ impl Program {
     }
 }
 
-/// Adds samples of a program to a profile, with only the tables they refer to, as Go writes it.
+/// Adds samples of a program to a profile that, as in Go, contains only the table entries in use.
 struct Samples<'a> {
     program: &'a Program,
     builder: Builder<'a>,
@@ -128,14 +128,14 @@ impl<'a> Samples<'a> {
         self.builder.sample(stack, size, values);
     }
 
-    /// Index in the profile of a location of the program.
+    /// Returns the index in the profile of a location of the program.
     fn location(&mut self, place: u32) -> u32 {
         if let Some(known) = self.locations[place as usize] {
             return known;
         }
         let (function, line) = self.program.locations[place as usize];
         let mut lines = Vec::with_capacity(2);
-        // At the last location of every seventh function the next function is inlined.
+        // The last location of every seventh function has the next function inlined.
         if function % 7 == 0 && place % 3 == 2 && (function as usize) + 1 < self.program.functions.len() {
             let line = self.program.functions[function as usize + 1].2 + 2;
             lines.push(self.line(function + 1, line));

@@ -1,13 +1,12 @@
-//! A synthetic fleet of Go services with realistic profiles, for load drivers and measurements: the same seed gives the
-//! same bytes.
+//! A synthetic fleet of Go services with realistic profiles, for load drivers and measurements. The same seed gives
+//! the same bytes.
 //!
-//! In: a seed and sizes. Out: for a service, a pod and a tick of 15 seconds the CPU and the heap profile that a scraper
-//! would push. The model: a service has endpoints and background work, each a trunk of frames under which call paths
-//! branch. Paths are drawn by Zipf's law and endpoints rise and fall over minutes, so that stacks repeat from tick to
-//! tick as in reality. A heap is a list of allocation sites that changes slowly. Allocations since the previous tick
-//! vary around a rate per site, as after the collector took the difference of two scrapes. The running program does not
-//! use this for real data.
-//! by the running program on real data.
+//! In: a seed and sizes. Out: the CPU and the heap profile that a scraper would push, for a service, a pod and a tick
+//! of 15 seconds. The model: a service has endpoints and background work. Each is a trunk of frames under which call
+//! paths branch. Paths are drawn by Zipf's law, and the load of endpoints rises and falls over minutes, so that
+//! stacks repeat from tick to tick as in reality. A heap is a list of allocation sites that changes slowly.
+//! Allocations since the previous tick vary around a rate per site, as if the collector had taken the difference of
+//! two scrapes. The running program does not use this for real data.
 
 use crate::profile::Labels;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
@@ -27,7 +26,7 @@ use program::Program;
 pub enum Kind {
     /// `process_cpu`: samples and CPU time.
     Cpu,
-    /// `memory`: allocations since the tick before, and the heap in use.
+    /// `memory`: allocations since the previous tick, and the heap in use.
     Heap,
 }
 
@@ -39,7 +38,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Creates the fleet of a seed.
+    /// Creates the fleet for a seed.
     pub fn new(shape: FleetShape, seed: u64) -> Self {
         let programs = (0..shape.services.max(1))
             .map(|index| Program::new(index, &shape, seed))
@@ -47,24 +46,24 @@ impl Fleet {
         Self { shape, seed, programs }
     }
 
-    /// Number of profiles of the fleet in one tick.
+    /// Returns the number of profiles of the fleet in one tick.
     pub fn profiles_per_tick(&self) -> usize {
         self.programs.len() * self.shape.pods.max(1) * 2
     }
 
-    /// Replaces the program of a service by another release of it: the same functions, other stacks.
+    /// Replaces the program of a service by another release of it, with the same functions and other stacks.
     pub fn redeploy(&mut self, service: usize, release: u64) {
         let service = service % self.programs.len();
         let seed = self.seed ^ release.wrapping_mul(0xa076_1d64_78bd_642f);
         self.programs[service] = Program::new(service, &self.shape, seed);
     }
 
-    /// Name of a service by its index.
+    /// Returns the name of a service by its index.
     pub fn service(&self, service: usize) -> &str {
         &self.programs[service % self.programs.len()].name
     }
 
-    /// Profile `index` of a tick; the indices cover every service, pod and kind once.
+    /// Returns profile `index` of a tick. The indices cover every service, pod and kind once.
     pub fn profile(&self, tick: u64, index: usize, start_ns: i64) -> (Labels, Profile<'_>) {
         let kind = if index.is_multiple_of(2) { Kind::Cpu } else { Kind::Heap };
         let pod = index / 2 % self.shape.pods.max(1);
@@ -85,7 +84,7 @@ impl Fleet {
         (labels, profile)
     }
 
-    /// Labels of a pod, as a collector in Kubernetes sets them.
+    /// Returns the labels of a pod, as a collector in Kubernetes sets them.
     pub fn labels(&self, service: usize, pod: usize, kind: Kind) -> Labels {
         let program = &self.programs[service];
         let name = match kind {

@@ -1,7 +1,7 @@
-//! A made-up service: its functions, and the stacks and allocation sites that grow out of a seed.
+//! A synthetic service: its functions, and the stacks and allocation sites that a seed determines.
 //!
-//! Endpoints and background work are trunks of frames under which call paths branch; each path keeps a part of one
-//! before it, so they form a tree.
+//! Endpoints and background work are trunks of frames under which call paths branch. Each path keeps a part of an
+//! earlier one, so the paths form a tree.
 
 use std::f64::consts::TAU;
 
@@ -60,15 +60,15 @@ const NOUNS: [&str; 12] = [
     "Frame", "Header", "Row", "request", "Buffer", "Index", "Price", "Session", "Conn", "Batch", "Item", "Cursor",
 ];
 
-/// One service: its functions, and the stacks that its profiles are drawn from.
+/// One service: its functions, and the stacks that its profiles draw from.
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) namespace: &'static str,
     pub(super) build_id: String,
     pub(super) binary: String,
-    /// Name, file, start line.
+    /// Name, file and start line.
     pub(super) functions: Vec<(String, String, i64)>,
-    /// Function and line of each location; its address follows from its index.
+    /// Function and line of each location. The index determines the address.
     pub(super) locations: Vec<(u32, i64)>,
     /// Stacks as indices of `locations`, leaf first.
     pub(super) stacks: Vec<Vec<u32>>,
@@ -76,7 +76,7 @@ pub(super) struct Program {
     pub(super) sites: Vec<Site>,
 }
 
-/// Part of a program whose share of the CPU rises and falls as one.
+/// Part of a program whose share of the CPU rises and falls as a whole.
 pub(super) struct Endpoint {
     /// Cumulative weights of the stacks.
     pub(super) sums: Vec<f64>,
@@ -99,7 +99,7 @@ pub(super) struct Site {
 }
 
 impl Program {
-    /// Makes service `index` of a fleet.
+    /// Creates service `index` of a fleet.
     pub(super) fn new(index: usize, shape: &FleetShape, seed: u64) -> Self {
         let base = SERVICES[index % SERVICES.len()];
         let name = match index / SERVICES.len() {
@@ -118,7 +118,7 @@ impl Program {
             sites: Vec::new(),
             name,
         };
-        // Each function has three locations, which call others or use CPU themselves.
+        // Each function has three locations, which call other functions or use CPU themselves.
         for (function, (.., start)) in program.functions.iter().enumerate() {
             for site in 0..3 {
                 program.locations.push((function as u32, start + 4 + site * 9));
@@ -163,7 +163,7 @@ impl Program {
         program
     }
 
-    /// The frames from the root of a goroutine to a handler, root first.
+    /// Returns the frames from the root of a goroutine to a handler, root first.
     fn trunk(&self, endpoint: usize, random: &mut Random) -> Vec<u32> {
         let mut trunk = vec![2, 40 * 3 + (endpoint % 3) as u32];
         for depth in 0..6 + random.below(5) {
@@ -177,7 +177,7 @@ impl Program {
         trunk
     }
 
-    /// Adds `count` stacks below a trunk. Each keeps a part of one before it, so they form a tree.
+    /// Adds `count` stacks below a trunk. Each keeps a part of an earlier one, so the stacks form a tree.
     fn grow(&mut self, trunk: &[u32], count: usize, random: &mut Random) {
         let functions = self.functions.len() as u64;
         let first = self.stacks.len();
@@ -196,7 +196,7 @@ impl Program {
                     break;
                 }
                 let caller = u64::from(path.last().copied().unwrap_or(0)) / 3;
-                // A function calls few others, near it or in a library.
+                // A function calls few others, which are near it or in a library.
                 let callee = match random.below(3) {
                     0 => (caller * 13 + 7 + random.below(3)) % (LIBRARIES.len() as u64 * 40),
                     _ => (caller + 1 + random.below(4)) % functions,
@@ -209,7 +209,7 @@ impl Program {
     }
 }
 
-/// Functions of a service: 40 per library, which all services share, and 240 of its own.
+/// Returns the functions of a service: 40 per library, which all services share, and 240 of its own.
 fn functions(service: &str) -> Vec<(String, String, i64)> {
     let name = |package: &str, index: usize| {
         let (verb, noun) = (VERBS[index * 5 % VERBS.len()], NOUNS[(index / 3 + index) % NOUNS.len()]);

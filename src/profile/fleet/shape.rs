@@ -6,20 +6,21 @@ pub const TICK_SECONDS: i64 = 15;
 /// Numbers of services, pods and stacks of a fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct FleetShape {
-    /// How many services there are.
+    /// Number of services in the fleet.
     pub services: usize,
     /// Number of pods of each service.
     pub pods: usize,
-    /// Distinct call paths of the CPU profiles of a service.
+    /// Number of distinct call paths in the CPU profiles of a service.
     pub cpu_stacks: usize,
-    /// Allocation sites of a service.
+    /// Number of allocation sites of a service.
     pub heap_sites: usize,
     /// Mean CPU use of a pod, in cores.
     pub cores: f64,
 }
 
 impl Default for FleetShape {
-    /// 20 services of 3 pods; one hour of both is 28,800 profiles, some 1.8 GB of pprof, 0.77 GB after gzip.
+    /// 20 services with 3 pods each. One hour of both kinds is 28,800 profiles: about 1.8 GB of pprof, 0.77 GB after
+    /// gzip.
     fn default() -> Self {
         Self {
             services: 20,

@@ -1,26 +1,26 @@
 //! Limits on reading a recording: bytes of memory, and steps over values that take no bytes of the file.
 //!
-//! Both follow from the size of the file, and are charged before they are used.
+//! Both limits follow from the size of the file. Memory and steps are charged before they are used.
 
 use crate::profile::jfr::error::JfrErrorKind;
 
-/// Most bytes of memory for a byte of a recording that stay until its profiles are made, beyond [`FREE_BYTES`]. Those
-/// of real programs take 1 to 4.
+/// Maximum number of bytes of memory per byte of a recording for data that stays until the profiles are made, beyond
+/// [`FREE_BYTES`]. Recordings of real programs take 1 to 4.
 const KEPT: usize = 12;
 
-/// Most bytes of memory per byte of a chunk that are freed after it: types and constants.
+/// Maximum number of bytes of memory per byte of a chunk for types and constants, which are freed after the chunk.
 const PASSING: usize = 8;
 
-/// Bytes of memory that any recording or chunk may take.
+/// Number of bytes of memory that any recording or chunk may take.
 const FREE_BYTES: usize = 256 << 10;
 
-/// Steps per byte of a recording. A field is one step, and almost always takes a byte.
+/// Number of steps per byte of a recording. A field is one step, and almost always takes a byte.
 const STEPS: u64 = 4;
 
-/// Steps that any recording may take.
+/// Number of steps that any recording may take.
 const FREE_STEPS: u64 = 1 << 16;
 
-/// Most bytes of memory that reading a recording of `size` bytes takes, without its own bytes.
+/// Returns the maximum memory for reading a recording of `size` bytes, in bytes and without the recording itself.
 pub(crate) fn max_bytes(size: usize) -> usize {
     size.saturating_mul(KEPT + PASSING).saturating_add(2 * FREE_BYTES)
 }
@@ -34,12 +34,12 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Budget for what stays of a recording of `size` bytes.
+    /// Creates the budget for data that stays after a recording of `size` bytes.
     pub(super) fn of_recording(size: usize) -> Self {
         Self::new(size, KEPT)
     }
 
-    /// Budget for what is needed while a chunk of `size` bytes is read.
+    /// Creates the budget for data that is needed while a chunk of `size` bytes is read.
     pub(super) fn of_chunk(size: usize) -> Self {
         Self::new(size, PASSING)
     }
@@ -55,7 +55,7 @@ impl Budget {
         }
     }
 
-    /// Charges bytes of memory; fails when they exceed the budget.
+    /// Charges bytes of memory. Fails if they exceed the budget.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), JfrErrorKind> {
         self.bytes = self
             .bytes
@@ -64,7 +64,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Charges one step; fails when none is left.
+    /// Charges one step. Fails if no steps are left.
     #[inline]
     pub(super) fn step(&mut self) -> Result<(), JfrErrorKind> {
         self.steps = self.steps.checked_sub(1).ok_or(JfrErrorKind::Work(self.max_steps))?;

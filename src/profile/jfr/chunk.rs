@@ -1,6 +1,6 @@
 //! The header of a chunk: its end, and the positions of its metadata and constants.
 //!
-//! Versions 1 and 2 have the same 68 bytes; numbers are uncompressed and big endian.
+//! Versions 1 and 2 have the same 68 bytes. Numbers are uncompressed and big endian.
 
 use crate::profile::jfr::error::{JfrError, JfrErrorKind};
 use crate::profile::jfr::reader::Reader;
@@ -9,10 +9,11 @@ use crate::profile::jfr::reader::Reader;
 pub(super) const HEADER_BYTES: usize = 68;
 
 const MAGIC: [u8; 4] = *b"FLR\0";
-/// Feature bit: numbers in events are compressed.
+/// Feature bit for compressed numbers in events.
 const COMPRESSED: u32 = 1;
 
-/// A chunk: an independent recording of a span of time, with its own metadata and constants. Positions are in the file.
+/// A chunk: an independent recording of a time span, with its own metadata and constants. Positions refer to the
+/// file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
     /// Position of the chunk's header.
@@ -23,7 +24,7 @@ pub(super) struct Chunk {
     pub constants: usize,
     /// Start of the metadata event.
     pub metadata: usize,
-    /// Start of the covered time, Unix nanoseconds.
+    /// Start of the covered time as Unix time in nanoseconds.
     pub start_nanos: i64,
     /// Length of the covered time in nanoseconds.
     pub duration_nanos: i64,
@@ -75,7 +76,7 @@ impl Chunk {
         })
     }
 
-    /// A reader of `file` from `position` to the end of the chunk.
+    /// Returns a reader of `file` from `position` to the end of the chunk.
     pub(super) fn reader<'a>(&self, file: &'a [u8], position: usize) -> Reader<'a> {
         Reader::new(file.get(..self.end).unwrap_or_default(), position)
     }

@@ -1,17 +1,18 @@
 //! The constants of a chunk, which events refer to by number.
 //!
-//! They are in a chain of events, each of which points back to the previous one. Only the position of each constant is
-//! kept; it is read when something refers to it. Positions of a pool are collected unordered and sorted once.
+//! They are in a chain of events, each of which points back to the previous one. Only the position of each constant
+//! is kept, and the constant is read when something refers to it. Positions of a pool are collected unordered and
+//! sorted once.
 
 use crate::profile::jfr::budget::Budget;
 use crate::profile::jfr::chunk::Chunk;
 use crate::profile::jfr::error::{JfrError, JfrErrorKind};
 use crate::profile::jfr::types::{Form, Types};
 
-/// Type of the events that hold them.
+/// Type of the events that contain constants.
 const CHECKPOINT: u64 = 1;
 
-/// The pools of constants that are used.
+/// The pools whose constants are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pool {
     Class,
@@ -35,9 +36,9 @@ const NAMES: [&str; 6] = [
 /// Positions of the constants of each pool.
 #[derive(Default)]
 pub(super) struct Constants {
-    /// Number and position of each, sorted by number.
+    /// Number and position of each constant, sorted by number.
     pools: [Vec<(u64, u32)>; NAMES.len()],
-    /// Number of the type of each pool; `None` when the metadata has none.
+    /// Number of the type of each pool; `None` if the metadata has none.
     types: [Option<u64>; NAMES.len()],
 }
 
@@ -72,7 +73,7 @@ impl Constants {
         Ok(constants)
     }
 
-    /// Reads the event at `at`. Returns the distance back to the previous one, 0 for none.
+    /// Reads the event at `at`. Returns the distance back to the previous event, or 0 if there is none.
     fn read_event(
         &mut self,
         file: &[u8],
@@ -91,7 +92,7 @@ impl Constants {
             return Err(here.error(JfrErrorKind::EventType { found, expected }));
         }
         let (_start, _duration) = (event.number()?, event.number()?);
-        // Encoded as an unsigned number.
+        // The field is encoded as an unsigned number.
         let delta = event.number()? as i64;
         let _kind = event.byte()?;
         for _ in 0..event.number()? {
@@ -107,7 +108,7 @@ impl Constants {
                 let key = event.number()?;
                 if let Some(pool) = pool {
                     let pool = &mut self.pools[pool];
-                    // Charged twice, since the list may double.
+                    // Charged twice, because the list may double its capacity.
                     let bytes = 2 * size_of::<(u64, u32)>();
                     budget.take(bytes).map_err(|kind| event.error(kind))?;
                     pool.push((key, event.position() as u32));
@@ -118,16 +119,16 @@ impl Constants {
         Ok(delta)
     }
 
-    /// The position of a constant in the file; `None` when it does not exist.
+    /// Returns the position of a constant in the file, or `None` if it does not exist.
     pub(super) fn position(&self, pool: Pool, key: u64) -> Option<usize> {
         let pool = &self.pools[pool as usize];
-        // Of several with the same number the last is taken; they are equal.
+        // If several have the same number, the last one is used. They are equal.
         let after = pool.partition_point(|(known, _)| *known <= key);
         let (known, position) = pool.get(after.checked_sub(1)?)?;
         (*known == key).then_some(*position as usize)
     }
 
-    /// The number of the type of a pool.
+    /// Returns the number of the type of a pool.
     pub(super) fn type_id(&self, pool: Pool) -> Option<u64> {
         self.types[pool as usize]
     }

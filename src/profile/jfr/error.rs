@@ -2,7 +2,7 @@
 
 use crate::profile::pprof::DecodeError;
 
-/// The bytes are not a recording that can be read.
+/// The bytes are not a readable recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("malformed recording at byte {offset}: {kind}")]
 pub struct JfrError {
@@ -19,22 +19,22 @@ pub enum JfrErrorKind {
     /// There are no bytes at all.
     #[error("empty recording")]
     Empty,
-    /// Offsets must fit 32 bits.
-    #[error("recording of {0} bytes, at most 4 GiB are read")]
+    /// The recording is too large, because offsets must fit into 32 bits.
+    #[error("recording has {0} bytes, the limit is 4 GiB")]
     TooLarge(usize),
-    /// A chunk begins with `FLR\0`.
+    /// No chunk begins here. A chunk begins with `FLR\0`.
     #[error("no chunk begins here")]
     Magic,
-    /// An unknown newer version, or that of Java 8 before its recorder became open source.
-    #[error("version {major}.{minor} of the format, 1 and 2 are read")]
+    /// The version is unknown and newer, or that of Java 8 before its recorder became open source.
+    #[error("unsupported format version {major}.{minor}, only 1 and 2 are supported")]
     Version {
         /// The number before the point.
         major: u16,
         /// The number after the point.
         minor: u16,
     },
-    /// All numbers are uncompressed, a recorder option that is not used in practice.
-    #[error("its numbers are not compressed")]
+    /// All numbers are uncompressed, which is a recorder option that is not used in practice.
+    #[error("recordings with uncompressed numbers are not supported")]
     Uncompressed,
     /// The bytes end within a value.
     #[error("{needed} bytes are needed, {left} are left")]
@@ -45,15 +45,15 @@ pub enum JfrErrorKind {
         left: usize,
     },
     /// A chunk ends after the file, as in an unfinished recording, or before its own header ends.
-    #[error("chunk of {size} bytes, {left} are left: was the recording not finished?")]
+    #[error("chunk has {size} bytes, but {left} are left: is the recording unfinished?")]
     ChunkSize {
-        /// Number of bytes that the header says.
+        /// Number of bytes according to the header.
         size: i64,
         /// Number of bytes that are left.
         left: usize,
     },
     /// A part of a chunk lies outside of it.
-    #[error("{what} of the chunk at {at}, outside of its {size} bytes")]
+    #[error("{what} of the chunk at {at} lie outside of its {size} bytes")]
     Outside {
         /// Name of the part of the chunk.
         what: &'static str,
@@ -63,10 +63,10 @@ pub enum JfrErrorKind {
         size: usize,
     },
     /// An event is shorter than its own size field.
-    #[error("event of {0} bytes")]
+    #[error("event size {0} is too small")]
     EventSize(u64),
     /// An event has another type than expected.
-    #[error("event of type {found}, not of type {expected}")]
+    #[error("event has type {found}, expected type {expected}")]
     EventType {
         /// The type that the event has.
         found: u64,
@@ -74,15 +74,15 @@ pub enum JfrErrorKind {
         expected: u64,
     },
     /// An event with constants points to one that is not before it.
-    #[error("previous constants at {0}, which is not before these")]
+    #[error("previous constants are at {0}, which is not before these")]
     PreviousConstants(i64),
     /// A string has an unknown encoding.
-    #[error("string of encoding {0}")]
+    #[error("unknown string encoding {0}")]
     TextEncoding(u8),
-    /// Metadata that refers to a string that it does not have.
-    #[error("string {index}, the metadata has {count}")]
+    /// The metadata refers to a string that does not exist.
+    #[error("string index {index} is out of range, the metadata has {count} strings")]
     TextIndex {
-        /// The index that was referred to.
+        /// The index of the missing string.
         index: u64,
         /// Number of strings in the table.
         count: usize,
@@ -96,16 +96,16 @@ pub enum JfrErrorKind {
     /// Types or elements are nested too deeply.
     #[error("nested more than {0} deep")]
     Nesting(usize),
-    /// Too many values that take no bytes.
+    /// There are too many values that take no bytes.
     #[error("its values take more than {0} steps to read")]
     Work(u64),
     /// Reading takes more memory than is allowed for a recording of this size.
-    #[error("what it holds takes more than {limit} bytes in memory, which is the limit for a recording of this size")]
+    #[error("its contents take more than {limit} bytes in memory, the limit for a recording of this size")]
     Memory {
-        /// Most bytes that are allowed.
+        /// Maximum number of bytes that are allowed.
         limit: usize,
     },
-    /// The labels that came with the recording.
+    /// The labels that came with the recording cannot be read.
     #[error("labels: {0}")]
     Labels(DecodeError),
 }

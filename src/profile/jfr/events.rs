@@ -1,4 +1,4 @@
-//! Reads the events of a chunk: adds samples to the sums, and keeps the settings that are needed.
+//! Reads the events of a chunk: adds samples to the sums, and keeps the needed settings.
 
 use hashbrown::HashMap;
 
@@ -16,7 +16,7 @@ use crate::profile::jfr::types::{Pick, Types};
 /// Meaning of an event type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
-    /// Samples of threads found at a stack: one event per sample, or per several in a row.
+    /// Samples of the stack of a thread. An event is one sample, or several equal samples in a row.
     Execution,
     WallClock,
     /// One sample of a kind, with the amount to add to the second value.
@@ -69,7 +69,7 @@ const EVENTS: [(&str, Event, &str); 10] = [
 /// Name of the event type whose settings have the sampling interval.
 const EXECUTION: &str = "jdk.ExecutionSample";
 
-/// Fields of an event that are read as numbers; the last is replaced by the field with the amount.
+/// Fields of an event that are read as numbers. The field with the amount replaces the last one.
 const FIELDS: [&str; 8] = [
     "stackTrace",
     "state",
@@ -88,11 +88,11 @@ const SETTING: [&str; 3] = ["id", "name", "value"];
 pub(super) struct Sums {
     pub samples: Samples,
     pub settings: Settings,
-    /// Budget for what stays after a chunk.
+    /// Budget for data that stays after a chunk.
     pub budget: Budget,
 }
 
-/// Adds the samples of a chunk to `sums`. `passing` is the budget for what is freed after the chunk.
+/// Adds the samples of a chunk to `sums`. `passing` is the budget for data that is freed after the chunk.
 pub(super) fn read(
     file: &[u8],
     chunk: &Chunk,

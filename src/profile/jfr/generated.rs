@@ -1,15 +1,15 @@
-//! Normalises names of generated classes and unpacked libraries, which differ in every process, so that frames are
-//! equal across processes.
+//! Normalises names of generated classes and unpacked libraries. These names differ in every process, so that equal
+//! frames would not be equal across processes.
 //!
-//! In: a symbol. Out: the symbol with `_` for numbers, addresses and hashes, as Pyroscope writes it.
+//! In: a symbol. Out: the symbol with `_` in place of numbers, addresses and hashes, as Pyroscope writes it.
 
 use std::borrow::Cow;
 
-/// The hash in the name of the library that Pyroscope's agent unpacks, in the one version whose frames Pyroscope
-/// settles.
+/// The hash in the name of the library that Pyroscope's agent unpacks, in the only version whose frames Pyroscope
+/// normalises.
 const AGENT_LIBRARY: &str = "17b9a1d8156277a98ccc871afa9a8f69215f92";
 
-/// The symbol without the parts that differ between processes.
+/// Returns the symbol without the parts that differ between processes.
 pub(super) fn settled(symbol: &str) -> Cow<'_, str> {
     if let Some(library) = library(symbol) {
         return Cow::Borrowed(library);
@@ -20,7 +20,7 @@ pub(super) fn settled(symbol: &str) -> Cow<'_, str> {
     }
 }
 
-/// The stable prefix of the name of a generated class.
+/// Returns the stable prefix of the name of a generated class.
 fn class(symbol: &str) -> Option<&str> {
     const ACCESSOR: &str = "jdk/internal/reflect/GeneratedMethodAccessor";
     const LAMBDA: &str = "$$Lambda";
@@ -54,8 +54,8 @@ fn is_hex(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// `$669/0x0000000800fd7318`, `$4/1283928880`, `.0x00007ffa600c4da0`, `$88+0x0000000800c03000/360202`, or a number
-/// alone.
+/// Returns true for a number, or for texts such as `$669/0x0000000800fd7318`, `$4/1283928880`, `.0x00007ffa600c4da0`,
+/// `$88+0x0000000800c03000/360202`.
 fn is_lambda(rest: &str) -> bool {
     if is_digits(rest) {
         return true;
@@ -64,7 +64,8 @@ fn is_lambda(rest: &str) -> bool {
     is_address(rest.trim_start_matches(|character: char| character.is_ascii_digit()))
 }
 
-/// The address of a hidden class behind its name, and perhaps a hash: `/0x0000000800fd7318`, `+0x0000000800c03000/360`.
+/// Returns true for the address of a hidden class after its name, and an optional hash: `/0x0000000800fd7318`,
+/// `+0x0000000800c03000/360`.
 fn is_address(text: &str) -> bool {
     let Some(address) = text.strip_prefix(['.', '/', '+']) else {
         return false;
@@ -76,7 +77,7 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// The name of a library that its users unpack to a temporary file.
+/// Returns the name of a library that programs unpack to a temporary file.
 fn library(symbol: &str) -> Option<&'static str> {
     let name = symbol
         .strip_suffix(" (deleted)")

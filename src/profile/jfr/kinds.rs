@@ -2,7 +2,7 @@
 
 use crate::profile::pprof::ValueType;
 
-/// A kind of profile, distinguished by what its samples count.
+/// A kind of profile. It determines what samples count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
     Cpu,
@@ -38,12 +38,12 @@ impl Kind {
         Self::Malloc,
     ];
 
-    /// True when values are clock time, so that each sample stands for a period.
+    /// Returns true if values are clock time, so that each sample stands for a period.
     pub(super) fn is_time(self) -> bool {
         matches!(self, Self::Cpu | Self::Wall)
     }
 
-    /// Name and types of the profiles of this kind.
+    /// Returns name and types of the profiles of this kind.
     pub(super) fn form(self) -> &'static Form {
         match self {
             Self::Cpu => &CPU,

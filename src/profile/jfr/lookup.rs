@@ -1,4 +1,4 @@
-//! Resolves numbers of constants, each read once: stacks, frames, names, states of threads.
+//! Resolves numbers of constants to stacks, frames, names and states of threads. Each constant is read once.
 
 use hashbrown::HashMap;
 
@@ -15,7 +15,7 @@ use crate::profile::jfr::types::{Pick, Types};
 /// State of a thread when it was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// The number is no state of the recording.
+    /// The number is not a state of the recording.
     Unknown,
     Sleeping,
     Runnable,
@@ -34,7 +34,7 @@ pub(super) struct Lookup<'a> {
     states: HashMap<u64, State>,
 }
 
-/// The fields to read of each type of constants.
+/// The fields to read of each type of constant.
 struct Picks {
     stack: Option<Pick>,
     frame: Option<Pick>,
@@ -44,14 +44,14 @@ struct Picks {
     state: Option<Pick>,
 }
 
-/// Longest name of a state or of a setting that is read, in bytes.
+/// Maximum length of the name of a state or of a setting, in bytes.
 const MAX_SHORT_BYTES: usize = 64;
 
 /// Memory of an entry in a table of constants, counted twice for growth.
 const ENTRY_BYTES: usize = 2 * size_of::<(u64, Option<TextId>)>() + 2;
 
 impl<'a> Lookup<'a> {
-    /// The constants of a chunk of `file`.
+    /// Creates a lookup for the constants of a chunk of `file`.
     pub(super) fn new(file: &'a [u8], chunk: &Chunk, types: &'a Types, constants: &'a Constants) -> Self {
         let pick = |pool, names: &[&str]| types.pick(constants.type_id(pool)?, names);
         let frame = types
@@ -76,8 +76,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The index of a stack in `samples`; `None` when the recording does not have it. Frames without a name are left
-    /// out.
+    /// Returns the index of a stack in `samples`, or `None` if the recording does not contain it. Frames without a
+    /// name are left out.
     pub(super) fn stack(
         &mut self,
         key: u64,
@@ -128,7 +128,7 @@ impl<'a> Lookup<'a> {
         stack.map(Some).map_err(|kind| reader.error(kind))
     }
 
-    /// The name of a method: class name, dot, method name. `None` when a part is missing.
+    /// Returns the name of a method: class name, dot, method name. Returns `None` if a part is missing.
     fn function(
         &mut self,
         key: u64,
@@ -155,7 +155,7 @@ impl<'a> Lookup<'a> {
         Ok(function)
     }
 
-    /// The state of a thread by its number.
+    /// Returns the state of a thread by its number.
     pub(super) fn state(&mut self, key: u64, passing: &mut Budget) -> Result<State, JfrError> {
         if let Some(known) = self.states.get(&key) {
             return Ok(*known);
@@ -176,7 +176,7 @@ impl<'a> Lookup<'a> {
         Ok(state)
     }
 
-    /// The characters of a string; empty for one longer than [`MAX_SHORT_BYTES`].
+    /// Returns the characters of a string, or an empty text if it is longer than [`MAX_SHORT_BYTES`].
     pub(super) fn short_text(&self, text: Text<'_>, passing: &mut Budget) -> Result<String, JfrError> {
         let text = self.resolved(text, passing)?;
         let is_short = text.length() <= MAX_SHORT_BYTES;
@@ -187,8 +187,8 @@ impl<'a> Lookup<'a> {
         })
     }
 
-    /// Resolves a string that is a number of the pool of strings. A string may have many numbers: each use is charged
-    /// with its length.
+    /// Resolves a string that is a number in the pool of strings. Many numbers may stand for one string, so each use
+    /// is charged with its length.
     fn resolved<'t>(&self, text: Text<'t>, passing: &mut Budget) -> Result<Text<'t>, JfrError>
     where
         'a: 't,
@@ -205,7 +205,7 @@ impl<'a> Lookup<'a> {
         Ok(text)
     }
 
-    /// The string at a position; none at position 0.
+    /// Returns the string at a position. Position 0 means that there is none.
     fn text(&self, position: u64, passing: &mut Budget) -> Result<Text<'a>, JfrError> {
         match position {
             0 => Ok(Text::Empty),
@@ -218,7 +218,7 @@ impl<'a> Lookup<'a> {
         self.text(at, passing)
     }
 
-    /// The picked fields of a constant; zeros when it is not there.
+    /// Returns the picked fields of a constant, or zeros if it does not exist.
     fn fields<const N: usize>(
         &self,
         pool: Pool,

@@ -1,7 +1,7 @@
 //! The metadata of a chunk: a tree of elements that describes its types.
 //!
-//! An element has a name, attributes and children; names, keys and values are strings of a table before the tree. Only
-//! elements `class` with `name` and `id` are used, and the elements `field` in them.
+//! An element has a name, attributes and children. Names, keys and values are strings of a table before the tree.
+//! Only the elements `class` with `name` and `id`, and the elements `field` in them, are used.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::profile::jfr::types::{Class, Count, Field, Form, Types};
 const METADATA: u64 = 0;
 /// Memory of a string beyond its characters: pointers in a table, counted twice for growth, and reference counts.
 const TEXT_BYTES: usize = 48;
-/// Deepest nesting of elements: root, metadata, class, field, annotation.
+/// Maximum nesting of elements. Real ones are: root, metadata, class, field, annotation.
 const MAX_DEPTH: usize = 16;
-/// Digits of the largest number of a type.
+/// Number of digits of the largest type number.
 const MAX_DIGITS: usize = 20;
 
 /// Reads the types from the event at the reader's position.
@@ -57,7 +57,7 @@ pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types,
     Ok(tree.types)
 }
 
-/// State of reading the tree.
+/// State while the tree is read.
 struct Tree<'b> {
     texts: Vec<Arc<str>>,
     none: Arc<str>,
@@ -76,7 +76,7 @@ struct Attributes {
 }
 
 impl Tree<'_> {
-    /// Reads an element with everything in it. A field is added to `class`, the class that contains it.
+    /// Reads an element with all its contents. A field is added to `class`, the class that contains it.
     fn element(&mut self, reader: &mut Reader<'_>, depth: usize, class: Option<&mut Class>) -> Result<(), JfrError> {
         if depth > MAX_DEPTH {
             return Err(reader.error(JfrErrorKind::Nesting(MAX_DEPTH)));
@@ -146,7 +146,7 @@ impl Tree<'_> {
         Ok(attributes)
     }
 
-    /// The string of an index.
+    /// Returns the string with an index.
     fn text(&self, index: u64, here: &Reader<'_>) -> Result<&Arc<str>, JfrError> {
         let text = usize::try_from(index).ok().and_then(|index| self.texts.get(index));
         text.ok_or_else(|| {
@@ -155,13 +155,13 @@ impl Tree<'_> {
         })
     }
 
-    /// The value of an attribute; empty when it is absent.
+    /// Returns the value of an attribute, which is empty if the attribute is absent.
     fn given(&self, index: Option<u64>, here: &Reader<'_>) -> Result<&Arc<str>, JfrError> {
         index.map_or(Ok(&self.none), |index| self.text(index, here))
     }
 
     fn number(&self, name: &'static str, index: Option<u64>, here: &Reader<'_>) -> Result<u64, JfrError> {
-        // Many attributes may be one long text of zeros.
+        // Many attributes may refer to one long text of zeros.
         let text = Some(self.given(index, here)?).filter(|text| text.len() <= MAX_DIGITS);
         let number = text.and_then(|text| text.parse().ok());
         number.ok_or_else(|| here.error(JfrErrorKind::Attribute(name)))
@@ -180,7 +180,7 @@ mod tests {
                 event.extend([3, text.len() as u8]);
                 event.extend(text.bytes());
             }
-            // The element `class` with the attributes `name` and `id`, and nothing in it.
+            // The element `class` with the attributes `name` and `id`, and without contents.
             event.extend([0, 2, 1, 1, 2, 3, 0]);
             event.insert(0, event.len() as u8 + 1);
             let types = read(Reader::new(&event, 0), &mut Budget::of_chunk(event.len()));

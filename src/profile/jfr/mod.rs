@@ -1,8 +1,8 @@
 //! Reads recordings of Java Flight Recorder, written by the Java Development Kit or by async-profiler.
 //!
 //! In: the uncompressed bytes of a recording, and the labels that may come with it. Out: a profile for each kind of
-//! sample event, with Pyroscope's names of types and frames. The bytes are not trusted: each part is bounded before
-//! memory is allocated for it, and work is bounded by the size of the file.
+//! sample event, with Pyroscope's names of types and frames. The bytes are untrusted: each part is bounded before
+//! memory is allocated for it, and the size of the file bounds the work.
 //!
 //! A recording is a sequence of chunks. A chunk has a header, events, constants that events refer to by number, and
 //! metadata that describes the fields of events and constants. The format is what the recorder of OpenJDK writes
@@ -51,7 +51,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads a recording. `labels` is the snapshot of labels that came with it, empty for none.
+    /// Reads a recording. `labels` is the snapshot of labels that came with it, or empty.
     pub fn read(file: &[u8], labels: &[u8]) -> Result<Self, JfrError> {
         let at_start = |kind| JfrError { offset: 0, kind };
         if file.is_empty() {
@@ -86,32 +86,33 @@ impl Recording {
         })
     }
 
-    /// Start of the first chunk, Unix nanoseconds.
+    /// Returns the start of the first chunk as Unix time in nanoseconds.
     pub fn start_nanos(&self) -> i64 {
         self.start_nanos
     }
 
-    /// Time from the start of the first chunk to the end of the last, nanoseconds.
+    /// Returns the time from the start of the first chunk to the end of the last one in nanoseconds.
     pub fn duration_nanos(&self) -> i64 {
         self.end_nanos.saturating_sub(self.start_nanos).max(0)
     }
 
-    /// Interval between samples of execution in nanoseconds; `None` when the recording does not say.
+    /// Returns the interval between execution samples in nanoseconds, or `None` if the recording does not contain it.
     pub fn interval_nanos(&self) -> Option<i64> {
         self.settings.interval_nanos
     }
 
-    /// The event that async-profiler sampled (`cpu`, `itimer`, `wall`, ...); empty for other recordings.
+    /// Returns the event that async-profiler sampled (`cpu`, `itimer`, `wall`, ...), or an empty text for other
+    /// recordings.
     pub fn event(&self) -> &str {
         &self.settings.event
     }
 
-    /// Number of samples without a stack, which are in no profile.
+    /// Returns the number of samples without a stack. They are in no profile.
     pub fn lost(&self) -> u64 {
         self.settings.lost
     }
 
-    /// One profile per kind of sample in the recording, in a fixed order.
+    /// Returns one profile per kind of sample in the recording, in a fixed order.
     pub fn profiles(&self, about: &About) -> Vec<JfrProfile> {
         self.parts.profiles(about)
     }

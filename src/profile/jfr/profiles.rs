@@ -1,4 +1,4 @@
-//! Turns the sums of a recording into one profile per kind.
+//! Converts the sums of a recording to one profile per kind.
 //!
 //! The memory of all profiles is charged before the first one is built.
 
@@ -22,10 +22,10 @@ pub struct JfrProfile {
     pub columns: Columns,
 }
 
-/// Metadata of a recording that is not in its bytes.
+/// Facts about a recording that are not in its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
-    /// Start of the collection, Unix nanoseconds.
+    /// Start of the collection as Unix time in nanoseconds.
     pub time_nanos: i64,
     /// Length of the collection in nanoseconds.
     pub duration_nanos: i64,
@@ -81,7 +81,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Takes the memory of all profiles.
+    /// Charges the memory of all profiles.
     fn charge(&self, budget: &mut Budget) -> Result<(), JfrErrorKind> {
         let mut last_kind = vec![None; self.samples.places.len()];
         for row in &self.samples.rows {
@@ -99,7 +99,7 @@ impl Parts {
         Ok(())
     }
 
-    /// The places of the stack of a row as indices, leaf first.
+    /// Returns the places of the stack of a row as indices, leaf first.
     fn stack(&self, row: &Row) -> &[u32] {
         let stack = self.samples.stacks.get(row.stack as usize).cloned().unwrap_or_default();
         let stack = stack.start as usize..stack.end as usize;
@@ -125,7 +125,7 @@ impl Parts {
                 Ok::<_, std::str::Utf8Error>(self.profile(kind, rows, about, texts))
             });
             let name = kind.form().name;
-            // The buffer is made from a string, so this cannot fail.
+            // The buffer was a string, so this cannot fail.
             columns.ok().map(|columns| JfrProfile { name, columns })
         };
         Kind::ALL.into_iter().filter_map(of_kind).collect()
@@ -174,7 +174,7 @@ impl Parts {
     }
 }
 
-/// Adds the labels of a correlation: those of its context, its span, its trace.
+/// Adds the labels of a correlation: the labels of its context, its span and its trace.
 fn correlation_labels(
     correlation: Correlation,
     snapshot: &Snapshot<'_>,

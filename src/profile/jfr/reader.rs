@@ -1,13 +1,13 @@
 //! Reads the primitive values of a recording from a slice, with absolute offsets for errors.
 //!
-//! Numbers have seven bits per byte, lowest first, except for the ninth byte, which has eight. The reader knows nothing
-//! of events. Nothing is copied or allocated; no input makes it panic.
+//! Numbers have seven bits per byte, lowest first, except for the ninth byte, which has eight. The reader knows
+//! nothing about events. It copies and allocates nothing, and no input makes it panic.
 
 use std::borrow::Cow;
 
 use crate::profile::jfr::error::{JfrError, JfrErrorKind};
 
-/// A part of a recording being read. `data` starts where the file starts and ends where the part ends.
+/// A part of a recording. `data` starts where the file starts and ends where the part ends.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     data: &'a [u8],
@@ -17,7 +17,7 @@ pub(super) struct Reader<'a> {
 /// A string, as encoded in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Text<'a> {
-    /// No string, or the empty one.
+    /// A missing or empty string.
     Empty,
     /// The number of a string in the pool of strings.
     Constant(u64),
@@ -30,22 +30,22 @@ pub(super) enum Text<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `data` from `position` on.
+    /// Creates a reader of `data` from `position` on.
     pub(super) fn new(data: &'a [u8], position: usize) -> Self {
         Self { data, position }
     }
 
-    /// Offset of the next byte.
+    /// Returns the offset of the next byte.
     pub(super) fn position(&self) -> usize {
         self.position
     }
 
-    /// Number of bytes not yet read.
+    /// Returns the number of bytes not read yet.
     pub(super) fn left(&self) -> usize {
         self.data.len().saturating_sub(self.position)
     }
 
-    /// The same bytes from another position on.
+    /// Returns a reader of the same bytes from another position on.
     pub(super) fn at(&self, position: usize) -> Self {
         Self { position, ..*self }
     }
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         Ok(Self::new(data, start))
     }
 
-    /// An error at the next byte.
+    /// Creates an error at the next byte.
     #[cold]
     pub(super) fn error(&self, kind: JfrErrorKind) -> JfrError {
         JfrError {
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         self.error(JfrErrorKind::Truncated { needed, left })
     }
 
-    /// The next `length` bytes.
+    /// Reads the next `length` bytes.
     pub(super) fn bytes(&mut self, length: u64) -> Result<&'a [u8], JfrError> {
         let end = usize::try_from(length)
             .ok()
@@ -90,11 +90,11 @@ impl<'a> Reader<'a> {
     /// Reads an uncompressed number of `N` bytes, big endian.
     pub(super) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], JfrError> {
         let bytes = self.bytes(N as u64)?;
-        // The slice has N bytes.
+        // The slice has exactly N bytes.
         bytes.try_into().map_err(|_| self.truncated(N as u64))
     }
 
-    /// The next byte, which is passed.
+    /// Reads the next single byte.
     #[inline]
     pub(super) fn byte(&mut self) -> Result<u8, JfrError> {
         let byte = self.data.get(self.position).copied();
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number of one to nine bytes.
+    /// Reads a number of one to nine bytes.
     #[inline]
     pub(super) fn number(&mut self) -> Result<u64, JfrError> {
         let first = self.byte()?;
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         Ok(value | u64::from(self.byte()?) << 56)
     }
 
-    /// A string in any of the encodings.
+    /// Reads a string in any of the encodings.
     pub(super) fn text(&mut self) -> Result<Text<'a>, JfrError> {
         let start = *self;
         match self.byte()? {
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Number of bytes of the encoded text.
+    /// Returns the number of bytes of the encoded text.
     pub(super) fn length(self) -> usize {
         match self {
             Self::Utf8(bytes) | Self::Latin1(bytes) | Self::Units(bytes) => bytes.len(),
@@ -165,7 +165,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The decoded text. Invalid characters are replaced; a number of the pool becomes the empty string.
+    /// Returns the decoded text. Invalid characters are replaced. A number in the pool of strings becomes the empty
+    /// text.
     pub(super) fn characters(self) -> Cow<'a, str> {
         match self {
             Self::Empty | Self::Constant(_) => Cow::Borrowed(""),

@@ -11,20 +11,20 @@ use crate::profile::jfr::error::JfrErrorKind;
 use crate::profile::jfr::kinds::Kind;
 use crate::profile::jfr::texts::{TextId, Texts};
 
-/// The context of a sample: numbers that the recorder noted beside the stack, 0 for none.
+/// The context of a sample: numbers that the recorder stored with the stack, 0 if absent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Correlation {
     /// Number of a label set of the snapshot.
     pub context: u64,
     /// Id of the span that was running.
     pub span: u64,
-    /// Number of a string of the snapshot.
+    /// Number of a string of the snapshot, which is the name of the span.
     pub span_name: u64,
     /// The two halves of the trace's id.
     pub trace: [u64; 2],
 }
 
-/// A function and a line in it, 0 for none.
+/// A function and a line in it, which is 0 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub function: TextId,
@@ -48,9 +48,9 @@ pub(super) struct Samples {
     pub texts: Texts,
     pub places: Vec<Place>,
     place_index: HashMap<Place, u32>,
-    /// Indices of places, leaf first, of all stacks.
+    /// Indices of the places of all stacks, leaf first.
     pub frames: Vec<u32>,
-    /// For each stack its range of `frames`.
+    /// For each stack its range in `frames`.
     pub stacks: Vec<Range<u32>>,
     pub correlations: Vec<Correlation>,
     correlation_index: HashMap<Correlation, u32>,
@@ -71,7 +71,7 @@ impl Samples {
         self.row_index = HashMap::new();
     }
 
-    /// The index of a place, which is added if it is new.
+    /// Returns the index of a place, which is added if it is new.
     pub(super) fn place(&mut self, place: Place, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
         if let Some(known) = self.place_index.get(&place) {
             return Ok(*known);
@@ -83,14 +83,14 @@ impl Samples {
         Ok(index)
     }
 
-    /// Appends a frame to the stack that is being read.
+    /// Appends a frame to the current stack.
     pub(super) fn push_frame(&mut self, place: u32, budget: &mut Budget) -> Result<(), JfrErrorKind> {
         budget.take(2 * size_of::<u32>())?;
         self.frames.push(place);
         Ok(())
     }
 
-    /// The index of the stack whose frames were pushed since `start`, the number of frames before them.
+    /// Returns the index of the stack whose frames were pushed since there were `start` frames.
     pub(super) fn stack(&mut self, start: usize, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
         budget.take(2 * size_of::<Range<u32>>())?;
         let index = self.stacks.len() as u32;

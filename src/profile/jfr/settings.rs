@@ -1,11 +1,11 @@
-//! Settings of the recorder, as noted in a recording.
+//! Settings of the recorder that a recording contains.
 
 use std::time::Duration;
 
 /// The event type that a setting applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
-    /// Samples of execution (CPU time).
+    /// Execution samples (CPU time).
     Execution,
     /// Any other event type, or none.
     Other,
@@ -16,14 +16,14 @@ pub(super) enum Of {
 pub(super) struct Settings {
     /// The event that async-profiler samples: `cpu`, `itimer`, `wall`, ...; empty for other recorders.
     pub event: String,
-    /// Interval between samples of execution in nanoseconds.
+    /// Interval between execution samples in nanoseconds.
     pub interval_nanos: Option<i64>,
-    /// Samples without a stack.
+    /// Number of samples without a stack.
     pub lost: u64,
 }
 
 impl Settings {
-    /// True when threads were sampled regardless of whether they were running.
+    /// Returns true if threads were sampled whether or not they were running.
     pub(super) fn is_wall(&self) -> bool {
         self.event == "wall"
     }
@@ -32,12 +32,12 @@ impl Settings {
     pub(super) fn set(&mut self, of: Of, name: &str, value: &str) {
         match name {
             "event" => value.clone_into(&mut self.event),
-            // async-profiler, in nanoseconds; 0 means its default.
+            // The setting of async-profiler in nanoseconds; 0 stands for its default.
             "interval" => {
                 let nanos = value.parse().ok().filter(|nanos| *nanos > 0);
                 self.interval_nanos = nanos.or(self.interval_nanos);
             }
-            // The Java Development Kit's: `20 ms`.
+            // The setting of the Java Development Kit, such as `20 ms`.
             "period" if of == Of::Execution => {
                 let nanos = period(value).and_then(|period| i64::try_from(period.as_nanos()).ok());
                 self.interval_nanos = nanos.or(self.interval_nanos);
@@ -47,7 +47,7 @@ impl Settings {
     }
 }
 
-/// A time of the Java Development Kit: a number, a blank, a unit.
+/// Parses a time of the Java Development Kit: a number, a space, and a unit.
 fn period(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_once(' ')?;
     let number: u64 = number.parse().ok().filter(|number| *number > 0)?;

@@ -1,7 +1,7 @@
-//! The labels that come with a recording: label sets, by the number that samples have as their context.
+//! The labels that come with a recording: label sets by the number that samples have as their context.
 //!
-//! In: protobuf with `contexts` (1), a map of numbers to `labels` (1), which is a map of string numbers, and `strings`
-//! (2), a map of numbers to strings. Out: the label sets by number.
+//! In: protobuf with `contexts` (1), a map of numbers to `labels` (1), which is a map of string numbers, and
+//! `strings` (2), a map of numbers to strings. Out: the label sets by number.
 
 use hashbrown::HashMap;
 
@@ -20,7 +20,7 @@ pub(super) struct Snapshot<'a> {
 const ENTRY_BYTES: usize = 2 * size_of::<(u64, Vec<(u64, u64)>)>() + 2;
 
 impl<'a> Snapshot<'a> {
-    /// Reads the labels; empty input means no labels.
+    /// Reads the labels. Empty input means that there are no labels.
     pub(super) fn read(data: &'a [u8], budget: &mut Budget) -> Result<Self, JfrError> {
         let mut snapshot = Self::default();
         let mut reader = Reader::new(data, 0);
@@ -47,7 +47,7 @@ impl<'a> Snapshot<'a> {
         Ok(snapshot)
     }
 
-    /// The labels of a context, as names and values.
+    /// Returns the labels of a context, as names and values.
     pub(super) fn labels(&self, context: u64) -> impl Iterator<Item = (&'a str, &'a str)> {
         let pairs = self.contexts.get(&context).map_or(&[][..], Vec::as_slice);
         pairs.iter().filter_map(|(name, value)| {
@@ -56,7 +56,7 @@ impl<'a> Snapshot<'a> {
         })
     }
 
-    /// A string by its number.
+    /// Returns a string by its number.
     pub(super) fn string(&self, key: u64) -> Option<&'a str> {
         self.strings.get(&key).copied().filter(|text| !text.is_empty())
     }
@@ -69,7 +69,7 @@ fn labels(error: DecodeError) -> JfrError {
     }
 }
 
-/// Key and value of an entry of a map. The value is a message or a string.
+/// Reads key and value of a map entry. The value is a message or a string.
 fn entry(mut entry: Reader<'_>) -> Result<(u64, Option<Reader<'_>>), DecodeError> {
     let (mut key, mut value) = (0, None);
     while let Some(tag) = entry.tag()? {
@@ -82,7 +82,7 @@ fn entry(mut entry: Reader<'_>) -> Result<(u64, Option<Reader<'_>>), DecodeError
     Ok((key, value))
 }
 
-/// The pairs of a label set.
+/// Reads the pairs of a label set.
 fn context(mut context: Reader<'_>, budget: &mut Budget) -> Result<Vec<(u64, u64)>, JfrError> {
     let mut pairs = Vec::new();
     while let Some(tag) = context.tag().map_err(labels)? {

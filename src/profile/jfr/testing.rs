@@ -1,6 +1,6 @@
-//! Writes recordings for tests: metadata as recorders write it, whatever constants and events are wanted.
+//! Writes recordings for tests: metadata as recorders write it, and any constants and events.
 
-/// Numbers of the types of a written recording.
+/// Numbers of the types of a test recording.
 pub(super) const CLASS: u64 = 20;
 pub(super) const METHOD: u64 = 28;
 pub(super) const STACK_TRACE: u64 = 26;
@@ -12,7 +12,8 @@ pub(super) const MONITOR_ENTER: u64 = 104;
 pub(super) const ACTIVE_SETTING: u64 = 108;
 pub(super) const WALL_CLOCK_SAMPLE: u64 = 118;
 
-/// A type: number, name, fields as name, number of the type, and marks: `c` for a constant, `a` for an array.
+/// A type: number, name, and fields. A field has a name, a type number, and marks: `c` for a constant, `a` for an
+/// array.
 type Type = (u64, &'static str, &'static [(&'static str, u64, &'static str)]);
 
 const STRING: u64 = 9;
@@ -107,7 +108,8 @@ const TYPES: &[Type] = &[
     ),
 ];
 
-/// A small recording with CPU samples of `shop/Cart.add` and `shop/Main.main`, allocations and a lock; of two chunks.
+/// Creates a small recording of two chunks, with CPU samples of `shop/Cart.add` and `shop/Main.main`, allocations and
+/// a lock.
 pub(crate) fn small() -> Vec<u8> {
     let first = Chunk::new()
         .stack(1, &[("shop/Cart.add", 12), ("shop/Main.main", 3)])
@@ -159,7 +161,7 @@ impl Bytes {
     }
 }
 
-/// An event with its size before it, which counts itself: four bytes of padding that say less.
+/// Creates an event preceded by its size, which includes itself and is padded to four bytes.
 fn event(body: &[u8]) -> Vec<u8> {
     let size = body.len() + 4;
     let mut bytes: Vec<u8> = (0..4).map(|at| (size >> (7 * at)) as u8 & 0x7f).collect();
@@ -168,16 +170,16 @@ fn event(body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A chunk that is being written.
+/// A chunk while a test writes it.
 #[derive(Default)]
 pub(super) struct Chunk {
-    /// Number of a type and its constants, each with its own number; an event each.
+    /// Number of a type and its constants, each with its own number. Each entry becomes an event.
     pools: Vec<(u64, Vec<(u64, Bytes)>)>,
     events: Vec<u8>,
 }
 
 impl Chunk {
-    /// With the states of threads: 0 default, 1 runs, 2 sleeps.
+    /// Creates a chunk with the states of threads: 0 default, 1 runs, 2 sleeps.
     pub(super) fn new() -> Self {
         let states = ["STATE_DEFAULT", "STATE_RUNNABLE", "STATE_SLEEPING"];
         let states = (0..).zip(states.map(|name| Bytes::default().text(name)));
@@ -189,8 +191,8 @@ impl Chunk {
         self
     }
 
-    /// Stack `key` of these frames, leaf first, `Class.method` and line. Every frame has a method, a class and symbols
-    /// of its own.
+    /// Adds stack `key` with these frames, leaf first, as `Class.method` and line. Every frame has its own method,
+    /// class and symbols.
     pub(super) fn stack(self, key: u64, frames: &[(&str, u64)]) -> Self {
         let mut symbols = Vec::new();
         let (mut methods, mut classes) = (Vec::new(), Vec::new());
@@ -210,7 +212,7 @@ impl Chunk {
             .constants(STACK_TRACE, [(key, stack)])
     }
 
-    /// An event with these numbers behind its start time.
+    /// Adds an event with these numbers after its start time.
     pub(super) fn event(mut self, id: u64, numbers: &[u64]) -> Self {
         let body = Bytes::default().numbers(&[id, 12345]).numbers(numbers);
         self.events.extend_from_slice(&event(&body.0));
@@ -226,7 +228,7 @@ impl Chunk {
         self
     }
 
-    /// The chunk. Ticks are microseconds.
+    /// Returns the bytes of the chunk. Ticks are microseconds.
     pub(super) fn finish(&self) -> Vec<u8> {
         let mut chunk = vec![0; 68];
         let metadata_at = chunk.len();
@@ -264,7 +266,7 @@ impl Chunk {
     }
 }
 
-/// The event that describes [`TYPES`].
+/// Creates the event that describes [`TYPES`].
 fn metadata() -> Vec<u8> {
     let mut texts: Vec<String> = Vec::new();
     let mut index = |text: &str| {

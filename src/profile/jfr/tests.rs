@@ -1,4 +1,4 @@
-//! Tests of recordings: what becomes of their events, and how wrong ones are refused.
+//! Tests of recordings: the profiles made from events, and the errors of malformed recordings.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn read(chunks: &[Chunk], labels: &[u8]) -> Result<Recording, JfrError> {
     Recording::read(&file, labels)
 }
 
-/// Samples in short form: `leaf:line;root:line{label=value} value,value`.
+/// Formats samples in short form: `leaf:line;root:line{label=value} value,value`.
 fn samples(profile: &Profile<'_>) -> Vec<String> {
     let frame = |location: &u32| {
         let line = profile.lines_of(&profile.locations[*location as usize])[0];
@@ -44,7 +44,7 @@ fn samples(profile: &Profile<'_>) -> Vec<String> {
     (0..profile.sample_count()).map(sample).collect()
 }
 
-/// All profiles in short form, by name and first type.
+/// Formats all profiles in short form, by name and first type.
 fn short(recording: &Recording) -> BTreeMap<String, Vec<String>> {
     let profiles = recording.profiles(&ABOUT).into_iter().map(|profile| {
         let columns = profile.columns.get();
@@ -83,7 +83,7 @@ fn events_become_samples_of_their_kinds_and_equal_stacks_are_summed() {
             "memory:alloc_in_new_tlab_objects",
             ["shop/Cart.add:12;shop/Main.main:3{} 2,5120"],
         ),
-        // 30 ticks of a microsecond.
+        // 30 ticks of one microsecond.
         entry("mutex:contentions", ["shop/Main.main:4{} 1,30000"]),
         entry(
             "process_cpu:cpu",
@@ -246,15 +246,15 @@ fn headers_that_say_what_cannot_be_are_refused() {
     };
     for (at, bytes, message) in [
         (0, &b"FLX"[..], "no chunk begins here"),
-        (4, &[0, 3], "version 3.1 of the format"),
-        (8, &i64::MAX.to_be_bytes(), "was the recording not finished?"),
-        (8, &67_i64.to_be_bytes(), "chunk of 67 bytes"),
-        (8, &(-1_i64).to_be_bytes(), "chunk of -1 bytes"),
+        (4, &[0, 3], "unsupported format version 3.1"),
+        (8, &i64::MAX.to_be_bytes(), "is the recording unfinished?"),
+        (8, &67_i64.to_be_bytes(), "chunk has 67 bytes"),
+        (8, &(-1_i64).to_be_bytes(), "chunk has -1 bytes"),
         (16, &0_i64.to_be_bytes(), "constants of the chunk at 0"),
         (24, &i64::MAX.to_be_bytes(), "metadata of the chunk at"),
         (24, &(-9_i64).to_be_bytes(), "metadata of the chunk at -9"),
-        (16, &68_i64.to_be_bytes(), "event of type 0, not of type 1"),
-        (67, &[0], "numbers are not compressed"),
+        (16, &68_i64.to_be_bytes(), "event has type 0, expected type 1"),
+        (67, &[0], "uncompressed numbers"),
     ] {
         let error = with(at, bytes);
         assert!(error.contains(message), "{at}: {error}");
@@ -269,7 +269,7 @@ fn constants_that_point_to_themselves_or_forward_are_refused() {
     let delta = constants + 7;
     for value in [0x7f_u8, 1] {
         let mut file = file.clone();
-        // Minus something has nine bytes.
+        // A negative number has nine bytes.
         file[delta] = value;
         Recording::read(&file, &[]).err().unwrap();
     }

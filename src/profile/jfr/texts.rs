@@ -1,7 +1,7 @@
 //! All texts that profiles of a recording refer to, one after the other in one buffer.
 //!
-//! Strings of a recording may be in any encoding, and a name is made of two of them, so they cannot be borrowed from
-//! it.
+//! The texts cannot be borrowed from the recording. Its strings may be in any encoding, and a name consists of two of
+//! them.
 
 use std::hash::BuildHasher;
 
@@ -14,22 +14,22 @@ use crate::profile::jfr::error::JfrErrorKind;
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct TextId(u32);
 
-/// The texts of a recording that is being read.
+/// The texts of a recording while it is read.
 #[derive(Default)]
 pub(super) struct Texts {
     buffer: String,
-    /// End of each text, which begins where the previous one ends.
+    /// End of each text. A text begins where the previous one ends.
     ends: Vec<u32>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
-/// Memory of a text beyond its characters: its end and its index entry, counted twice for growth.
+/// Memory of a text in addition to its characters: its end and its index entry, counted twice for growth.
 const ROW_BYTES: usize = 24;
 
 impl Texts {
-    /// Adds the concatenation of `parts`. Each call is charged for its characters, whether the text is new or not, so
-    /// that the budget bounds the work too.
+    /// Adds the concatenation of `parts`. Each call is charged for its characters, whether or not the text is new, so
+    /// that the budget also bounds the work.
     pub(super) fn add(&mut self, parts: &[&str], budget: &mut Budget) -> Result<TextId, JfrErrorKind> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         budget.take(length + ROW_BYTES)?;
@@ -55,7 +55,7 @@ impl Texts {
         Ok(TextId(id))
     }
 
-    /// The buffer, and the end of each text.
+    /// Returns the buffer and the end of each text.
     pub(super) fn finish(self) -> (String, Ends) {
         (self.buffer, Ends(self.ends))
     }
@@ -65,7 +65,7 @@ impl Texts {
 pub(super) struct Ends(Vec<u32>);
 
 impl Ends {
-    /// A text of the buffer by its number.
+    /// Returns a text of the buffer by its number.
     pub(super) fn text<'a>(&self, buffer: &'a str, text: TextId) -> &'a str {
         slice(buffer, &self.0, text.0)
     }

@@ -1,6 +1,6 @@
-//! The types of a chunk: the fields of a value in their order, and how to skip a value.
+//! The types of a chunk: the fields of a value in order, and how to skip a value.
 //!
-//! In: classes as the metadata describes them. Out: a few fields of a value as numbers, with the others skipped.
+//! In: classes as the metadata describes them. Out: some fields of a value as numbers. The other fields are skipped.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::profile::jfr::budget::Budget;
 use crate::profile::jfr::error::{JfrError, JfrErrorKind};
 use crate::profile::jfr::reader::Reader;
 
-/// Deepest nesting of values: stack trace, frame; real ones have three levels.
+/// Maximum nesting of values (stack trace, frame). Real ones have three levels.
 const MAX_NESTING: usize = 16;
 
-/// A type with its fields, in their order.
+/// A type with its fields in order.
 #[derive(Debug)]
 pub(super) struct Class {
     pub name: Arc<str>,
@@ -26,7 +26,7 @@ pub(super) struct Field {
     pub name: Arc<str>,
     /// Number of the type of its values.
     pub type_id: u64,
-    /// Encoding of each of its values.
+    /// Encoding of each value.
     pub form: Form,
     pub is_constant: bool,
     pub count: Count,
@@ -35,7 +35,7 @@ pub(super) struct Field {
 /// Encoding of a value in the file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// The metadata does not describe it.
+    /// The metadata does not describe the type.
     #[default]
     Unknown,
     Byte,
@@ -52,7 +52,7 @@ pub(super) enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     One,
-    /// A length, then the values.
+    /// A length, followed by the values.
     Array,
 }
 
@@ -63,20 +63,20 @@ pub(super) struct Types {
     by_id: HashMap<u64, u32>,
 }
 
-/// Selects the fields of a class to read, with the index of the result for each.
+/// The fields of a class to read, and the index of the result for each.
 pub(super) struct Pick {
     class: u32,
     places: Vec<Option<u8>>,
 }
 
 impl Types {
-    /// Adds a class; a later one with the same number replaces it.
+    /// Adds a class. A later class with the same number replaces it.
     pub(super) fn add(&mut self, id: u64, class: Class) {
         self.by_id.insert(id, self.classes.len() as u32);
         self.classes.push(class);
     }
 
-    /// Resolves the encoding of each field, once all classes are added.
+    /// Resolves the encoding of each field, once all classes were added.
     pub(super) fn link(&mut self) {
         let forms: Vec<Form> = (0..)
             .zip(&self.classes)
@@ -94,7 +94,7 @@ impl Types {
         }
     }
 
-    /// Encoding of a value of a type.
+    /// Returns the encoding of a value of a type.
     pub(super) fn form(&self, id: u64) -> Form {
         match self.by_id.get(&id) {
             Some(index) => form(*index, &self.classes[*index as usize].name),
@@ -102,14 +102,15 @@ impl Types {
         }
     }
 
-    /// All classes with their numbers.
+    /// Iterates over all classes with their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Class)> {
         self.by_id
             .iter()
             .map(|(id, index)| (*id, &self.classes[*index as usize]))
     }
 
-    /// Selects the fields `names` of a type: field `names[i]` becomes result `i`. Reading stops after the last of them.
+    /// Selects the fields `names` of a type: field `names[i]` becomes result `i`. Reading stops after the last of
+    /// them.
     pub(super) fn pick(&self, id: u64, names: &[&str]) -> Option<Pick> {
         let mut pick = self.pick_all(id, names)?;
         let used = pick.places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
@@ -117,7 +118,7 @@ impl Types {
         Some(pick)
     }
 
-    /// Like [`Self::pick`], but reads to the end of the value, for values that others follow.
+    /// Like [`Self::pick`], but reads to the end of the value, for values that are followed by others.
     pub(super) fn pick_all(&self, id: u64, names: &[&str]) -> Option<Pick> {
         let class = *self.by_id.get(&id)?;
         let fields = &self.classes[class as usize].fields;
@@ -129,7 +130,7 @@ impl Types {
         Some(Pick { class, places })
     }
 
-    /// Reads the selected fields of a value. The number of a string or array is its position; a missing field leaves
+    /// Reads the selected fields of a value. The number of a string or array is its position. A missing field leaves
     /// its number unchanged.
     pub(super) fn read(
         &self,
@@ -195,7 +196,7 @@ impl Types {
     }
 }
 
-/// Encoding of a value of the class `name` with this index.
+/// Returns the encoding of a value of the class `name` with this index.
 fn form(index: u32, name: &str) -> Form {
     match name {
         "boolean" | "byte" => Form::Byte,

@@ -4,10 +4,10 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LegacyError {
     /// The first line is not that of a known profile.
-    #[error("the text does not begin as a profile of Go does")]
+    #[error("the text does not begin like a profile of Go")]
     Header,
-    /// A line does not have its form.
-    #[error("line {0} has not the form of a {1}")]
+    /// A line does not have the expected form.
+    #[error("line {0} does not have the form of a {1}")]
     Line(usize, &'static str),
     /// The text exceeds a limit.
     #[error("the text has more than {0} {1}")]

@@ -15,7 +15,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Name of the form in error messages.
+    /// Returns the name of the form in error messages.
     fn name(self) -> &'static str {
         match self {
             Self::Heap => "stack with objects and bytes",
@@ -24,7 +24,7 @@ impl Form {
         }
     }
 
-    /// The numbers before the `@`; missing ones are 0.
+    /// Parses the numbers before the `@`. Missing numbers are 0.
     fn numbers(self, text: &str) -> Option<[i64; 4]> {
         let expected = match self {
             Self::Heap => 4,
@@ -64,7 +64,7 @@ impl<'a> Lines<'a> {
         Self { rest: text, number: 0 }
     }
 
-    /// Number of the line that was read last, from 1.
+    /// Returns the number of the last line read, starting at 1.
     pub(super) fn number(&self) -> usize {
         self.number
     }
@@ -85,9 +85,9 @@ impl<'a> Lines<'a> {
         Some((name.trim(), value.trim()))
     }
 
-    /// Reads the next stack; `None` after the last one.
+    /// Reads the next stack. Returns `None` after the last one.
     pub(super) fn stack(&mut self, form: Form) -> Result<Option<Stack<'a>>, LegacyError> {
-        // Memory statistics are comments too.
+        // Memory statistics are also comments.
         while self.peek().is_some_and(|line| line.is_empty() || line.starts_with('#')) {
             self.skip();
         }
@@ -134,12 +134,12 @@ impl<'a> Lines<'a> {
 }
 
 impl<'a> Stack<'a> {
-    /// Upper bound of the number of its frames.
+    /// Returns an upper bound for the number of its frames.
     pub(super) fn frames(&self) -> usize {
         self.named.len().max(self.addresses.split_ascii_whitespace().count())
     }
 
-    /// Its locations, leaf first.
+    /// Returns its locations, leaf first.
     pub(super) fn locations(&self, builder: &mut Builder<'a>) -> Vec<u32> {
         let named: Vec<u32> = self.named.iter().filter_map(|line| location(line, builder)).collect();
         if !named.is_empty() {
@@ -147,15 +147,15 @@ impl<'a> Stack<'a> {
         }
         let addresses = self.addresses.split_ascii_whitespace().filter_map(number).enumerate();
         let unnamed = addresses.map(|(index, address)| {
-            // A caller's address is that of the return; one byte before it belongs to the call.
+            // The address of a caller is the return address. One byte before it belongs to the call.
             let address = if index > 0 { address.saturating_sub(1) } else { address };
             builder.location(Location::NO_MAPPING, address, &[])
         });
         unnamed.collect()
     }
 
-    /// Its labels, `{"name":"value", ...}`. Quoted text is taken literally; a label without a value is left out, since
-    /// pprof cannot represent it.
+    /// Returns its labels, `{"name":"value", ...}`. Quoted text is taken literally. A label without a value is left
+    /// out, because pprof cannot represent it.
     pub(super) fn labels(&self) -> impl Iterator<Item = SampleLabel<'a>> {
         let mut rest = self.labels;
         let pairs = std::iter::from_fn(move || {
@@ -170,7 +170,8 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// The location of a line with a name: `0x4a1b2b  main.work+0x2b  /src/main.go:12`. None for a line without a name.
+/// Adds the location of a line with a name: `0x4a1b2b  main.work+0x2b  /src/main.go:12`. Returns `None` for a line
+/// without one.
 fn location<'a>(line: &'a str, builder: &mut Builder<'a>) -> Option<u32> {
     let mut cells = line.split('\t').map(str::trim).filter(|cell| !cell.is_empty());
     let address = number(cells.next()?)?;
@@ -190,7 +191,7 @@ fn location<'a>(line: &'a str, builder: &mut Builder<'a>) -> Option<u32> {
     Some(builder.location(Location::NO_MAPPING, address, &[Line { function, line }]))
 }
 
-/// The text between the first two quotes, and the rest; a quote after a backslash does not count.
+/// Returns the text between the first two quotes, and the rest. A quote after a backslash does not count.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let (_, text) = text.split_once('"')?;
     let mut is_escaped = false;

@@ -3,7 +3,7 @@
 //!
 //! In: the text. Out: a profile that borrows from it. Frames come from the lines with names (`#`), as many as Go
 //! prints, or from the addresses of a stack without such lines. Values are scaled as `go tool pprof` scales them.
-//! Whatever follows the stacks, such as memory statistics, is ignored. The binary form of CPU profiles is not
+//! Everything after the stacks, such as memory statistics, is ignored. The binary form of CPU profiles is not
 //! supported.
 
 mod error;
@@ -14,10 +14,10 @@ use crate::profile::pprof::{Builder, Profile, ValueType};
 
 pub use error::LegacyError;
 
-/// Limits on the stacks and frames of a text: the result stays below 200 MiB.
+/// Limits on the stacks and frames of a text, which keep the result below 200 MiB.
 const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 20;
-/// Longest first line, in bytes: a name and some numbers.
+/// Maximum length of the first line in bytes. It contains a name and some numbers.
 const MAX_HEADER: usize = 256;
 const SECOND_NANOS: f64 = 1e9;
 
@@ -26,7 +26,7 @@ const SECOND_NANOS: f64 = 1e9;
 enum Kind<'a> {
     /// Objects and bytes, in use and allocated, sampled once per `rate` bytes.
     Heap { rate: i64 },
-    /// Number of occurrences of each stack, of the named items.
+    /// Number of occurrences of each stack; the text is the name of the counted items.
     Count(&'a str),
     /// Waits, and their duration in cycles.
     Contention,
@@ -34,13 +34,13 @@ enum Kind<'a> {
     Mutex,
 }
 
-/// True for bytes that begin like a textual profile.
+/// Returns true for bytes that begin like a textual profile.
 pub fn is_like(data: &[u8]) -> bool {
     let line = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
     line.len() <= MAX_HEADER && std::str::from_utf8(line).is_ok_and(|line| Kind::of(line).is_some())
 }
 
-/// Reads a profile from the text of one answer.
+/// Reads a profile from the text of one response.
 pub fn read(data: &[u8]) -> Result<Profile<'_>, LegacyError> {
     let text = std::str::from_utf8(data).map_err(|_| LegacyError::NotText)?;
     let mut lines = Lines::new(text);
@@ -79,7 +79,7 @@ impl<'a> Kind<'a> {
         let (name, rest) = line.split_once(" profile: ")?;
         if name == "heap" {
             let (_, rate) = rest.split_once("@ heap/")?;
-            // Go writes twice the rate, for historical reasons.
+            // For historical reasons, Go writes twice the rate.
             return Some(Self::Heap {
                 rate: rate.trim().parse::<i64>().ok()? / 2,
             });
@@ -89,7 +89,7 @@ impl<'a> Kind<'a> {
         (is_name && count.parse::<u64>().is_ok()).then_some(Self::Count(name))
     }
 
-    /// The form of its stacks.
+    /// Returns the form of its stacks.
     fn form(self) -> lines::Form {
         match self {
             Self::Heap { .. } => lines::Form::Heap,
@@ -98,7 +98,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// An empty profile with the types of this kind.
+    /// Creates an empty profile with the types of this kind.
     fn profile(self) -> Profile<'a> {
         let kind = |kind, unit| ValueType { kind, unit };
         let (sample_types, period_type, period) = match self {
@@ -127,7 +127,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// The values of a stack, one for each sample type.
+    /// Returns the values of a stack, one for each sample type.
     fn values(self, stack: &Stack<'_>, scale: &Scale) -> Vec<i64> {
         match (self, stack.numbers) {
             (Self::Heap { rate }, [in_use, bytes_in_use, allocated, bytes_allocated]) => {
@@ -144,13 +144,13 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// Scale from the numbers of a contention profile to waits and nanoseconds.
+/// Factors that convert the numbers of a contention profile to waits and nanoseconds.
 struct Scale {
     cycles_per_second: f64,
     period: i64,
 }
 
-/// By default cycles are nanoseconds, and every wait is counted.
+/// By default, cycles are nanoseconds and every wait is counted.
 impl Default for Scale {
     fn default() -> Self {
         Self {
@@ -177,7 +177,7 @@ impl Scale {
     }
 }
 
-/// Estimates all objects and bytes from the sampled ones: larger objects are more likely to be sampled.
+/// Estimates all objects and bytes from the sampled ones. Larger objects are more likely to be sampled.
 fn unsampled(objects: i64, bytes: i64, rate: i64) -> (i64, i64) {
     if objects == 0 || bytes == 0 || rate <= 1 {
         return (objects, bytes);

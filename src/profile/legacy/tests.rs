@@ -1,4 +1,4 @@
-//! Texts of our own, in the form of Go's; that a real Go program's are read is tried outside.
+//! Test texts in the form of Go's. Other tests read the output of a real Go program.
 
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ sampling period=5
 #\t0x10\tsync.(*Mutex).Unlock+0x1f\t/go/sync/mutex.go:223
 ";
 
-/// Stacks with names where there are any, labels and values, one a line.
+/// Formats stacks with names (if there are any), labels and values, one per line.
 fn shown(profile: &Profile<'_>) -> Vec<String> {
     let frame = |location: &u32| {
         let location = &profile.locations[*location as usize];
@@ -122,15 +122,15 @@ fn what_is_no_such_text_is_refused_with_its_line() {
     let wrong = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(
         wrong("goroutine profile: total 1\n\nmany @ 0x1\n"),
-        "line 3 has not the form of a stack with a count"
+        "line 3 does not have the form of a stack with a count"
     );
     assert_eq!(
         wrong("--- contention:\ncycles/second=0\n"),
-        "line 2 has not the form of a number of cycles"
+        "line 2 does not have the form of a number of cycles"
     );
     assert_eq!(
         wrong("heap profile: 1: 1 [1: 1] @ heap/2\n1: 1 @ 0x1\n"),
-        "line 2 has not the form of a stack with objects and bytes"
+        "line 2 does not have the form of a stack with objects and bytes"
     );
     let many = format!("goroutine profile: total 1\n{}", "1 @\n".repeat(MAX_STACKS + 1));
     assert_eq!(wrong(&many), format!("the text has more than {MAX_STACKS} stacks"));

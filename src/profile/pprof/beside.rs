@@ -1,14 +1,15 @@
-//! Profiles that differ in what they count as one profile with all of their sample types.
+//! Merges profiles with different sample types into one profile with all of the types.
 //!
 //! In: profiles of the same period type. Out: one profile, in which equal stacks are one sample. Labels of samples,
-//! comments and regular expressions are left out; time and length are the caller's.
+//! comments and regular expressions are left out. The caller sets time and duration.
 
 use hashbrown::HashMap;
 
 use crate::profile::pprof::builder::Builder;
 use crate::profile::pprof::model::Profile;
 
-/// Puts the values of profiles side by side, in their order: a stack that a profile does not have counts 0 in it.
+/// Puts the values of profiles side by side, in their order. A stack that a profile does not contain has the value 0
+/// there.
 pub(crate) fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
     let types: Vec<_> = profiles
         .iter()

@@ -1,6 +1,6 @@
 //! Builds profiles: equal functions, binaries and code addresses are stored once.
 //!
-//! Texts are borrowed. Samples are stored as given; a caller that wants equal stacks merged does so before.
+//! Texts are borrowed. Samples are stored as given: a caller that wants to merge equal stacks must do so before.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -15,12 +15,12 @@ pub struct Builder<'a> {
     functions: Index,
     mappings: Index,
     locations: Index,
-    /// Mappings of other profiles.
+    /// Mappings that came from other profiles.
     loads: HashMap<Load<'a>, u32>,
 }
 
-/// A part of a file in memory, wherever it is loaded: pages, offset, and build id or file. `go tool pprof` merges
-/// mappings by these.
+/// A part of a file in memory, wherever it is loaded: number of pages, offset, and build id or file. `go tool pprof`
+/// merges mappings by these.
 type Load<'a> = (u64, u64, &'a str);
 
 const PAGE: u64 = 4 << 10;
@@ -41,15 +41,16 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The index of a function.
+    /// Returns the index of a function.
     pub fn function(&mut self, function: Function<'a>) -> u32 {
         let functions = &mut self.profile.functions;
-        // Functions that differ in the other fields rarely share name and file.
+        // Functions that differ in the other fields rarely have the same name and file.
         let key = |function: &Function<'a>| (function.name, function.file);
         self.functions.add(functions, function, |known| *known == function, key)
     }
 
-    /// The index of a binary. Its flags (functions, files, lines, inlined frames) are the union over all calls.
+    /// Returns the index of a binary. Its flags (functions, files, lines, inlined frames) are the union over all
+    /// calls.
     pub fn mapping(&mut self, mapping: Mapping<'a>) -> u32 {
         let mappings = &mut self.profile.mappings;
         let key = |mapping: &Mapping<'a>| (mapping.file, mapping.build_id, mapping.start);
@@ -71,8 +72,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The index of a code address: its mapping ([`Location::NO_MAPPING`] for none), the address (0 when unknown) and
-    /// its lines, those of inlined functions first.
+    /// Returns the index of a code address: its mapping ([`Location::NO_MAPPING`] for none), its address (0 if
+    /// unknown) and its lines, those of inlined functions first.
     pub fn location(&mut self, mapping: u32, address: u64, lines: &[Line]) -> u32 {
         let Profile {
             locations, lines: all, ..
@@ -84,7 +85,7 @@ impl<'a> Builder<'a> {
             lines_end: (all.len() + lines.len()) as u32,
             is_folded: false,
         };
-        // The new lines are appended first, to compare them in place with those of known locations.
+        // The new lines are appended first, so that they are compared in place with those of known locations.
         all.extend_from_slice(lines);
         let lines_of = |location: &Location| &all[location.lines_start as usize..location.lines_end as usize];
         let is_same =
@@ -98,7 +99,7 @@ impl<'a> Builder<'a> {
         index
     }
 
-    /// The index of a location that is known by a name only.
+    /// Returns the index of a location of which only the name is known.
     pub fn named(&mut self, name: &'a str) -> u32 {
         let function = self.function(Function {
             name,
@@ -108,8 +109,8 @@ impl<'a> Builder<'a> {
         self.location(Location::NO_MAPPING, 0, &[Line { function, line: 0 }])
     }
 
-    /// The index of a binary of another profile, and what is added to its addresses: a file that is loaded at several
-    /// addresses is one binary.
+    /// Returns the index of a binary of another profile, and the number to add to its addresses. A file that is
+    /// loaded at several addresses is one binary.
     fn loaded(&mut self, mapping: Mapping<'a>) -> (u32, u64) {
         let pages = mapping.limit.wrapping_sub(mapping.start).div_ceil(PAGE);
         let name = if mapping.build_id.is_empty() {
@@ -129,8 +130,8 @@ impl<'a> Builder<'a> {
         (index, 0)
     }
 
-    /// The indices of all locations of another profile, in its order, with their functions and binaries. Addresses are
-    /// moved where the file of their mapping is known at another address.
+    /// Returns the indices of all locations of another profile, in its order, and adds their functions and binaries.
+    /// If the file of a mapping is known at another address, the addresses are moved there.
     pub(crate) fn locations_of(&mut self, profile: &Profile<'a>) -> Vec<u32> {
         let functions: Vec<u32> = profile.functions.iter().map(|one| self.function(*one)).collect();
         let mappings: Vec<(u32, u64)> = profile.mappings.iter().map(|one| self.loaded(*one)).collect();
@@ -148,7 +149,7 @@ impl<'a> Builder<'a> {
         profile.locations.iter().map(location).collect()
     }
 
-    /// Adds a sample: locations, leaf first, labels, and one value a sample type.
+    /// Adds a sample: locations, leaf first, labels, and one value per sample type.
     pub fn sample(
         &mut self,
         stack: impl IntoIterator<Item = u32>,
@@ -163,13 +164,13 @@ impl<'a> Builder<'a> {
         profile.values.extend_from_slice(values);
     }
 
-    /// The profile that was made.
+    /// Returns the finished profile.
     pub fn finish(self) -> Profile<'a> {
         self.profile
     }
 }
 
-/// Finds the rows of a table by their content.
+/// Finds the rows of a table by their contents.
 #[derive(Default)]
 struct Index {
     rows: HashTable<u32>,
@@ -177,8 +178,8 @@ struct Index {
 }
 
 impl Index {
-    /// The index of the row for which `is_same` is true, or of `row`, which is then appended. Equal rows have equal
-    /// keys.
+    /// Returns the index of the row for which `is_same` returns true. If there is none, appends `row`. Equal rows
+    /// must have equal keys.
     fn add<T, Key: Hash>(
         &mut self,
         rows: &mut Vec<T>,

@@ -1,29 +1,29 @@
-//! Where the code of a location is: in a file, or only in the memory of a process.
+//! The place of a location's code: in a file, or only in the memory of a process.
 //!
-//! In: an address and the mapping that it lies in. Out: its offset in the mapped file, which is the same in every
-//! process that loads the file, wherever it is loaded. Without a mapping that has a range, the address itself.
+//! In: an address and its mapping. Out: its offset in the mapped file. The offset is the same in every process that
+//! loads the file, wherever the file is loaded. If no mapping has a range, the result is the address itself.
 
 use crate::profile::pprof::model::{Location, Mapping, Profile};
 
 /// The place of code without a known function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// An address as the profile has it: in memory, or one of the symbols of a file that is not relocated.
+    /// An address from the profile: in memory, or in a file that is not relocated.
     Address(u64),
     /// A place in the file of the mapping.
     InFile {
-        /// Offset in the file; never 0, where no file has code.
+        /// Offset in the file. It is never 0, because no file has code there.
         offset: u64,
         /// Offset in the file at which the mapping begins.
         mapped: u64,
     },
 }
 
-/// First address of the kernel on 64-bit machines: its mappings are no files.
+/// First address of the kernel on 64-bit machines. Its mappings are not files.
 const KERNEL: u64 = 1 << 63;
 
 impl Code {
-    /// The address, or the offset.
+    /// Returns the address or the offset.
     pub(crate) fn number(self) -> u64 {
         match self {
             Self::Address(number) | Self::InFile { offset: number, .. } => number,
@@ -32,7 +32,7 @@ impl Code {
 }
 
 impl Profile<'_> {
-    /// Where the code of a location is.
+    /// Returns the place of a location's code.
     pub(crate) fn code_of(&self, location: &Location) -> Code {
         let mapping = match location.mapping {
             Location::NO_MAPPING => None,
@@ -47,10 +47,11 @@ impl Profile<'_> {
 }
 
 impl Mapping<'_> {
-    /// The offset in the file of an address of the mapping. `None` when it has no range, no file, or not this address.
+    /// Returns the offset in the file of an address of the mapping. Returns `None` without a range, without a file,
+    /// and for an address outside of the range.
     fn offset_of(&self, address: u64) -> Option<u64> {
         let is_in_range = (self.start..self.limit).contains(&address) && self.limit <= KERNEL;
-        // `[vdso]`, `[heap]`, `//anon`: each process has its own.
+        // `[vdso]`, `[heap]` and `//anon` differ in each process.
         let is_file = !self.file.is_empty() && !self.file.starts_with('[') && !self.file.starts_with("//");
         if !is_in_range || !is_file && self.build_id.is_empty() {
             return None;

@@ -1,14 +1,14 @@
-//! Makes profiles smaller: drops samples, and locations and functions that are no longer referred to.
+//! Makes profiles smaller: drops samples, and then locations and functions that are no longer in use.
 //!
-//! Mappings stay: they are few, and the first one names the program.
+//! Mappings stay. They are few, and the first one names the program.
 
 use crate::profile::pprof::model::{Line, Location, Profile};
 
-/// Marks dropped rows in a table from old index to new index.
+/// Marks dropped rows in a table from old to new indices.
 const GONE: u32 = u32::MAX;
 
 impl Profile<'_> {
-    /// Keeps the samples for whose index `keep` is true.
+    /// Keeps the samples for whose index `keep` returns true.
     pub fn retain_samples(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let width = self.sample_types.len();
         let (mut samples, mut locations, mut labels) = (0, 0, 0);
@@ -18,7 +18,8 @@ impl Profile<'_> {
             if !keep(sample) {
                 continue;
             }
-            // Kept rows move to the front in place; the start of row `samples` is known, its end is written.
+            // Kept rows move to the front in place. The start of row `samples` is already known, and its end is
+            // written.
             self.sample_starts[samples] = locations as u32;
             self.label_starts[samples] = labels as u32;
             self.values

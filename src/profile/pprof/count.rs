@@ -1,6 +1,6 @@
-//! Counts the samples of a profile without decoding it: one pass over the outermost fields, without allocations.
+//! Counts the samples of a profile without decoding it, by one pass over the outermost fields without allocations.
 //!
-//! The contents of samples are not checked.
+//! This module does not check the contents of samples.
 
 use crate::profile::pprof::error::DecodeError;
 use crate::profile::pprof::reader::Reader;
@@ -8,7 +8,7 @@ use crate::profile::pprof::reader::Reader;
 /// Field `sample` of the message `Profile`.
 const SAMPLE: u32 = 2;
 
-/// Number of samples in an uncompressed profile.
+/// Returns the number of samples in an uncompressed profile.
 pub fn sample_count(data: &[u8]) -> Result<usize, DecodeError> {
     let mut reader = Reader::new(data, 0);
     let mut count = 0;

@@ -1,10 +1,10 @@
 //! Decodes pprof bytes to columns: the hot path of every ingest.
 //!
 //! One pass over the bytes checks the outer framing and counts the messages. Then the columns are allocated at their
-//! exact size and each kind of message is read once, strings first, so that every reference can be resolved and checked
-//! immediately. Nothing is allocated per sample. A message of two bytes becomes a struct of up to 64: the size of the
-//! columns is computed before they are allocated, and refused beyond a small multiple of the input. gzip is not handled
-//! here.
+//! exact size, and each kind of message is read once, strings first, so that every reference is resolved and checked
+//! immediately. Nothing is allocated per sample. A message of two bytes becomes a struct of up to 64 bytes. The size
+//! of the columns is therefore computed before they are allocated, and a profile beyond a small multiple of the input
+//! is rejected. This module does not handle gzip.
 
 use hashbrown::HashMap;
 
@@ -15,7 +15,7 @@ use crate::profile::pprof::outline::{
 };
 use crate::profile::pprof::reader::{BYTES, Reader, Tag, VARINT};
 
-/// Decodes an uncompressed profile. The result borrows its strings from `data`; every index in it is in bounds.
+/// Decodes an uncompressed profile. The result borrows its strings from `data`. Every index in it is in bounds.
 pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
     let start = Reader::new(data, 0);
     if data.is_empty() {
@@ -46,12 +46,13 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
     Ok(profile)
 }
 
-/// Bytes of texts that functions and mappings may refer to, and labels: some, and so many more for each byte of a
-/// profile. Who tells them apart reads the text of each. The store has tighter bounds.
+/// Limit on the bytes of texts that functions and mappings, and labels, refer to: `FREE_TEXT_BYTES`, and `TEXT_RATIO`
+/// more per byte of the profile. A reader that distinguishes them reads the text of each. The store has tighter
+/// limits.
 const FREE_TEXT_BYTES: usize = 64 << 20;
 const TEXT_RATIO: usize = 64;
 
-/// Bytes of texts that may still be referred to.
+/// Number of bytes of texts that may still be referred to.
 struct Texts {
     left: usize,
     limit: usize,
@@ -97,7 +98,7 @@ impl<'a> Strings<'a> {
         Ok(Self(strings))
     }
 
-    /// The string with an index. Index 0 is the empty string even without a table.
+    /// Returns the string with an index. Index 0 is the empty string, even without a table.
     #[inline]
     fn get(&self, index: Number) -> Result<&'a str, DecodeError> {
         match self.0.get(index.value as usize) {
@@ -114,7 +115,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// The fields that do not repeat, and the comments.
+/// Reads the fields that do not repeat, and the comments.
 fn read_scalars<'a>(
     outline: &Outline<'a>,
     strings: &Strings<'a>,
@@ -136,7 +137,7 @@ fn read_scalars<'a>(
     Ok(())
 }
 
-/// Maps ids to indices. Nearly every producer numbers from 1 without gaps, which needs no table.
+/// Maps ids to indices. Nearly all producers number from 1 without gaps, which needs no table.
 struct Ids {
     what: &'static str,
     count: u32,
@@ -152,7 +153,7 @@ impl Ids {
         }
     }
 
-    /// Notes the id of the next message, which starts at `offset`.
+    /// Stores the id of the next message, which starts at `offset`.
     #[inline]
     fn add(&mut self, id: u64, offset: usize) -> Result<(), DecodeError> {
         let index = self.count;
@@ -179,7 +180,7 @@ impl Ids {
         }
     }
 
-    /// The index of the message with `id`, referred to at `offset`.
+    /// Returns the index of the message with `id`, which the message at `offset` refers to.
     #[inline]
     fn index(&self, id: u64, offset: usize) -> Result<u32, DecodeError> {
         let found = match &self.sparse {
@@ -203,7 +204,7 @@ impl Ids {
     }
 }
 
-/// Reads a message whose known fields, 1 to `N`, are all varints; of a field that repeats the last counts.
+/// Reads a message whose known fields, 1 to `N`, are all varints. If a field repeats, the last value counts.
 #[inline]
 fn numbers<const N: usize>(reader: &mut Reader<'_>, message: &'static str) -> Result<[Number; N], DecodeError> {
     let mut fields = [Number::default(); N];
@@ -399,7 +400,7 @@ fn skip_in_sample(message: &mut Reader<'_>, tag: Tag) -> Result<(), DecodeError>
     }
 }
 
-/// A label is text when it has a text that is not empty, else a number.
+/// Reads a label. It is a text label if its text is not empty, and otherwise a number.
 fn sample_label<'a>(label: &mut Reader<'a>, strings: &Strings<'a>) -> Result<SampleLabel<'a>, DecodeError> {
     let [key, text, value, unit] = numbers(label, "label")?;
     let key = strings.get(key)?;

@@ -1,11 +1,11 @@
-//! Columns to pprof bytes: ids are indices plus one, strings are interned in the order of first use.
+//! Encodes columns as pprof bytes. Ids are indices plus one, and strings are interned in the order of first use.
 //!
-//! The output is uncompressed and depends on the profile only: equal profiles give equal bytes.
+//! The output is uncompressed and depends only on the profile: equal profiles give equal bytes.
 
 use crate::profile::pprof::model::{Location, Profile, SampleLabel, ValueType};
 use crate::profile::pprof::strings::Strings;
 
-/// Encodes a profile. Its indices must be in bounds, as those of a decoded profile are.
+/// Encodes a profile. Its indices must be in bounds, as in a decoded profile.
 pub fn encode(profile: &Profile<'_>) -> Vec<u8> {
     // An estimate that avoids most growth: two bytes per reference, four per value, sixteen per message.
     let guess = profile.sample_locations.len() * 2
@@ -25,7 +25,7 @@ pub fn encode(profile: &Profile<'_>) -> Vec<u8> {
         scratch.bytes.clear();
         let ids = profile.stack(sample).iter().map(|index| u64::from(*index) + 1);
         scratch.packed(1, ids, &mut inner);
-        // Zero values are written too: a sample needs as many values as there are sample types.
+        // Zero values are also written, because a sample needs as many values as there are sample types.
         let values = profile.values_of(sample).iter().map(|value| *value as u64);
         scratch.packed(2, values, &mut inner);
         for label in profile.labels_of(sample) {
@@ -123,12 +123,12 @@ impl Writer {
         self.bytes.push(value as u8);
     }
 
-    /// The index of a string as a varint field.
+    /// Writes the index of a string as a varint field.
     fn string(&mut self, field: u32, index: i64) {
         self.number(field, index as u64);
     }
 
-    /// Writes a varint field; zero is the default and is omitted.
+    /// Writes a varint field. Zero is the default and is omitted.
     fn number(&mut self, field: u32, value: u64) {
         if value != 0 {
             self.varint(u64::from(field) << 3);

@@ -1,6 +1,6 @@
 //! Errors of decoding a profile: the kind of error and the byte at which it was found.
 //!
-//! The messages are for the sender of the profile; the caller decides what to do.
+//! The messages are for the sender of the profile. The caller decides how to react.
 
 /// The bytes are not a valid profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -19,16 +19,16 @@ pub enum DecodeErrorKind {
     /// There are no bytes at all.
     #[error("empty profile")]
     Empty,
-    /// Offsets must fit 32 bits.
-    #[error("profile of {0} bytes, the decoder takes at most 4 GiB")]
+    /// The profile is too large, because offsets must fit into 32 bits.
+    #[error("profile has {0} bytes, the limit is 4 GiB")]
     TooLarge(usize),
     /// The bytes end within a varint.
     #[error("truncated varint")]
     TruncatedVarint,
-    /// A varint of more than 64 bits.
+    /// A varint has more than 64 bits.
     #[error("varint longer than 64 bits")]
     OverlongVarint,
-    /// A field reaches beyond the message that holds it.
+    /// A field extends beyond the message that contains it.
     #[error("truncated field: {length} bytes announced, {left} left")]
     TruncatedField {
         /// Announced length in bytes.
@@ -36,10 +36,10 @@ pub enum DecodeErrorKind {
         /// Number of bytes that are left.
         left: usize,
     },
-    /// Field numbers are 1 to 2^29 - 1.
+    /// The field number is invalid. Field numbers are 1 to 2^29 - 1.
     #[error("field number {0} is not allowed")]
     FieldNumber(u64),
-    /// A wire type that protobuf does not have, or a group.
+    /// The wire type does not exist in protobuf, or is a group.
     #[error("unknown wire type {0}")]
     UnknownWireType(u8),
     /// A known field has the wrong wire type.
@@ -52,16 +52,16 @@ pub enum DecodeErrorKind {
         /// Wire type that was found.
         wire: u8,
     },
-    /// A string that is not UTF-8.
+    /// A string is not valid UTF-8.
     #[error("string {index} is not valid UTF-8")]
     Utf8 {
         /// Index in the string table.
         index: usize,
     },
-    /// The first string must be the empty one.
+    /// The first string is not empty, as it must be.
     #[error("string 0 is not empty")]
     FirstString,
-    /// An index beyond the string table.
+    /// An index is beyond the end of the string table.
     #[error("string index {index} is out of range, the table has {count}")]
     StringIndex {
         /// The index that does not exist.
@@ -69,13 +69,13 @@ pub enum DecodeErrorKind {
         /// Length of the string table.
         count: usize,
     },
-    /// An id is 0; ids start at 1.
+    /// An id is 0, but ids start at 1.
     #[error("{what} id is 0")]
     ZeroId {
         /// mapping, location or function.
         what: &'static str,
     },
-    /// Two messages with one id.
+    /// Two messages have the same id.
     #[error("{what} id {id} occurs twice")]
     DuplicateId {
         /// mapping, location or function.
@@ -94,38 +94,39 @@ pub enum DecodeErrorKind {
     /// Many tiny messages would take far more memory than the profile has bytes.
     #[error("its messages would take {bytes} bytes in memory, at most {limit} are allowed for a profile of this size")]
     Expansion {
-        /// Bytes that the columns would take.
+        /// Number of bytes that the columns would take.
         bytes: usize,
-        /// Largest number that is allowed.
+        /// Maximum number of bytes that is allowed.
         limit: usize,
     },
-    /// Many functions and mappings, or labels, refer to long texts, which those who tell them apart read for each.
+    /// Many functions and mappings, or labels, refer to long texts. Code that distinguishes them reads the text of
+    /// each.
     #[error(
         "its functions and mappings, or its labels, refer to more than {limit} bytes of texts, the limit for a profile \
             of this size"
     )]
     Texts {
-        /// Largest number that is allowed.
+        /// Maximum number of bytes that is allowed.
         limit: usize,
     },
-    /// More comments than are allowed.
+    /// There are more comments than allowed.
     #[error("profile has more than {limit} comments")]
     TooManyComments {
-        /// Largest number that is allowed.
+        /// Maximum number of comments that is allowed.
         limit: usize,
     },
-    /// The profile does not say what its values are.
+    /// The profile does not describe the meaning of its values.
     #[error("profile has no sample types")]
     NoSampleTypes,
-    /// More sample types than are allowed.
+    /// There are more sample types than allowed.
     #[error("profile has more than {0} sample types")]
     SampleTypes(usize),
-    /// A sample must have one value per sample type.
+    /// A sample does not have exactly one value per sample type.
     #[error("sample has {found} values, the profile has {expected} sample types")]
     ValueCount {
         /// Number of values of the sample.
         found: usize,
-        /// Sample types of the profile.
+        /// Number of sample types of the profile.
         expected: usize,
     },
 }

@@ -1,6 +1,6 @@
 //! gzip around profiles: detection by magic, bounded decompression, and compression.
 //!
-//! The profile inside is not checked.
+//! This module does not check the profile inside.
 
 use std::io::{Read, Write};
 
@@ -12,20 +12,20 @@ use flate2::{Compression, Decompress, FlushDecompress, Status};
 /// First bytes of every gzip file.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Bytes of a member's header without options, and of the trailer: checksum and length.
+/// Number of bytes of a member's header without options, and of the trailer (checksum and length).
 const HEADER_BYTES: usize = 10;
 const TRAILER_BYTES: usize = 8;
 
-/// Largest expansion that deflate can reach: a trailer that announces more is wrong and no reason to allocate.
+/// Largest expansion ratio of deflate. A trailer that announces more is wrong and must not cause an allocation.
 pub(crate) const MAX_RATIO: usize = 1032;
 
-/// The bytes could not be opened.
+/// The bytes could not be decompressed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GzipError {
-    /// More bytes than the limit allows.
+    /// There are more bytes than the limit allows.
     #[error("profile exceeds {limit} bytes uncompressed")]
     TooLarge {
-        /// Most bytes that were allowed.
+        /// Maximum number of bytes that was allowed.
         limit: usize,
     },
     /// The bytes are not valid gzip.
@@ -33,13 +33,15 @@ pub enum GzipError {
     Corrupt(String),
 }
 
-/// True when `data` starts as gzip does. No uncompressed profile does: 0x1f would be a field of wire type 7.
+/// Returns true if `data` starts like gzip. No uncompressed profile does, because 0x1f would be a field of wire type
+/// 7.
 pub(crate) fn is_gzip(data: &[u8]) -> bool {
     data.starts_with(&MAGIC)
 }
 
-/// Uncompressed bytes that `data` announces, at most `max_bytes`: the length of data that is not gzip, else the length
-/// in the last member's trailer. It may be wrong: callers that rely on it use it as the limit for decompression.
+/// Returns the uncompressed size that `data` announces, but at most `max_bytes`. For gzip it is the length in the
+/// last member's trailer, otherwise the length of the data. It may be wrong: a caller that relies on it also uses it
+/// as the limit for decompression.
 pub(crate) fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     let announced = if is_gzip(data) {
         data.last_chunk::<4>()
@@ -50,8 +52,8 @@ pub(crate) fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     announced.min(max_bytes)
 }
 
-/// Opens gzip of at most `max_bytes` uncompressed bytes; several members in a row are one text. Input that is not gzip
-/// is passed unchanged, without a copy, when it fits the limit.
+/// Decompresses gzip of at most `max_bytes` uncompressed bytes. Several members in a row are one text. Input that is
+/// not gzip is returned unchanged, without a copy, if it is within the limit.
 pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     if !is_gzip(data) {
         return if data.len() > max_bytes {
@@ -60,7 +62,7 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
             Ok(data.clone())
         };
     }
-    // The last four bytes are the length of the (last) member, so one allocation is usually enough.
+    // The last four bytes are the length of the last member, so one allocation is usually enough.
     let announced = data
         .last_chunk::<4>()
         .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
@@ -83,12 +85,12 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     Ok(plain.into())
 }
 
-/// Decompresses the usual file, one member with a bare header, in one call into a buffer of its exact size: a streaming
-/// reader would copy the window after each step. `None` for any other file, including a damaged one, which the caller
-/// then reads step by step for the error.
+/// Decompresses the most common file, one member with a bare header, in one call into a buffer of its exact size. A
+/// streaming reader would copy the window after each step. Returns `None` for any other file, including a damaged
+/// one, which the caller then reads step by step to get the error.
 fn one_member(data: &[u8], length: usize) -> Option<Vec<u8>> {
     let (header, rest) = data.split_first_chunk::<HEADER_BYTES>()?;
-    // Deflate, and no flags: neither name nor comment nor checksum of the header follows.
+    // Deflate without flags, so neither name nor comment nor header checksum follows.
     if header[2..4] != [8, 0] {
         return None;
     }

@@ -1,8 +1,8 @@
-//! pprof: the protobuf format of `github.com/google/pprof/proto/profile.proto`, decoded into columns that borrow from
-//! the buffer, and encoded again; gzip around it; the identity of stacks.
+//! pprof: the protobuf format of `github.com/google/pprof/proto/profile.proto`. Profiles are decoded into columns
+//! that borrow from the buffer, and encoded again. Also gzip around profiles, and the identity of stacks.
 //!
-//! Field numbers and rules of validity are those of profile.proto. Decoding bounds the memory it takes; the store
-//! limits what a profile may contain.
+//! Field numbers and validity rules are those of profile.proto. Decoding bounds its own memory. The store limits the
+//! contents of a profile.
 
 mod beside;
 mod builder;

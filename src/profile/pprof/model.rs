@@ -1,4 +1,5 @@
-//! A pprof profile in memory: columns over one buffer. Ids of the wire format are resolved to indices; strings borrow.
+//! A pprof profile in memory: columns over one buffer. Ids of the wire format are resolved to indices. Strings are
+//! borrowed.
 
 /// A decoded, validated profile. Every index in it is in bounds.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -7,11 +8,11 @@ pub struct Profile<'a> {
     pub sample_types: Vec<ValueType<'a>>,
     /// The event that triggers samples.
     pub period_type: ValueType<'a>,
-    /// Units of `period_type` between two samples.
+    /// Number of units of `period_type` between two samples.
     pub period: i64,
-    /// Start of the collection, Unix time in nanoseconds; 0 when unknown.
+    /// Start of the collection as Unix time in nanoseconds; 0 if unknown.
     pub time_nanos: i64,
-    /// Length of the collection in nanoseconds; 0 when unknown.
+    /// Length of the collection in nanoseconds; 0 if unknown.
     pub duration_nanos: i64,
     /// Sample type that a viewer shows first; may be empty.
     pub default_sample_type: &'a str,
@@ -19,7 +20,7 @@ pub struct Profile<'a> {
     pub comments: Vec<&'a str>,
     /// Regular expression of frames that viewers leave out; may be empty.
     pub drop_frames: &'a str,
-    /// Regular expression of frames to keep although they match `drop_frames`.
+    /// Regular expression of frames to keep even if they match `drop_frames`.
     pub keep_frames: &'a str,
     /// Binaries that locations refer to.
     pub mappings: Vec<Mapping<'a>>,
@@ -27,23 +28,24 @@ pub struct Profile<'a> {
     pub functions: Vec<Function<'a>>,
     /// Code addresses that samples refer to.
     pub locations: Vec<Location>,
-    /// Lines of all locations; a location owns a range of it. Within a location the innermost inlined function comes
-    /// first.
+    /// Lines of all locations. Each location owns a range of them. Within a location, the innermost inlined function
+    /// comes first.
     pub lines: Vec<Line>,
     /// Location indices of all samples, leaf first within a sample.
     pub sample_locations: Vec<u32>,
-    /// Sample `i` owns `sample_locations[sample_starts[i]..sample_starts[i + 1]]`; one longer than there are samples
-    /// (empty profile: `[0]`).
+    /// Sample `i` owns `sample_locations[sample_starts[i]..sample_starts[i + 1]]`. There is one entry more than there
+    /// are samples (empty profile: `[0]`).
     pub sample_starts: Vec<u32>,
     /// Values, row by row: sample `i` owns `values[i * sample_types.len()..][..sample_types.len()]`.
     pub values: Vec<i64>,
     /// Labels of all samples, one after the other.
     pub labels: Vec<SampleLabel<'a>>,
-    /// Sample `i` owns `labels[label_starts[i]..label_starts[i + 1]]`; one longer than there are samples.
+    /// Sample `i` owns `labels[label_starts[i]..label_starts[i + 1]]`. There is one entry more than there are
+    /// samples.
     pub label_starts: Vec<u32>,
 }
 
-/// A type and its unit, as `cpu` / `nanoseconds`.
+/// A type and its unit, such as `cpu` / `nanoseconds`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct ValueType<'a> {
     /// `cpu`, `alloc_space`, ...
@@ -57,13 +59,13 @@ pub struct ValueType<'a> {
 pub struct Mapping<'a> {
     /// First address of the mapping.
     pub start: u64,
-    /// Address after the last.
+    /// End address (exclusive).
     pub limit: u64,
-    /// Offset in the file of the first address.
+    /// File offset of the first address.
     pub offset: u64,
     /// Path of the file or a name such as `[vdso]`.
     pub file: &'a str,
-    /// Build id of the binary, hexadecimal.
+    /// Build id of the binary in hexadecimal digits.
     pub build_id: &'a str,
     /// The four `has_*` flags: functions, filenames, line numbers, inline frames.
     pub has: [bool; 4],
@@ -78,22 +80,22 @@ pub struct Function<'a> {
     pub system_name: &'a str,
     /// Path of the source file.
     pub file: &'a str,
-    /// Line at which the function starts; 0 when unknown.
+    /// Line at which the function starts; 0 if unknown.
     pub start_line: i64,
 }
 
 /// A code address with the functions at it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// Index of its mapping, [`Location::NO_MAPPING`] for none.
+    /// Index of its mapping, or [`Location::NO_MAPPING`].
     pub mapping: u32,
-    /// Address; 0 when unknown.
+    /// Address of the code; 0 if unknown.
     pub address: u64,
     /// Start of its lines in [`Profile::lines`].
     pub lines_start: u32,
     /// End of its lines in [`Profile::lines`].
     pub lines_end: u32,
-    /// True when the linker folded several functions into one.
+    /// True if the linker folded several functions into one.
     pub is_folded: bool,
 }
 
@@ -107,7 +109,7 @@ impl Location {
 pub struct Line {
     /// Index of the function in [`Profile::functions`].
     pub function: u32,
-    /// Line number; 0 when unknown.
+    /// Line number; 0 if unknown.
     pub line: i64,
 }
 
@@ -116,33 +118,33 @@ pub struct Line {
 pub enum SampleLabel<'a> {
     /// A text label: key and value.
     Text(&'a str, &'a str),
-    /// Number: key, value, unit.
+    /// A number label: key, value and unit.
     Number(&'a str, i64, &'a str),
 }
 
 impl<'a> Profile<'a> {
-    /// Number of samples in the profile.
+    /// Returns the number of samples in the profile.
     pub fn sample_count(&self) -> usize {
         self.sample_starts.len().saturating_sub(1)
     }
 
-    /// Location indices of sample `index`, leaf first.
+    /// Returns the location indices of sample `index`, leaf first.
     pub fn stack(&self, index: usize) -> &[u32] {
         &self.sample_locations[self.sample_starts[index] as usize..self.sample_starts[index + 1] as usize]
     }
 
-    /// Values of sample `index`, one per sample type.
+    /// Returns the values of sample `index`, one per sample type.
     pub fn values_of(&self, index: usize) -> &[i64] {
         let width = self.sample_types.len();
         &self.values[index * width..(index + 1) * width]
     }
 
-    /// Labels of sample `index`.
+    /// Returns the labels of sample `index`.
     pub(crate) fn labels_of(&self, index: usize) -> &[SampleLabel<'a>] {
         &self.labels[self.label_starts[index] as usize..self.label_starts[index + 1] as usize]
     }
 
-    /// Memory of the columns in bytes, without the borrowed texts.
+    /// Returns the memory of the columns in bytes, without the borrowed texts.
     pub(crate) fn column_bytes(&self) -> usize {
         fn of<T>(column: &Vec<T>) -> usize {
             column.capacity() * size_of::<T>()
@@ -160,7 +162,7 @@ impl<'a> Profile<'a> {
             + of(&self.label_starts)
     }
 
-    /// Index of the sample type that is shown first: the one that the profile names, or else the last.
+    /// Returns the index of the sample type that is shown first: the one that the profile names, or else the last.
     pub(crate) fn default_value(&self) -> usize {
         let named = |kind: &ValueType<'_>| kind.kind == self.default_sample_type;
         let named = self.sample_types.iter().position(named);
@@ -168,7 +170,7 @@ impl<'a> Profile<'a> {
         named.unwrap_or(self.sample_types.len().saturating_sub(1))
     }
 
-    /// Lines of a location, innermost first.
+    /// Returns the lines of a location, innermost first.
     pub fn lines_of(&self, location: &Location) -> &[Line] {
         &self.lines[location.lines_start as usize..location.lines_end as usize]
     }

@@ -5,7 +5,7 @@ use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
 use crate::profile::pprof::model::{Function, Line, Location, Mapping, SampleLabel, ValueType};
 use crate::profile::pprof::reader::{BYTES, Reader, VARINT};
 
-// Fields of `Profile` that repeat.
+// Repeated fields of `Profile`.
 pub(super) const SAMPLE_TYPE: u32 = 1;
 pub(super) const SAMPLE: u32 = 2;
 pub(super) const MAPPING: u32 = 3;
@@ -13,20 +13,20 @@ pub(super) const LOCATION: u32 = 4;
 pub(super) const FUNCTION: u32 = 5;
 pub(super) const STRING_TABLE: u32 = 6;
 
-/// Most bytes of columns for a byte of a profile, beyond [`FREE_BYTES`]. Profiles of real programs take 1 to 6; only
-/// runs of empty messages come near to the 30 that are possible.
+/// Maximum number of bytes of columns per byte of a profile, beyond [`FREE_BYTES`]. Profiles of real programs take 1
+/// to 6. Only runs of empty messages come close to the theoretical maximum of 30.
 pub(crate) const MAX_EXPANSION: usize = 16;
 
-/// Bytes of columns that any profile may take.
+/// Number of bytes of columns that any profile may take.
 pub(crate) const FREE_BYTES: usize = 64 << 10;
 
-/// Most comments of a profile.
+/// Maximum number of comments of a profile.
 const MAX_COMMENTS: usize = 4096;
 
-/// Bytes of an entry in the table of ids that are not 1, 2, 3, ...: key, value and the room of a hash table.
+/// Bytes of an entry in the table for ids that are not 1, 2, 3, ...: key, value and the spare room of a hash table.
 const SPARSE_ID_BYTES: usize = 28;
 
-/// Most bytes that `decode` allocates for a profile of `size` bytes.
+/// Returns the maximum number of bytes that `decode` allocates for a profile of `size` bytes.
 pub(crate) fn max_column_bytes(size: usize) -> usize {
     size.saturating_mul(MAX_EXPANSION).saturating_add(FREE_BYTES)
 }
@@ -40,7 +40,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Readers of the messages. The framing was checked when the run was found.
+    /// Iterates over readers of the messages. The framing was checked when the run was found.
     pub(super) fn messages(self, data: &[u8], field: u32) -> impl Iterator<Item = Reader<'_>> {
         let mut reader = Reader::new(data.get(..self.end).unwrap_or_default(), self.first);
         std::iter::from_fn(move || {
@@ -58,7 +58,7 @@ impl Run {
 /// Result of the first pass.
 #[derive(Default)]
 pub(super) struct Outline<'a> {
-    /// By field number; 0 is not used.
+    /// Runs by field number. Index 0 is not used.
     pub(super) runs: [Run; 7],
     pub(super) locations_in_samples: usize,
     pub(super) values: usize,
@@ -154,7 +154,7 @@ impl<'a> Outline<'a> {
         Ok(())
     }
 
-    /// Adds a comment. Their number is limited, since one byte of a packed field would become 32.
+    /// Adds a comment. The number of comments is limited, because one byte of a packed field becomes 32 bytes.
     fn add_comment(&mut self, comment: Number) -> Result<(), DecodeError> {
         if self.comments.len() == MAX_COMMENTS {
             return Err(DecodeError {
@@ -166,12 +166,12 @@ impl<'a> Outline<'a> {
         Ok(())
     }
 
-    /// Bytes that the columns will take, tables of ids included.
+    /// Returns the number of bytes that the columns will take, including tables of ids.
     pub(super) fn column_bytes(&self) -> usize {
         let count = |field: u32| self.runs[field as usize].count;
         let parts = [
             (count(SAMPLE_TYPE), size_of::<ValueType<'_>>()),
-            // Start of the stack, and start of the labels.
+            // Start of the stack and start of the labels.
             (count(SAMPLE), 2 * size_of::<u32>()),
             (count(MAPPING), size_of::<Mapping<'_>>() + SPARSE_ID_BYTES),
             (count(LOCATION), size_of::<Location>() + SPARSE_ID_BYTES),

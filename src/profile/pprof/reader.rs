@@ -1,6 +1,6 @@
-//! Reads protobuf's wire format from a slice: tags, varints, nested messages, with absolute offsets for errors.
+//! Reads protobuf's wire format from a slice: tags, varints and nested messages, with absolute offsets for errors.
 //!
-//! It knows nothing of profiles. Nothing is copied or allocated; no input makes it panic.
+//! The reader knows nothing about profiles. It copies and allocates nothing, and no input makes it panic.
 
 use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
 
@@ -12,7 +12,7 @@ pub(crate) const BYTES: u8 = 2;
 const FIXED64: u8 = 1;
 const FIXED32: u8 = 5;
 
-/// A message being read. `data` starts where the outermost message starts and ends where this one ends, so that
+/// A message while it is read. `data` starts where the outermost message starts and ends where this one ends, so that
 /// `position` is the offset in the input.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
@@ -28,27 +28,27 @@ pub(crate) struct Tag {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `data` from `position` on.
+    /// Creates a reader of `data` from `position` on.
     pub(crate) fn new(data: &'a [u8], position: usize) -> Self {
         Self { data, position }
     }
 
-    /// Offset of the next byte.
+    /// Returns the offset of the next byte.
     pub(crate) fn position(&self) -> usize {
         self.position
     }
 
-    /// True at the end of the message.
+    /// Returns true at the end of the message.
     pub(crate) fn is_at_end(&self) -> bool {
         self.position >= self.data.len()
     }
 
-    /// The bytes not yet read.
+    /// Returns the bytes not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.data.get(self.position..).unwrap_or_default()
     }
 
-    /// An error at the next byte.
+    /// Creates an error at the next byte.
     #[cold]
     pub(crate) fn error(&self, kind: DecodeErrorKind) -> DecodeError {
         DecodeError {
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next tag, `None` at the end of the message.
+    /// Reads the next tag. Returns `None` at the end of the message.
     #[inline]
     pub(crate) fn tag(&mut self) -> Result<Option<Tag>, DecodeError> {
         let Some(&byte) = self.data.get(self.position) else {
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         for (index, &byte) in self.rest().iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * index);
             if byte < 0x80 {
-                // The tenth byte holds one bit.
+                // The tenth byte holds only one bit.
                 if index == 9 && byte > 1 {
                     break;
                 }
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         Err(self.error(kind))
     }
 
-    /// The length-delimited field that starts here, as a reader of its own.
+    /// Returns the length-delimited field that starts here as a separate reader.
     #[inline]
     pub(crate) fn message(&mut self) -> Result<Reader<'a>, DecodeError> {
         let length = self.varint()?;
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Passes over the value of an unknown field.
+    /// Skips the value of an unknown field.
     pub(crate) fn skip(&mut self, tag: Tag) -> Result<(), DecodeError> {
         match tag.wire {
             VARINT => self.varint().map(drop),
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The error for a known field with the wrong wire type, or with one that does not exist.
+    /// Creates the error for a known field with a wrong or unknown wire type.
     #[cold]
     pub(crate) fn wrong_wire_type(&self, message: &'static str, tag: Tag) -> DecodeError {
         self.error(match tag.wire {

@@ -1,19 +1,20 @@
 //! The identity of a stack: a content hash of its frames, so that writers agree on it without communication.
 //!
-//! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or over
-//! the place of its code when no function is known. A stack is the hash of the hashes of its locations, leaf first. The
-//! values are stored: any change here is a new layout of the tables. Column, start line, system name (unless it
-//! replaces the name) and address of symbolised frames are not part of it.
+//! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or
+//! over the place of its code if no function is known. A stack is the hash of the hashes of its locations, leaf
+//! first. The values are stored, so any change here is a new layout of the tables. The hash does not include column,
+//! start line, system name (unless it replaces the name) and address of symbolised frames.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::profile::pprof::code::Code;
 use crate::profile::pprof::model::{Function, Location, Profile};
 
-/// Ends a text in a hashed sequence; no UTF-8 text holds this byte.
+/// Terminator of a text in a hashed sequence. No UTF-8 text contains this byte.
 const END: [u8; 1] = [0xff];
 
-/// Content hash of the stack of each sample, in the order of the samples. The stack without frames has one too.
+/// Returns the content hash of the stack of each sample, in the order of the samples. A stack without frames also has
+/// one.
 pub fn stack_ids(profile: &Profile<'_>) -> Vec<u64> {
     let hasher = StackHasher::new(profile);
     let mut scratch = Vec::new();
@@ -60,7 +61,7 @@ impl StackHasher {
                         bytes.extend_from_slice(&END);
                     }
                 }
-                // All but the last line of a location are inlined, so their order implies it.
+                // All lines of a location except the last are inlined, so their order implies it.
                 for line in lines {
                     bytes.extend_from_slice(&functions[line.function as usize].to_le_bytes());
                     bytes.extend_from_slice(&line.line.to_le_bytes());
@@ -71,7 +72,7 @@ impl StackHasher {
         Self { locations }
     }
 
-    /// Hash of a stack given as location indices, leaf first. `scratch` is reused from call to call.
+    /// Returns the hash of a stack given as location indices, leaf first. `scratch` is reused from call to call.
     #[inline]
     pub(crate) fn stack(&self, stack: &[u32], scratch: &mut Vec<u8>) -> u64 {
         scratch.clear();
@@ -83,7 +84,7 @@ impl StackHasher {
 }
 
 impl<'a> Function<'a> {
-    /// The readable name, or the name in the binary when there is no other.
+    /// Returns the readable name, or the name in the binary if there is no readable one.
     pub(crate) fn display_name(&self) -> &'a str {
         if self.name.is_empty() {
             self.system_name
@@ -93,8 +94,8 @@ impl<'a> Function<'a> {
     }
 }
 
-/// The hash of two texts and their boundary. They are joined in `scratch` first: setting up an incremental hash costs
-/// more than copying the names.
+/// Returns the hash of two texts and their boundary. They are joined in `scratch` first, because setting up an
+/// incremental hash costs more than copying the names.
 fn hash_texts(first: &str, second: &str, scratch: &mut Vec<u8>) -> u64 {
     scratch.clear();
     scratch.extend_from_slice(first.as_bytes());
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The values are stored: this is how they were made first.
+        /// The values are stored, and the first release computed them this way.
         #[test]
         fn two_texts_hash_as_their_pieces_do(first in ".{0,300}", second in ".{0,40}") {
             let mut pieces = Xxh3::new();

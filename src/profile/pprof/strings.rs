@@ -2,7 +2,8 @@
 
 use hashbrown::HashMap;
 
-/// Texts of more bytes are known by where they are, too: a profile may refer to one of megabytes from each sample.
+/// Longer texts are also looked up by address, because each sample of a profile may refer to the same text of
+/// megabytes.
 pub(crate) const LONG_BYTES: usize = 64;
 
 /// A string table that grows.
@@ -14,7 +15,7 @@ pub struct Strings<'a> {
 }
 
 impl Default for Strings<'_> {
-    /// The table that every profile starts with: the empty text at 0.
+    /// Creates the table that every profile starts with: the empty text at index 0.
     fn default() -> Self {
         Self {
             indices: HashMap::from_iter([("", 0)]),
@@ -25,12 +26,12 @@ impl Default for Strings<'_> {
 }
 
 impl<'a> Strings<'a> {
-    /// The index of a text, which is added when it is new.
+    /// Returns the index of a text, which is added if it is new.
     pub fn index(&mut self, text: &'a str) -> i64 {
         if text.len() <= LONG_BYTES {
             return self.index_of(text);
         }
-        // It is borrowed for as long as the table: nothing else can come to lie there.
+        // The text is borrowed for as long as the table, so no other text can take its address.
         let place = (text.as_ptr().addr(), text.len());
         if let Some(known) = self.places.get(&place) {
             return *known;
@@ -48,12 +49,12 @@ impl<'a> Strings<'a> {
         })
     }
 
-    /// The texts by their index.
+    /// Returns the texts by their index.
     pub fn texts(&self) -> &[&'a str] {
         &self.texts
     }
 
-    /// The texts by their index, as owned strings.
+    /// Returns the texts by their index, as owned strings.
     pub(crate) fn into_texts(self) -> Vec<String> {
         self.texts.into_iter().map(str::to_owned).collect()
     }
@@ -71,7 +72,7 @@ mod tests {
         let texts = ["", "a", &long, "a", &same, &other, &other[..long.len()], &long];
         assert_eq!(texts.map(|text| strings.index(text)), [0, 1, 2, 1, 2, 3, 2, 2]);
         assert_eq!(strings.texts(), ["", "a", &long, &other]);
-        // That of `same` and the part of `other` are places of their own.
+        // The text of `same` and the part of `other` have different addresses.
         assert_eq!(strings.places.len(), 4);
     }
 }

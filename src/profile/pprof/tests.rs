@@ -1,11 +1,11 @@
-//! What the decoder takes, what it refuses and where, and that encoding is its inverse.
+//! Tests which bytes the decoder accepts and rejects (and at which offset), and that encoding is its inverse.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 
-/// Protobuf bytes by hand.
+/// Protobuf bytes, written by hand.
 #[derive(Default, Clone)]
 struct Bytes(Vec<u8>);
 
@@ -38,7 +38,7 @@ fn new() -> Bytes {
     Bytes::default()
 }
 
-/// String table `"", cpu, nanoseconds, main, main.go, key, value` and one sample type.
+/// Creates the string table `"", cpu, nanoseconds, main, main.go, key, value` and one sample type.
 fn base() -> Bytes {
     let strings: [&[u8]; 7] = [b"", b"cpu", b"nanoseconds", b"main", b"main.go", b"key", b"value"];
     strings
@@ -48,7 +48,7 @@ fn base() -> Bytes {
         })
 }
 
-/// `base` with function 1, location 1 and mapping 1.
+/// Returns `base` with function 1, location 1 and mapping 1.
 fn symbols() -> Bytes {
     base()
         .message(5, new().number(1, 1).number(2, 3).number(4, 4).number(5, 10))
@@ -267,7 +267,7 @@ fn the_identity_of_a_stack_depends_on_its_frames_only() {
     };
     let profile = cpu_profile(&names, shape, 3);
     let ids = stack_ids(&profile);
-    // The same locations in another order, at other addresses.
+    // The same locations in another order and at other addresses.
     let mut moved = profile.clone();
     let last = moved.locations.len() as u32 - 1;
     moved.locations.reverse();
@@ -278,7 +278,7 @@ fn the_identity_of_a_stack_depends_on_its_frames_only() {
         *index = last - *index;
     }
     assert_eq!(stack_ids(&moved), ids);
-    // Two samples have one id exactly when they have one stack.
+    // Two samples have the same id exactly if they have the same stack.
     for left in 0..profile.sample_count() {
         for right in 0..left {
             assert_eq!(ids[left] == ids[right], profile.stack(left) == profile.stack(right));
@@ -328,7 +328,7 @@ fn every_part_of_a_frame_is_part_of_the_identity() {
         &|profile| profile.locations[0].mapping = Location::NO_MAPPING,
         &|profile| profile.locations[0].lines_end = 0,
         &|profile| {
-            // Two frames that are not inlined instead of one in the other.
+            // Two frames, neither of which is inlined into the other.
             let (mut leaf, mut root) = (profile.locations[0], profile.locations[0]);
             (leaf.lines_end, root.lines_start) = (1, 1);
             profile.locations = vec![leaf, root];

@@ -1,9 +1,9 @@
-//! All texts of a profile, to be replaced by equal ones that live elsewhere.
+//! Replaces all texts of a profile with equal ones that live elsewhere.
 
 use crate::profile::pprof::model::{Function, Mapping, Profile, SampleLabel, ValueType};
 
 impl<'a> Profile<'a> {
-    /// The profile with `map` of each of its texts in place of the text.
+    /// Returns the profile with each of its texts replaced by the result of `map`.
     pub(crate) fn map_texts<'b>(self, mut map: impl FnMut(&'a str) -> &'b str) -> Profile<'b> {
         let mut value_type = |of: ValueType<'a>| ValueType {
             kind: map(of.kind),

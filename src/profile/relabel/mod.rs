@@ -1,8 +1,8 @@
 //! Prometheus relabel rules: their checks, and the engine that applies them to a set of labels.
 //!
-//! In: rules and labels. Out: changed labels, or nothing when a rule drops them. The behaviour is that of Prometheus
-//! (frozen there for compatibility). Components take rules from blocks of the configuration, the store from the limits
-//! of a tenant.
+//! In: rules and labels. Out: changed labels, or nothing if a rule drops them. The behaviour is that of Prometheus,
+//! and it is frozen for compatibility. Components take rules from blocks of the configuration, and the store takes
+//! them from the limits of a tenant.
 
 mod template;
 
@@ -19,29 +19,29 @@ pub(crate) const DEFAULT_REGEX: &str = "(.*)";
 pub(crate) const DEFAULT_REPLACEMENT: &str = "$1";
 pub(crate) const DEFAULT_SEPARATOR: &str = ";";
 
-/// Labels while rules work on them.
+/// Labels while rules change them.
 pub(crate) type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
 
-/// What a rule does when it applies.
+/// The effect of a rule that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Set the target label to the expanded replacement when the expression matches.
+    /// Set the target label to the expanded replacement if the expression matches.
     Replace,
-    /// Drop what does not match.
+    /// Drop labels unless they match the expression.
     Keep,
-    /// Drop what matches the expression.
+    /// Drop labels that match the expression.
     Drop,
-    /// Drop what differs from the target label.
+    /// Drop labels whose source differs from the target label.
     KeepEqual,
-    /// Drop what equals the target label.
+    /// Drop labels whose source equals the target label.
     DropEqual,
-    /// Set the target label to a hash modulo.
+    /// Set the target label to a hash of the source, modulo a number.
     HashMod,
     /// Copy labels to new names.
     LabelMap,
     /// Remove labels whose names match.
     LabelDrop,
-    /// Remove all labels but those by name.
+    /// Remove all labels except those whose names match.
     LabelKeep,
     /// Set the target label to the source in lower case.
     Lowercase,
@@ -64,7 +64,7 @@ const ACTIONS: [(&str, Action); 11] = [
 ];
 
 impl Action {
-    /// The action with this name, in letters of any case.
+    /// Returns the action with this name, in any letter case.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         let lower = name.to_lowercase();
         ACTIONS
@@ -73,7 +73,7 @@ impl Action {
             .map(|(_, action)| *action)
     }
 
-    /// The action as it is written.
+    /// Returns the name of the action.
     pub(crate) fn name(self) -> &'static str {
         ACTIONS
             .iter()
@@ -95,7 +95,7 @@ pub(crate) struct Rule {
     replacement: Template,
 }
 
-/// A rule as it is written, with the defaults where nothing is.
+/// A rule as written, with defaults for missing fields.
 #[derive(Debug, Clone)]
 pub(crate) struct RuleSpec {
     pub(crate) action: Action,
@@ -107,19 +107,19 @@ pub(crate) struct RuleSpec {
     pub(crate) replacement: Arc<str>,
 }
 
-/// What is wrong with a rule.
+/// An error in a relabel rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct RuleError {
-    /// The field that is wrong; empty when several do not go together.
+    /// The field with the error; empty if several fields contradict each other.
     pub(crate) field: &'static str,
     pub(crate) message: String,
 }
 
-/// What a value must match.
+/// The pattern that a value must match.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
-    /// `(.*)`, the default: everything matches and is the first group.
+    /// `(.*)`, the default: every value matches and is the first group.
     Everything,
     /// An expression that was compiled.
     Regex(Expression),
@@ -136,7 +136,7 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// The pattern of an RE2 expression, anchored at both ends. The error says in one line what is wrong.
+    /// Creates the pattern of an RE2 expression, anchored at both ends. The error is one line.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         if text == DEFAULT_REGEX {
             return Ok(Self::Everything);
@@ -152,7 +152,7 @@ impl Pattern {
         }
     }
 
-    /// Expands the templates; `None` when the text does not match.
+    /// Expands the templates. Returns `None` if the text does not match.
     fn expand<const N: usize>(&self, text: &str, templates: [&Template; N]) -> Option<[String; N]> {
         match self {
             Self::Everything => Some(templates.map(|template| template.expand_everything(text))),
@@ -169,22 +169,22 @@ impl Pattern {
 pub(crate) struct Rules(Arc<[Rule]>);
 
 impl Rules {
-    /// Applies the rules in order. `None` means dropped: a rule said so, or no label is left.
+    /// Applies the rules in order. Returns `None` if a rule drops the labels or no label is left.
     pub(crate) fn apply(&self, mut labels: LabelMap) -> Option<LabelMap> {
         (self.change(&mut labels) && !labels.is_empty()).then_some(labels)
     }
 
-    /// Applies the rules in place. `labels` may be empty before or after. False when a rule drops them.
+    /// Applies the rules in place. `labels` may be empty before or after. Returns false if a rule drops them.
     pub(crate) fn change(&self, labels: &mut LabelMap) -> bool {
         self.0.iter().all(|rule| rule.apply(labels))
     }
 
-    /// True when there is no rule.
+    /// Returns true if there is no rule.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The rules, in the order in which they run.
+    /// Iterates over the rules in the order in which they run.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.0.iter()
     }
@@ -197,7 +197,7 @@ impl From<Vec<Rule>> for Rules {
 }
 
 impl RuleSpec {
-    /// The checks of Prometheus, in its order and its words.
+    /// Checks the rule as Prometheus does, in the same order and with the same messages.
     pub(crate) fn check(&self) -> Result<(), RuleError> {
         use Action::{DropEqual, HashMod, KeepEqual, LabelDrop, LabelKeep, LabelMap, Lowercase, Replace, Uppercase};
 
@@ -257,7 +257,7 @@ impl RuleSpec {
 }
 
 impl Rule {
-    /// Compiles a rule that is [right](RuleSpec::check).
+    /// Compiles a rule that passes [`RuleSpec::check`].
     pub(crate) fn new(spec: RuleSpec) -> Self {
         Self {
             action: spec.action,
@@ -271,12 +271,12 @@ impl Rule {
         }
     }
 
-    /// What the rule does to the labels that it matches.
+    /// Returns the effect of the rule on matching labels.
     pub(crate) fn action(&self) -> Action {
         self.action
     }
 
-    /// Applies the rule; false means drop.
+    /// Applies the rule. Returns false if it drops the labels.
     pub(crate) fn apply(&self, labels: &mut LabelMap) -> bool {
         match self.action {
             Action::LabelMap => {
@@ -321,7 +321,7 @@ impl Rule {
     }
 
     fn replace(&self, source: &Arc<str>, labels: &mut LabelMap) {
-        // The most common rule copies a label; it needs no captures.
+        // The most common rule copies a label. It needs no captures.
         if let (Pattern::Everything, Some(target)) = (&self.pattern, self.target.as_literal()) {
             let value = match self.replacement.as_literal() {
                 Some(text) => text.into(),
@@ -341,7 +341,7 @@ impl Rule {
         }
     }
 
-    /// The values of the source labels, joined; a label that is not there counts as empty.
+    /// Returns the joined values of the source labels. A missing label counts as empty.
     fn source(&self, labels: &LabelMap) -> Arc<str> {
         if let [only] = self.source_labels.as_slice() {
             return labels.get(only).cloned().unwrap_or_default();
@@ -361,7 +361,7 @@ impl Rule {
     }
 }
 
-/// Sets a label; an empty value removes it.
+/// Sets a label. An empty value removes it.
 fn set(labels: &mut LabelMap, name: &str, value: Arc<str>) {
     if value.is_empty() {
         labels.remove(name);
@@ -370,7 +370,7 @@ fn set(labels: &mut LabelMap, name: &str, value: Arc<str>) {
     }
 }
 
-/// Prometheus' hash for `hashmod`: the last 8 bytes of the MD5 digest, big endian.
+/// Returns Prometheus' hash for `hashmod`: the last 8 bytes of the MD5 digest, big endian.
 fn hash(data: &[u8]) -> u64 {
     let digest = Md5::digest(data);
     digest
@@ -379,7 +379,7 @@ fn hash(data: &[u8]) -> u64 {
         .fold(0, |hash, byte| (hash << 8) | u64::from(*byte))
 }
 
-/// True for `[a-zA-Z_][a-zA-Z0-9_]*`.
+/// Returns true for `[a-zA-Z_][a-zA-Z0-9_]*`.
 fn is_label_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes
@@ -388,7 +388,8 @@ fn is_label_name(name: &str) -> bool {
         && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-/// True for a label name in which `$name` and `${name}` may stand: `^(?:(?:[a-zA-Z_]|\$(?:\{\w+\}|\w+))+\w*)+$`.
+/// Returns true for a label name that may contain `$name` and `${name}`:
+/// `^(?:(?:[a-zA-Z_]|\$(?:\{\w+\}|\w+))+\w*)+$`.
 pub(crate) fn is_template(text: &str) -> bool {
     let is_word = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
     let word_length = |text: &str| text.bytes().take_while(|byte| is_word(*byte)).count();

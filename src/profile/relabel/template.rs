@@ -1,10 +1,10 @@
-//! Replacement texts, as Go's `Regexp.Expand` reads them.
+//! Replacement texts, parsed like Go's `Regexp.Expand`.
 
 use std::sync::Arc;
 
 use crate::base::re2::Groups;
 
-/// A replacement text, cut into its parts once.
+/// A replacement text, parsed once into its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Template {
     parts: Vec<Part>,
@@ -18,8 +18,8 @@ enum Part {
 }
 
 impl Template {
-    /// Cuts `text` as Go's `Regexp.Expand` does: `$$` is a dollar, `$name` takes the longest run of letters, digits and
-    /// underscores, a dollar that opens nothing stands for itself.
+    /// Parses `text` like Go's `Regexp.Expand`: `$$` is a dollar, `$name` takes the longest run of letters, digits
+    /// and underscores, and a dollar that begins no reference stands for itself.
     pub(crate) fn new(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -52,8 +52,8 @@ impl Template {
         Self { parts }
     }
 
-    /// The text with every reference replaced by its group, or by nothing when the group did not take part or does not
-    /// exist.
+    /// Returns the text with every reference replaced by its group. A group that did not participate or does not
+    /// exist is empty.
     pub(crate) fn expand(&self, groups: &Groups<'_>) -> String {
         let mut out = String::new();
         for part in &self.parts {
@@ -76,12 +76,12 @@ impl Template {
         self.parts.iter().map(part).collect()
     }
 
-    /// True for `$1`, which for `(.*)` is everything as it is.
+    /// Returns true for `$1`, which for `(.*)` is the whole text unchanged.
     pub(crate) fn is_everything(&self) -> bool {
         matches!(self.parts.as_slice(), [Part::Group(0 | 1)])
     }
 
-    /// The whole text when it refers to no group.
+    /// Returns the whole text if it refers to no group.
     pub(crate) fn as_literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
@@ -91,7 +91,7 @@ impl Template {
     }
 }
 
-/// The name after a dollar and what follows it.
+/// Splits off the name after a dollar. Returns it and the rest of the text.
 fn reference(rest: &str) -> Option<(&str, &str)> {
     let is_name = |character: char| character == '_' || character.is_alphanumeric();
     if let Some(body) = rest.strip_prefix('{') {

@@ -1,7 +1,7 @@
-//! Two profiles beside each other: what each place had before, what it has now, and the difference.
+//! Two profiles side by side: the value of each place before and after, and the difference.
 //!
-//! In: two profiles of one unit. Out: a table like that of `top`. Shares are of each side's own total, so that ranges
-//! of different length can be compared.
+//! In: two profiles of one unit. Out: a table like that of `top`. Shares refer to each side's own total, so that time
+//! ranges of different length can be compared.
 
 use std::fmt::Write;
 
@@ -28,10 +28,10 @@ struct Row {
     after: Node,
 }
 
-/// Two profiles beside each other, by place.
+/// Two profiles side by side, by place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Names and values, the largest change first.
+    /// Names and values, largest change first.
     rows: Vec<(String, Row)>,
     before: i64,
     after: i64,
@@ -79,7 +79,7 @@ impl Difference {
         }
     }
 
-    /// The first `count` rows as text.
+    /// Formats the first `count` rows as text.
     pub fn text(&self, count: usize) -> String {
         let label = |value: i64| units::auto_label(value, &self.unit);
         let signed = |value: i64| match label(value) {

@@ -1,23 +1,23 @@
-//! Which samples and frames of a profile a report is of: `--focus`, `--ignore`, and the frames that the profile itself
-//! says to leave out.
+//! Selects the samples and frames of a profile for a report: `--focus`, `--ignore`, and the frames that the profile
+//! itself excludes.
 //!
-//! All of it as in `go tool pprof`. Regular expressions match a part of the name of a function, of its file, or of the
-//! binary.
+//! All rules are those of `go tool pprof`. A regular expression matches a part of the name of a function, of its
+//! file, or of the binary.
 
 use crate::base::re2::Expression;
 
 use crate::profile::pprof::{Line, Location, Profile};
 
-/// Names of frames that samples must or must not have.
+/// Names of frames that samples must or must not contain.
 #[derive(Debug, Clone, Default)]
 pub struct Focus {
-    /// A sample must have a frame that matches.
+    /// A sample must contain a frame that matches.
     pub focus: Option<Expression>,
-    /// A sample must have no frame that matches.
+    /// A sample must not contain a frame that matches.
     pub ignore: Option<Expression>,
 }
 
-/// What a location means to a sample that it is in.
+/// The effect of a location on the samples that contain it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Wanted,
@@ -26,7 +26,7 @@ enum Role {
 }
 
 impl Focus {
-    /// Drops the samples that are not wanted, and returns the flags that matched no frame at all.
+    /// Drops the samples that are not wanted. Returns the flags that matched no frame at all.
     pub(super) fn apply(&self, profile: &mut Profile<'_>) -> Vec<&'static str> {
         if self.focus.is_none() && self.ignore.is_none() {
             return Vec::new();
@@ -67,7 +67,7 @@ impl Focus {
             .collect()
     }
 
-    /// The conditions as the head of a report names them.
+    /// Formats the conditions for the head of a report.
     pub(super) fn named(&self) -> Vec<String> {
         let given = [("focus", &self.focus), ("ignore", &self.ignore)];
         let named = given
@@ -85,8 +85,8 @@ fn has_match(profile: &Profile<'_>, location: &Location, regex: &Expression) -> 
         || mapping.is_some_and(|mapping| regex.is_match(mapping.file))
 }
 
-/// Takes away the frames that match the profile's own `drop_frames` and not `keep_frames`, with all that they called.
-/// An expression that is wrong takes nothing away.
+/// Removes the frames that match the profile's own `drop_frames` and not `keep_frames`, together with everything that
+/// they called. An invalid expression removes nothing.
 pub(super) fn drop_frames(profile: &mut Profile<'_>) {
     let whole = |pattern: &str| Expression::whole(pattern).ok();
     if profile.drop_frames.is_empty() {
@@ -140,18 +140,18 @@ pub(super) fn drop_frames(profile: &mut Profile<'_>) {
     profile.sample_starts = starts;
 }
 
-/// What is taken from a location.
+/// The part of a location to remove.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     None,
-    /// All of it, and what it called.
+    /// The whole location, and everything that it called.
     Whole,
-    /// So many inlined frames, and what it called.
+    /// This many inlined frames, and everything that they called.
     Below(u32),
 }
 
-/// The first frame of a stack that stays, the leaf being the first of all. Frames before the first that is of interest
-/// stay, so that not everything is taken.
+/// Returns the index of the first frame of a stack that stays, counted from the leaf. Matching frames between the
+/// root and the first frame that does not match stay, so that not everything is removed.
 fn cut_at(stack: &[u32], cuts: &[Cut]) -> usize {
     let mut is_user_seen = false;
     for (index, location) in stack.iter().enumerate().rev() {
@@ -165,7 +165,7 @@ fn cut_at(stack: &[u32], cuts: &[Cut]) -> usize {
     0
 }
 
-/// The name of a function without its arguments.
+/// Returns the name of a function without its arguments.
 fn simple(name: &str) -> &str {
     let name = name.strip_prefix('.').unwrap_or(name);
     let mut from = 0;

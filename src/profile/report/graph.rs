@@ -1,7 +1,7 @@
-//! Places and the calls between them with their values, and what is left of them when small ones are dropped.
+//! Places and the calls between them with their values, without the small ones.
 //!
-//! In: samples. Out: [`Graph`]. A place counts once a stack, a call, too; both as `go tool pprof` counts them: where
-//! small places are dropped, the calls go over them.
+//! In: samples. Out: [`Graph`]. A place counts once per stack, and so does a call, as in `go tool pprof`. If small
+//! places are dropped, calls connect the places around them.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -16,45 +16,45 @@ pub(super) struct Samples<'a> {
     pub places: Places<'a>,
 }
 
-/// Which rows and calls are left out.
+/// Limits below which rows and calls are left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trim {
-    /// Most rows that are shown; `None` for all.
+    /// Maximum number of rows that are shown; `None` for all.
     pub node_count: Option<usize>,
-    /// Share of the total that a row must have.
+    /// Minimum share of the total for a row.
     pub node_fraction: f64,
-    /// Share of the total that a call must have.
+    /// Minimum share of the total for a call.
     pub edge_fraction: f64,
 }
 
 impl Trim {
-    /// Nothing is left out for being small.
+    /// Leaves out nothing at all.
     pub const NOTHING: Self = Self {
         node_count: None,
         node_fraction: 0.0,
         edge_fraction: 0.0,
     };
 
-    /// What `go tool pprof` leaves out of `-top`.
+    /// The limits of `go tool pprof -top`.
     pub const TOP: Self = Self {
         node_count: None,
         node_fraction: 0.005,
         edge_fraction: 0.001,
     };
 
-    /// What `go tool pprof` leaves out of `-tree`.
+    /// The limits of `go tool pprof -tree`.
     pub const TREE: Self = Self {
         node_count: Some(80),
         ..Self::TOP
     };
 }
 
-/// By which value rows are sorted.
+/// The value that determines the order of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// The value of the place itself.
     Flat,
-    /// The value of all stacks that the place is in.
+    /// The value of all stacks that contain the place.
     Cum,
 }
 
@@ -65,42 +65,42 @@ pub(super) struct Node {
     pub cum: i64,
 }
 
-/// Calls of one place by another.
+/// Calls from one place to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Edge {
     pub caller: u32,
     pub callee: u32,
     pub weight: i64,
-    /// True when all of these calls were inlined.
+    /// True if all of these calls were inlined.
     pub is_inlined: bool,
 }
 
 /// The values of all places, and the calls between them.
 pub(super) struct Graph {
-    /// The values by the index of the place.
+    /// Values by the index of the place.
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
     /// The places that have a value, in the order of the report.
     pub order: Vec<u32>,
 }
 
-/// A graph and how much was dropped from it.
+/// A graph, and how much was dropped from it.
 pub(super) struct Trimmed {
     pub graph: Graph,
-    /// Rows before their number was limited.
+    /// Number of rows before their number was limited.
     pub candidates: usize,
-    /// Rows that were dropped as too small.
+    /// Number of rows that were dropped as too small.
     pub dropped: usize,
 }
 
 impl Graph {
-    /// The graph of all samples, with the places for which `kept` is true.
+    /// Creates the graph of all samples, with only the places for which `kept` is true.
     pub(super) fn new(samples: &Samples<'_>, kept: Option<&[bool]>) -> Self {
         let count = samples.places.all.len();
         let mut nodes = vec![Node::default(); count];
         let mut edges: Vec<Edge> = Vec::new();
         let mut known: HashMap<(u32, u32), usize> = HashMap::new();
-        // The last sample in which a place was seen, counted from 1.
+        // The last sample that contained a place, counted from 1.
         let mut seen = vec![0usize; count];
         let mut seen_edges: HashSet<(u32, u32)> = HashSet::new();
         for sample in 0..samples.profile.sample_count() {
@@ -153,7 +153,7 @@ impl Graph {
         Self { nodes, edges, order }
     }
 
-    /// The graph of the samples without what is too small, sorted.
+    /// Creates the sorted graph of the samples without small places and calls.
     pub(super) fn trimmed(samples: &Samples<'_>, order: Order, trim: Trim) -> Trimmed {
         let mut graph = Self::new(samples, None);
         let total = graph.flat();
@@ -183,13 +183,13 @@ impl Graph {
         }
     }
 
-    /// Sum of the values of the places themselves.
+    /// Returns the sum of the values of the places themselves.
     pub(super) fn flat(&self) -> i64 {
         let flat = self.order.iter().map(|place| self.nodes[*place as usize].flat);
         flat.fold(0, i64::saturating_add)
     }
 
-    /// For each place whether it is among the first `count` for which `is_kept` is true.
+    /// Returns for each place whether it is among the first `count` places for which `is_kept` returns true.
     fn kept(&self, is_kept: impl Fn(&Node) -> bool, count: usize) -> Vec<bool> {
         let mut kept = vec![false; self.nodes.len()];
         let places = self.order.iter().map(|place| *place as usize);
@@ -199,7 +199,7 @@ impl Graph {
         kept
     }
 
-    /// Drops calls that are worth less than `cutoff`, of those to places that have a value.
+    /// Drops calls of places with a value if the call is worth less than `cutoff`.
     fn drop_edges(&mut self, cutoff: i64) {
         let Self { nodes, edges, .. } = self;
         edges.retain(|edge| {

@@ -1,4 +1,4 @@
-//! The lines before the rows of a report: what the profile is of, and how much of it is shown.
+//! The lines before the rows of a report: what profile it is, and how much of it is shown.
 
 use chrono::DateTime;
 
@@ -8,10 +8,10 @@ use crate::profile::report::options::Options;
 use crate::profile::report::paths::base_name;
 use crate::profile::report::units;
 
-/// Bytes of a condition that are shown.
+/// Maximum number of bytes of a condition that are shown.
 const CONDITION_BYTES: usize = 80;
 
-/// What is said of the profile, and how its values are written.
+/// Description of the profile, and how to format its values.
 pub(super) struct Head {
     lines: Vec<String>,
     conditions: Vec<String>,
@@ -20,7 +20,7 @@ pub(super) struct Head {
     pub total: i64,
     /// Unit of the values in the profile.
     unit: String,
-    /// Unit of the values in the report; `None` for one that suits the smallest.
+    /// Unit of the values in the report; `None` for a unit that suits the smallest value.
     wanted: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl Head {
         }
     }
 
-    /// How values are written in a report of this graph.
+    /// Returns the format of values in a report of this graph.
     pub(super) fn values(&self, graph: &Graph) -> Values<'_> {
         let written = match self.wanted.as_deref().unwrap_or(units::MINIMUM) {
             units::MINIMUM if !graph.order.is_empty() => self.fitting(graph),
@@ -67,7 +67,7 @@ impl Head {
         }
     }
 
-    /// The unit for the smallest value, or a larger one when the total is far more than that.
+    /// Returns the unit that suits the smallest value, or a larger one if the total is far larger.
     fn fitting(&self, graph: &Graph) -> String {
         let nodes = graph.order.iter().filter_map(|place| graph.nodes.get(*place as usize));
         let values = nodes.map(|node| match node.flat.saturating_abs() {
@@ -89,7 +89,7 @@ impl Head {
         }
     }
 
-    /// The lines of the head, each with its end.
+    /// Returns the lines of the head, each with its line end.
     pub(super) fn text(&self, values: &Values<'_>, trimmed: &Trimmed, trim: Trim) -> String {
         let mut lines = self.lines.clone();
         if self.duration_nanos != 0 {
@@ -134,13 +134,13 @@ impl Head {
     }
 }
 
-/// Sum of the absolute values of all samples.
+/// Returns the sum of the absolute values of all samples.
 pub(super) fn total(profile: &Profile<'_>, value: usize) -> i64 {
     let values = (0..profile.sample_count()).filter_map(|sample| profile.values_of(sample).get(value));
     values.fold(0, |total, value| total.saturating_add(value.saturating_abs()))
 }
 
-/// How the values of a report are written.
+/// The format of the values of a report.
 pub(super) struct Values<'a> {
     unit: &'a str,
     written: String,

@@ -1,7 +1,7 @@
 //! Source lines of functions with their values, as `go tool pprof -list` prints them.
 //!
-//! In: a profile, the names that are wanted, and a reader of source files. Out: text in which source lines are the
-//! bytes of their file.
+//! In: a profile, the wanted names, and a reader of source files. Out: text in which source lines are the bytes of
+//! their file.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,28 +18,28 @@ use crate::profile::report::place::{Place, Places};
 use crate::profile::report::printed::ReportError;
 use crate::profile::report::units::{self, percentage};
 
-/// Lines that are shown before and after those with values.
+/// Number of lines that are shown before and after those with values.
 const MARGIN: i64 = 5;
 
-/// A line of so many bytes ends the file, as it does in pprof.
+/// A line of this many bytes ends the file, as in pprof.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// A profile by the lines of its sources.
+/// The values of a profile by source line.
 pub struct Listing<'a> {
     samples: Samples<'a>,
     total: i64,
     unit: &'a str,
-    /// Unit in which values are written.
+    /// Unit in which values are formatted.
     written: String,
     unmatched: Vec<&'static str>,
 }
 
 impl<'a> Listing<'a> {
-    /// A listing of the sample type with the index `value`, which the profile must have, in `unit` or in one that suits
-    /// each value. `paths` are those that the user named.
+    /// Creates a listing of the sample type with the index `value`, which the profile must have, in `unit` or in a
+    /// unit that suits each value. `paths` are the source paths that the user gave.
     pub fn new(mut profile: Profile<'a>, value: usize, focus: &Focus, unit: Option<&str>, paths: &SourcePaths) -> Self {
         filter::drop_frames(&mut profile);
-        // Shares are of all samples, whichever of them are shown.
+        // Shares refer to all samples, whichever of them are shown.
         let total = head::total(&profile, value);
         let unmatched = focus.apply(&mut profile);
         let places = Places::of_source(&profile, paths);
@@ -52,13 +52,13 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// The flags (`focus`, `ignore`) that matched nothing.
+    /// Returns the flags (`focus`, `ignore`) that matched nothing.
     pub fn unmatched(&self) -> &[&'static str] {
         &self.unmatched
     }
 
-    /// The functions whose name matches, by name and file. `read` is asked once for each file; what it fails with is
-    /// said in place of the lines.
+    /// Lists the functions whose name matches, by name and file. Calls `read` once for each file. If it fails, the
+    /// error replaces the lines.
     pub fn text(
         &self,
         wanted: &Expression,
@@ -133,7 +133,7 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// The values of a function in a file, and the lines that are shown of it.
+/// The values of a function in a file, and the range of lines to show.
 struct Lines {
     first: i64,
     last: i64,
@@ -142,7 +142,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// From the start of the function, where that is known, to a few lines behind the last that has a value.
+    /// Covers the lines from the start of the function, if it is known, to a few lines after the last one with a
+    /// value.
     fn of(indices: &[u32], places: &[Place<'_>], nodes: &[Node]) -> Self {
         let (mut first, mut last) = (i64::MAX, 1);
         let mut lines = Self {
@@ -172,7 +173,7 @@ impl Lines {
     }
 }
 
-/// The lines of a file without their ends.
+/// Splits a file into lines without their ends.
 fn split(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     let content = content.strip_suffix(b"\n").unwrap_or(content);
     let lines = content.split(|byte| *byte == b'\n').filter(|_| !content.is_empty());
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
     use crate::profile::pprof::{Builder, Function, Line, Location, ValueType};
 
-    /// `work` calls `leaf`, at line 7 of a file of their own or at none.
+    /// Creates a profile in which `work` calls `leaf`, at line 7 of the given file. The file may be empty.
     fn profile(file: &'static str, start_line: i64) -> Profile<'static> {
         let mut builder = Builder::new(Profile {
             sample_types: vec![ValueType {

@@ -1,8 +1,8 @@
 //! Reports in text as `go tool pprof` prints them: `-top`, `-tree`, `-peek` and `-list`.
 //!
-//! In: a profile, the sample type, and what is to be shown. Out: text, the same to the byte except for what
-//! `docs/reference/compatibility.md` lists. The algorithms are those of its packages `report`, `graph` and
-//! `measurement`: what is dropped decides how the rest is counted.
+//! In: a profile, the sample type, and options. Out: text that equals the output of `go tool pprof` to the byte,
+//! except for the differences listed in `docs/reference/compatibility.md`. The algorithms are those of its packages
+//! `report`, `graph` and `measurement`, because dropped places influence how the rest is counted.
 
 mod difference;
 mod filter;

@@ -1,20 +1,20 @@
-//! What is chosen by the flags of a report.
+//! The options that the flags of a report select.
 
 use crate::profile::report::filter::Focus;
 use crate::profile::report::graph::{Order, Trim};
 use crate::profile::report::place::Grouping;
 
-/// What a report shows, and how.
+/// Contents and form of a report.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What a row of the report stands for.
+    /// The unit of source that a row stands for.
     pub grouping: Grouping,
-    /// By which value rows are sorted.
+    /// The value that determines the order of rows.
     pub order: Order,
-    /// Which rows are left out.
+    /// Limits below which rows are left out.
     pub trim: Trim,
-    /// Which samples are left out.
+    /// The samples that the report covers.
     pub focus: Focus,
-    /// Unit of all values; `None` for one that suits the smallest.
+    /// Unit of all values; `None` for a unit that suits the smallest value.
     pub unit: Option<String>,
 }

@@ -1,22 +1,25 @@
-//! Paths of source files as `go tool pprof` reads them: made short, and without what belongs to another machine.
+//! Paths of source files as `go tool pprof` reads them: shortened, and without the part that belongs to another
+//! machine.
 
 use std::borrow::Cow;
 
-/// What some build systems put before every path.
+/// Prefixes that some build systems put before every path.
 const USUAL_PREFIXES: [&str; 2] = ["/proc/self/cwd/./", "/proc/self/cwd/"];
 
-/// Where source files are looked for, and what is taken off their paths before. Lists with colons between.
+/// Where to search source files, and which prefixes to remove from their paths first. Both are lists with colons as
+/// separators.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourcePaths {
-    /// Folders in which files are looked for.
+    /// Folders in which files are searched.
     pub search: String,
-    /// Beginnings of paths that are taken off.
+    /// Prefixes that are removed from paths.
     pub trim: String,
 }
 
 impl SourcePaths {
-    /// A path of the profile without what belongs to another machine. Where nothing is named, that is all up to the
-    /// name of a folder that is searched: `/build/shop/cart/add.go` is `cart/add.go` to those who search in `~/shop`.
+    /// Returns a path of the profile without the part that belongs to another machine. If no prefixes are given, that
+    /// is everything up to the name of a searched folder: if `~/shop` is searched, `/build/shop/cart/add.go` becomes
+    /// `cart/add.go`.
     pub(crate) fn trimmed<'p>(&self, path: &'p str) -> &'p str {
         if self.trim.is_empty() {
             for folder in folders(&self.search) {
@@ -40,12 +43,12 @@ impl SourcePaths {
     }
 }
 
-/// The parts of a list of paths; an empty list has none.
+/// Splits a list of paths. An empty list has no parts.
 pub(crate) fn folders(list: &str) -> impl Iterator<Item = &str> {
     list.split(':').filter(|_| !list.is_empty())
 }
 
-/// The shortest path that means the same, as `path.Clean` of Go makes it.
+/// Returns the shortest equivalent path, like Go's `path.Clean`.
 pub(crate) fn clean(path: &str) -> Cow<'_, str> {
     let is_rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -72,7 +75,7 @@ pub(crate) fn clean(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub(super) fn base_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("/")

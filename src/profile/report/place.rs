@@ -1,7 +1,7 @@
-//! What a row of a report stands for: a function, a line, a file, an address or a package.
+//! The meaning of a row of a report: a function, a line, a file, an address or a package.
 //!
-//! In: the locations of a profile and how they are grouped. Out: for each location its places, the innermost first.
-//! Names are those of `go tool pprof`.
+//! In: the locations of a profile and how they are grouped. Out: for each location its places, innermost first. Names
+//! are those of `go tool pprof`.
 
 use std::borrow::Cow;
 
@@ -11,20 +11,20 @@ use crate::profile::package::package;
 use crate::profile::pprof::{Line, Location, Profile};
 use crate::profile::report::paths::{SourcePaths, base_name, clean};
 
-/// What rows stand for. All but the last two are the granularities of `go tool pprof`.
+/// The unit of source that a row stands for. All but the last two are the granularities of `go tool pprof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
     /// A function by its name.
     Functions,
     /// A function by its name and file.
     FileFunctions,
-    /// A file; as in `go tool pprof`, functions that start at different lines of it are different rows.
+    /// A file. As in `go tool pprof`, functions that start at different lines of it are different rows.
     Files,
     /// A line in the source of a function.
     Lines,
     /// An address in the code of a binary.
     Addresses,
-    /// A source file, which is one row.
+    /// A source file, as a single row.
     WholeFiles,
     /// The package that a function belongs to.
     Packages,
@@ -47,7 +47,7 @@ impl Grouping {
     }
 }
 
-/// What a row stands for; equal places are one row.
+/// The source that a row stands for. Equal places are one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Place<'a> {
     pub name: &'a str,
@@ -55,12 +55,12 @@ pub(super) struct Place<'a> {
     pub file: Cow<'a, str>,
     pub start_line: i64,
     pub line: i64,
-    /// The binary, where nothing else is known.
+    /// The binary, if nothing else is known.
     pub object: &'a str,
 }
 
 impl Place<'_> {
-    /// The name of the place in a report.
+    /// Returns the name of the place in a report.
     pub(super) fn printed(&self) -> String {
         let mut parts = Vec::new();
         if self.address != 0 {
@@ -81,7 +81,7 @@ impl Place<'_> {
         parts.join(" ")
     }
 
-    /// All of its parts as one text, which orders places of one name.
+    /// Returns all parts as one text, which determines the order of places with the same name.
     pub(super) fn all(&self) -> String {
         format!(
             "{{{}  {} {} {} {} 0 {}}}",
@@ -92,11 +92,11 @@ impl Place<'_> {
 
 /// The places of all locations of a profile.
 pub(super) struct Places<'a> {
-    /// Every place of the profile once.
+    /// Each place of the profile, once.
     pub all: Vec<Place<'a>>,
-    /// Indices of places, those of one location behind those of the one before.
+    /// Indices of places. Those of one location follow those of the previous one.
     indices: Vec<u32>,
-    /// For each location: the end of its places.
+    /// For each location, the end of its places in `indices`.
     ends: Vec<u32>,
 }
 
@@ -105,12 +105,13 @@ impl<'a> Places<'a> {
         Self::by(profile, |location, line| place(profile, grouping, location, line))
     }
 
-    /// The places of source lines: as [`Grouping::Lines`], but told apart by binary and start of the function, too.
+    /// Creates the places of source lines: like [`Grouping::Lines`], but also distinguished by binary and start of
+    /// the function.
     pub(super) fn of_source(profile: &Profile<'a>, paths: &SourcePaths) -> Self {
         Self::by(profile, |location, line| source_line(profile, paths, location, line))
     }
 
-    /// The places that `place` makes of the locations and their lines.
+    /// Creates the places that `place` returns for the locations and their lines.
     fn by(profile: &Profile<'a>, place: impl Fn(&Location, Option<Line>) -> Place<'a>) -> Self {
         let mut places = Self {
             all: Vec::new(),
@@ -134,7 +135,7 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// Indices of the places of a location, the innermost first.
+    /// Returns the indices of the places of a location, innermost first.
     pub(super) fn of_location(&self, location: u32) -> &[u32] {
         let location = location as usize;
         let start = location.checked_sub(1).and_then(|before| self.ends.get(before));

@@ -1,4 +1,4 @@
-//! A report of one profile: what is counted for it, and which of its forms is printed.
+//! A report of one profile, in one of its forms.
 
 use crate::base::re2::Expression;
 
@@ -17,7 +17,7 @@ pub enum ReportError {
     NoMatch(String),
 }
 
-/// A profile as it is reported.
+/// A profile that is ready for reports.
 pub struct Report<'a> {
     samples: Samples<'a>,
     head: Head,
@@ -27,10 +27,10 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// A report of the sample type with the index `value`, which the profile must have.
+    /// Creates a report of the sample type with the index `value`, which the profile must have.
     pub fn new(mut profile: Profile<'a>, value: usize, options: &Options) -> Self {
         filter::drop_frames(&mut profile);
-        // Shares are of all samples, whichever of them are shown.
+        // Shares refer to all samples, whichever of them are shown.
         let head = Head::of(&profile, value, options);
         let unmatched = options.focus.apply(&mut profile);
         let places = Places::of(&profile, options.grouping);
@@ -44,23 +44,23 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The flags (`focus`, `ignore`) that matched nothing.
+    /// Returns the flags (`focus`, `ignore`) that matched nothing.
     pub fn unmatched(&self) -> &[&'static str] {
         &self.unmatched
     }
 
-    /// A line a place: flat, share, sum of shares, cum, share, name.
+    /// Formats one line per place: flat, share, sum of shares, cum, share, name.
     pub fn top(&self) -> String {
         text::top(&self.head, &self.samples, &self.trimmed(self.trim), self.trim)
     }
 
-    /// Each place between its callers and its callees.
+    /// Formats each place between its callers and its callees.
     pub fn tree(&self) -> String {
         let trimmed = self.trimmed(self.trim);
         text::tree(&self.head, &self.samples, &trimmed, self.trim, |_| true).0
     }
 
-    /// The places whose name matches, between their callers and callees. Nothing is too small for it.
+    /// Formats the places whose name matches, between their callers and callees. No place is too small for it.
     pub fn peek(&self, wanted: &Expression) -> Result<String, ReportError> {
         let trimmed = self.trimmed(Trim::NOTHING);
         let is_wanted = |name: &str| wanted.is_match(name);

@@ -10,7 +10,7 @@ use crate::profile::report::units::percentage;
 const LINE: &str = "----------------------------------------------------------+-------------";
 const COLUMNS: &str = "      flat  flat%   sum%        cum   cum%   calls calls% + context \t \t ";
 
-/// The report with a line for each place.
+/// Formats the report with one line per place.
 pub(super) fn top(head: &Head, samples: &Samples<'_>, trimmed: &Trimmed, trim: Trim) -> String {
     let graph = &trimmed.graph;
     let values = head.values(graph);
@@ -36,7 +36,7 @@ pub(super) fn top(head: &Head, samples: &Samples<'_>, trimmed: &Trimmed, trim: T
     out
 }
 
-/// What is written behind the name of each place: whether all or some calls of it were inlined.
+/// Returns the suffix of the name of each place, which says whether all or some calls of it were inlined.
 fn inlined(graph: &Graph) -> Vec<&'static str> {
     let mut calls = vec![(false, false); graph.nodes.len()];
     for edge in &graph.edges {
@@ -52,7 +52,8 @@ fn inlined(graph: &Graph) -> Vec<&'static str> {
     marks.collect()
 }
 
-/// Each place whose name is wanted between its callers and its callees, and how many these are.
+/// Formats each place whose name is wanted between its callers and its callees, and returns how many places there
+/// are.
 pub(super) fn tree(
     head: &Head,
     samples: &Samples<'_>,
@@ -110,7 +111,7 @@ fn calls(out: &mut String, values: &Values<'_>, edge: &Edge, name: &str, cum: i6
 /// The calls of each place.
 type Sides = Vec<Vec<Edge>>;
 
-/// For each place the calls of it and those by it, the largest first.
+/// Returns for each place the calls to it and the calls from it, largest first.
 fn sides(graph: &Graph, names: &[String]) -> (Sides, Sides) {
     let mut edges = graph.edges.clone();
     edges.sort_by_key(|edge| {

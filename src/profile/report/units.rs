@@ -1,17 +1,17 @@
-//! Values and shares as `go tool pprof` writes them: `1.50s`, `12.25MB`, `37.50%`.
+//! Formats values and shares like `go tool pprof`: `1.50s`, `12.25MB`, `37.50%`.
 //!
-//! Families of units, their factors and the forms of numbers are those of its package `measurement`.
+//! Families of units, their factors and the number formats are those of its package `measurement`.
 
-/// The unit of a report that is told from its smallest value.
+/// The unit that is derived from the smallest value of a report.
 pub(super) const MINIMUM: &str = "minimum";
 
-/// The unit that is told from the value itself.
+/// The unit that is derived from the value itself.
 const AUTO: &str = "auto";
 
-/// Units that are not written behind a value.
+/// Units that are not written after a value.
 const PLAIN: [&str; 5] = ["count", "sample", "unit", MINIMUM, AUTO];
 
-/// A unit: how it is written, other names of it, and its value in the first unit of its family.
+/// A unit: its written form, its other names, and its value in the first unit of its family.
 struct Unit {
     written: &'static str,
     names: &'static [&'static str],
@@ -22,7 +22,7 @@ const fn unit(written: &'static str, names: &'static [&'static str], factor: f64
     Unit { written, names, factor }
 }
 
-/// Units that are converted into each other, and the one for a value that is less than any.
+/// Units that can be converted into each other, and the unit for a value that is smaller than all of them.
 struct Family {
     units: &'static [Unit],
     default: Unit,
@@ -76,7 +76,7 @@ impl Family {
         self.units.iter().find(|unit| unit.names.contains(&singular))
     }
 
-    /// The value in unit `to`; `None` when `from` is not of this family.
+    /// Converts a value to the unit `to`. Returns `None` if `from` is not in this family.
     fn convert(&self, value: f64, from: &str, to: &str) -> Option<(f64, &'static str)> {
         let value = value * self.find(from)?.factor;
         let wanted = if matches!(to, MINIMUM | AUTO) {
@@ -89,14 +89,14 @@ impl Family {
     }
 }
 
-/// The number of units `to` that are one unit `from`; `None` when they are not converted into each other.
+/// Returns how many units `to` are one unit `from`, or `None` if they cannot be converted into each other.
 pub(in crate::profile) fn factor(from: &str, to: &str) -> Option<f64> {
     FAMILIES
         .iter()
         .find_map(|family| Some(family.find(from)?.factor / family.find(to)?.factor))
 }
 
-/// The value in unit `to`, and how that unit is written; empty for one that is not.
+/// Returns the value in the unit `to`, and the written form of that unit. It is empty for a unit that is not written.
 pub(super) fn scale<'a>(value: i64, from: &str, to: &'a str) -> (f64, &'a str) {
     if value < 0 {
         let (scaled, unit) = scale_positive(-(value as f64), from, to);
@@ -110,7 +110,7 @@ fn scale_positive<'a>(value: f64, from: &str, to: &'a str) -> (f64, &'a str) {
     converted.unwrap_or_else(|| (value, if PLAIN.contains(&to) { "" } else { to }))
 }
 
-/// The value with its unit: two decimals, or none when they are zero.
+/// Formats the value with its unit, with two decimals, or without decimals if both are zero.
 pub(super) fn label(value: i64, from: &str, to: &str) -> String {
     let (scaled, unit) = scale(value, from, to);
     let number = format!("{scaled:.2}");
@@ -121,12 +121,12 @@ pub(super) fn label(value: i64, from: &str, to: &str) -> String {
     }
 }
 
-/// The value in the unit that suits it best.
+/// Formats the value in the unit that suits it best.
 pub(super) fn auto_label(value: i64, from: &str) -> String {
     label(value, from, AUTO)
 }
 
-/// The value as a share of `total`, six characters wide.
+/// Formats the value as a share of `total`, six characters wide.
 pub(super) fn percentage(value: i64, total: i64) -> String {
     let ratio = match total {
         0 => 0.0,
@@ -141,7 +141,7 @@ pub(super) fn percentage(value: i64, total: i64) -> String {
     }
 }
 
-/// A number from 0 to 1 with two significant digits, as `%.2g` writes it.
+/// Formats a number from 0 to 1 with two significant digits, like `%.2g`.
 fn two_digits(number: f64) -> String {
     let scientific = format!("{number:.1e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
