@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""How long builds take: one line of JSON a build, wall time and processor time of all its processes in seconds.
+"""Measures builds: one line of JSON per build, with wall time and CPU time of all its processes in seconds.
 
-    benches/builds.py usual     what somebody builds who works on it
+    benches/builds.py usual     builds for development
     benches/builds.py dist      the program that is shipped
 
-Each kind begins in an empty target folder, with the sources of all dependencies downloaded. `again` is the same after a file was touched. What else the machine
-does is in the time: it is for a machine at rest, like all benches. With ALLUVIUM_BUILDS the target folders are made below that folder, which must not exist, and stay.
+Each kind of build begins in an empty target folder, with the sources of all dependencies downloaded. `again` repeats the build after a file was touched. Other
+work of the machine affects the times, so the machine must be idle, as for all benches. With ALLUVIUM_BUILDS, the target folders are created below that folder, which
+must not exist, and are kept.
 """
 
 import json
@@ -20,7 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 AGENT = ["--no-default-features", "--features", "agent"]
 LAST = "src/lang/scanner.rs"
-# Name, what is built, and the file that is touched before; None for an empty folder.
+# Name, built target, and the file that is touched first; None for an empty folder.
 USUAL = [
     ("agent check", ["check", *AGENT, "--lib"], None),
     ("dev", ["build", "--bin", "alluvium"], None),

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What the eBPF profiler costs and how true it is, beside perf on the same minute: one line of JSON a part.
+"""Measures the cost and the accuracy of the eBPF profiler, beside perf at the same time: one line of JSON per part.
 
     sudo benches/ebpf.py target/release/alluvium [--seconds 60] [--hertz 99] [--depth 0] [--only collector|beside|slowdown|mixed] [--churn 600]
 
-Two programs of known shares keep two CPUs busy. First `alluvium run` profiles the machine as a collector does and its cost is read from the kernel: CPU of
-the process, time of the BPF program (kernel.bpf_stats_enabled), resident memory, memory of the maps. Then `alluvium record` and `perf record --call-graph dwarf`
-watch the same minute, and the shares of the functions, of their own and with what they call, are compared with each other and with what the programs measured of
-themselves. `slowdown` runs a fixed piece of work with and without the profiler, in turn; `mixed` keeps node, Java, Python and a compiler busy.
+Two programs with known shares keep two CPUs busy. First, `alluvium run` profiles the machine as a collector does, and the kernel reports its cost: CPU time of
+the process, time of the BPF program (kernel.bpf_stats_enabled), resident memory, and memory of the maps. Then `alluvium record` and `perf record --call-graph dwarf`
+record the same minute. The script compares the shares of the functions, with and without their callees, with each other and with the programs' own measurements.
+`slowdown` runs a fixed piece of work alternately with and without the profiler. `mixed` keeps node, Java, Python and a compiler busy.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def cpu_seconds(pid):
 
 
 def memory(pid, name="VmRSS"):
-    """10^6 bytes: VmRSS is all that is resident, RssAnon what only this process has, RssFile pages of files that it has mapped."""
+    """In units of 10^6 bytes: VmRSS is the resident memory, RssAnon the private part, and RssFile the mapped file pages."""
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M).group(1)) * 1024 / 1e6
 
@@ -78,7 +78,7 @@ def memories(pid):
 
 
 def kernel_side(pid):
-    """Run time and runs of the BPF program of a process, and bytes of all its maps."""
+    """Run time and number of runs of a process' BPF program, and the bytes of all its maps."""
     nanos = runs = 0
     for entry in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
         try:
@@ -88,7 +88,7 @@ def kernel_side(pid):
         found = dict(re.findall(r"^(\w+):\s+(\d+)$", text, re.M))
         if "run_cnt" in found and int(found["run_cnt"]) > runs:
             nanos, runs = int(found["run_time_ns"]), int(found["run_cnt"])
-    # Inner maps are held by outer ones and by no process.
+    # Outer maps hold the inner maps, and no process does.
     ours = {"ring", "scratch", "snapshot_scratch", "counters", "processes", "tables", "mappings", "rows", "registers"}
     maps = json.loads(subprocess.run(["bpftool", "-j", "map", "show"], capture_output=True, text=True).stdout or "[]")
     total = sum(int(entry.get("bytes_memlock", 0)) for entry in maps if entry.get("name", "").split(".")[0] in ours)
@@ -101,7 +101,7 @@ def result(part, **figures):
 
 
 def whole_stacks(said):
-    """What `alluvium record` said of its samples, and the share of them with a stack to the outermost frame."""
+    """What `alluvium record` reports about its samples, and the share of them with a stack up to the outermost frame."""
     found = re.search(r"^(\d+) samples .*; (\d+) with an incomplete stack", said, re.M)
     samples, incomplete = map(int, found.groups()) if found else (0, 0)
     return {"whole_stacks_percent": 100 * (1 - incomplete / samples) if samples else None, "samples": samples, "said": " ".join(said.splitlines()[:2])}
@@ -131,7 +131,7 @@ def truth(programs):
 
 
 def start_collector(options, folder):
-    """The collector with a receiver for what it sends."""
+    """Runs the collector with a receiver for its pushes."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     config = folder / "bench.river"
@@ -145,7 +145,7 @@ def start_collector(options, folder):
 def collector(options, folder):
     agent = start_collector(options, folder)
     programs = busy(folder, options.seconds * 2, options.depth)
-    # The first interval holds the compiling of tables.
+    # The first interval includes the compilation of tables.
     time.sleep(20)
     cpu, (nanos, runs, _), at = cpu_seconds(agent.pid), kernel_side(agent.pid), time.monotonic()
     start_cpu = cpu
@@ -173,7 +173,10 @@ PROGRAMS = ("first", "second")
 
 
 def shares(stacks):
-    """Of stacks, root first, with their weights: share of each leaf, of each function with what it calls, of each stack; and the whole weight."""
+    """Shares of stacks (root first, with weights).
+
+    Returns the share of each leaf, of each function including its callees, and of each stack, and the total weight.
+    """
     leaf, inclusive, stack_weights, whole = {}, {}, {}, 0
     for names, value in stacks:
         whole += value
@@ -194,7 +197,7 @@ def our_stacks(path):
 
 
 def perf_stacks(perf, data):
-    """What `perf script` makes of the copied stacks; it unwinds each anew."""
+    """Stacks that `perf script` unwinds from the copied memory."""
     child = subprocess.Popen(
         [perf, "script", "--no-inline", "-F", "comm,ip,sym", "-i", data, "--comms", ",".join(PROGRAMS)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -209,13 +212,13 @@ def perf_stacks(perf, data):
         elif names is not None:
             name = line.split(None, 1)[1].strip() if len(line.split(None, 1)) > 1 else "[unknown]"
             name = re.sub(r"(@@?GLIBC\S*|\+0x[0-9a-f]+)$", "", name)
-            # One function under two names: that of the symbol table here, that of the debug information in ours.
+            # One function under two names: from the symbol table here, and from the debug information in Alluvium.
             names.append("__libc_start_main_impl" if name == "__libc_start_main" else name)
     child.wait()
 
 
 def both(ours, theirs, least):
-    """Names that have at least a share in either, the greatest first."""
+    """Names that have at least this share in either result, the largest first."""
     names = [name for name in set(ours) | set(theirs) if max(ours.get(name, 0), theirs.get(name, 0)) >= least]
     return sorted(names, key=lambda name: -max(ours.get(name, 0), theirs.get(name, 0)))
 
@@ -237,7 +240,7 @@ def side_by_side(options, folder):
     threads = [threading.Thread(target=run, args=item) for item in commands.items()]
     for thread in threads:
         thread.start()
-    # Both look before there is something to see: what is not seen afterwards was missed.
+    # Both start before there is something to see, so whatever is missing afterwards was missed.
     time.sleep(3)
     programs = busy(folder, options.seconds, options.depth)
     true_shares, process = truth(programs)
@@ -300,12 +303,12 @@ int main(int count, char **arguments) {
 
 
 def slowdown(options, folder):
-    """A fixed piece of work of some 0.1 ms on each CPU, again and again, with and without the profiler in turn.
+    """Runs a fixed piece of work of some 0.1 ms on each CPU repeatedly, alternately with and without the profiler.
 
-    This machine changes its speed by a fifth from one moment to the next, so totals say nothing. A piece is compared with the median of the hundred pieces
-    around it: those that were interrupted, and those that found their memory gone from the caches, took longer on their own clock. To this comes the time for
-    which the scheduler ran something else on their CPU, the profiler's own threads among it. Both are shares of the time, and the profiler's part is the
-    difference between runs with it and without.
+    The speed of this machine changes by a fifth from one moment to the next, so totals are meaningless. Each piece is compared with the median of the hundred
+    pieces around it. Pieces that were interrupted, or whose memory was evicted from the caches, took longer on their own clock. The time for which the scheduler
+    ran something else on their CPU, including the profiler's own threads, is added. Both are shares of the time. The profiler's part is the difference between
+    runs with and without it.
     """
     (folder / "pieces.c").write_text(PIECES_C)
     subprocess.run(["gcc", "-O2", "-o", folder / "pieces", folder / "pieces.c"], check=True)
@@ -319,7 +322,7 @@ def slowdown(options, folder):
     once()
     runs = {True: [], False: []}
     for pair in range(options.pairs):
-        # The second of two may find a warmer machine.
+        # The second of two runs may find a warmer machine.
         for profiled in (pair % 2 == 0, pair % 2 == 1):
             agent = start_collector(options, folder) if profiled else None
             if agent:
@@ -331,7 +334,7 @@ def slowdown(options, folder):
     changes = [sum(with_it.values()) - sum(without.values()) for with_it, without in zip(runs[True], runs[False])]
     parts = {part: {word: statistics.mean(run[part] for run in runs[profiled]) for word, profiled in (("with", True), ("without", False))}
              for part in ("interrupted", "preempted")}
-    # 95 % of the time the mean lies within `uncertain`.
+    # With a probability of 95 %, the mean is within `uncertain`.
     parts |= {"lost": {"with": changes}, "mean": {"with": statistics.mean(changes)}, "uncertain": {"with": 2.1 * statistics.stdev(changes) / len(changes) ** 0.5}}
     result(f"slowdown_{options.hertz}hz", pairs=options.pairs, percent=parts)
 
@@ -345,7 +348,7 @@ public class Work {
 
 
 def mixed(options, folder):
-    """Programs of many runtimes at once: kernel memory of the tables, time to make them, resident memory."""
+    """Runs programs of many runtimes at once: kernel memory of the tables, time to build them, resident memory."""
     (folder / "Work.java").write_text(MIXED_JAVA)
     subprocess.run(["javac", "-d", folder, folder / "Work.java"], check=True)
     (folder / "work.rs").write_text("fn main() { let v: Vec<String> = (0..10).map(|i| format!(\"{i:?}\")).collect(); println!(\"{v:?}\"); }")
@@ -383,7 +386,7 @@ def mixed(options, folder):
 
 
 def churn(options, folder):
-    """Two hundred binaries that live 50 ms, again and again: resident memory and maps at the ends of each sixth of the time."""
+    """Two hundred binaries that live 50 ms, repeatedly. Measures resident memory and maps at the end of each sixth of the time."""
     for name in ("shares", "churn"):
         subprocess.run(["gcc", "-O2", "-o", folder / name, ROOT / f"integration/fixtures/ebpf/{name}.c"], check=True)
     for index in range(200):
@@ -412,14 +415,14 @@ def main():
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--hertz", type=int, default=99)
     parser.add_argument("--perf", default="perf")
-    parser.add_argument("--depth", type=int, default=0, help="calls between main and the work")
-    parser.add_argument("--pairs", type=int, default=16, help="runs with and without the profiler")
+    parser.add_argument("--depth", type=int, default=0, help="number of calls between main and the work")
+    parser.add_argument("--pairs", type=int, default=16, help="number of pairs of runs with and without the profiler")
     parser.add_argument("--only", choices=("collector", "beside", "slowdown", "mixed"))
-    parser.add_argument("--churn", type=int, default=0, help="seconds of churn instead of all else")
+    parser.add_argument("--churn", type=int, default=0, help="run only the churn part, for this many seconds")
     options = parser.parse_args()
     switch = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
     before = switch.read_text()
-    # Whoever stops it must not leave the programs that keep the machine busy.
+    # An interrupt must not leave the programs running that keep the machine busy.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     switch.write_text("1")
     try:

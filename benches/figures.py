@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs benches, keeps what they measured as JSON, and writes the tables of the documentation from it.
+"""Runs benches, stores their results as JSON, and writes the tables of the documentation from them.
 
-    benches/figures.py run NAME [ARGUMENT ...]   measure into docs/benchmarks/NAME.json; with arguments a trial, which is printed and not kept
-    benches/figures.py all                       every bench in turn; what was measured in the last day is kept, so that it can be stopped and taken up again
-    benches/figures.py tables                    write the tables of docs/benchmarks*.md and docs/scale.md anew
-    benches/figures.py check                     say where text, JSON, commands and the code that docs/scale.md counts disagree
+    benches/figures.py run NAME [ARGUMENT ...]   measure into docs/benchmarks/NAME.json; with arguments, only print the result
+    benches/figures.py all                       run every bench in turn; results of the last day are kept, so that the run can be stopped and continued
+    benches/figures.py tables                    write the tables of docs/benchmarks*.md and docs/scale.md again
+    benches/figures.py check                     report where text, JSON, commands and the code that docs/scale.md relies on disagree
 
-A bench is one command or several (`BENCHES` in tables.py). Each prints lines of JSON; `mode` names the part, and every number in a line becomes a value of the
-figure MODE.PATH. A figure that comes several times, in several runs or in a list, has several values: tables show their median, lowest and highest.
+A bench is one command or several (`BENCHES` in tables.py). Each prints lines of JSON. `mode` names the part, and every number in a line becomes a value of the
+figure MODE.PATH. A figure that occurs several times, in several runs or in a list, has several values. Tables show their median, minimum and maximum.
 """
 
 import datetime
@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-# A test runs this file, and leaves nothing in the sources.
+# A test runs this file, which must leave nothing in the source tree.
 sys.dont_write_bytecode = True
 import plot_soak
 import scale
@@ -32,9 +32,9 @@ from tables import BENCHES, TABLES
 
 ROOT = pathlib.Path(os.environ.get("ALLUVIUM_FIGURES", pathlib.Path(__file__).resolve().parent.parent))
 KEPT = ROOT / "docs/benchmarks"
-# A result that is older than this is measured again by `all`.
+# `all` measures again if a result is older than this.
 NEW_ENOUGH = datetime.timedelta(days=1)
-# A machine with a greater load is given time to come to rest, seconds.
+# On a machine with a greater load, the script waits this many seconds for it to become idle.
 AT_REST, PATIENCE = 0.5, 900
 BLOCK = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end of figures -->)", re.S)
 BY_HAND = re.compile(r"Measured on \d{4}-\d\d-\d\d at [0-9a-f]{7,40}, by hand:[^`]*`[^`]+`", re.S)
@@ -60,7 +60,7 @@ def wait_for_rest():
 
 
 def collect(line, figures, texts):
-    """Puts what a line of JSON says into `figures`, lists of numbers by name, and `texts`."""
+    """Adds the values of a line of JSON to `figures` (lists of numbers by name) and to `texts`."""
     def walk(name, value):
         if isinstance(value, dict):
             for key, part in value.items():
@@ -81,7 +81,7 @@ def collect(line, figures, texts):
 
 
 def run(name, further=()):
-    """Measures a bench; without further arguments the result is kept."""
+    """Measures a bench. Without additional arguments, the result is stored."""
     bench = BENCHES[name]
     dirty = [line for line in git("status", "--porcelain").splitlines() if " docs/benchmarks" not in line]
     if dirty and not further:
@@ -125,7 +125,7 @@ def program():
 
 
 def written(result):
-    """The JSON with a line a figure, so that a difference shows which have changed."""
+    """The JSON with one line per figure, so that a diff shows the changed ones."""
     text = json.dumps(result, indent=1)
     return re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: "[" + re.sub(r"\s+", " ", found.group(1)) + "]", text) + "\n"
 
@@ -165,12 +165,12 @@ def is_short(values, target):
 
 
 def rows(shape):
-    """Label, figure and target, which may be empty, of each row."""
+    """Label, figure and target of each row. The target may be empty."""
     return [(label, figure, (target or [""])[0] or "") for label, figure, *target in shape["rows"]]
 
 
 def table(name):
-    """The text of a block: where it comes from, the table, what is short."""
+    """The text of a block: its source, the table, and the missed targets."""
     if name in scale.TABLES:
         return scale.table(name, KEPT)
     shape = TABLES[name]
@@ -209,7 +209,7 @@ def pages():
 
 
 def generated():
-    """Every file that has figures, with the text that it should have."""
+    """Every file that contains figures, with the text that it should have."""
     for page in pages():
         yield page, BLOCK.sub(lambda found: found.group(1) + table(found.group(2)) + found.group(3), page.read_text())
     soak = KEPT / "soak.json"
@@ -223,7 +223,7 @@ def write_tables():
 
 
 def check():
-    """What is wrong, a line each."""
+    """The errors, one per line."""
     for page in pages():
         text, place = page.read_text(), page.relative_to(ROOT)
         for name in (name for _, name, _ in BLOCK.findall(text) if name not in TABLES | scale.TABLES):

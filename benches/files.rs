@@ -1,9 +1,9 @@
-//! How fast files of profilers are read: `cargo bench --no-default-features --features agent --bench files`.
+//! Measures how fast files of profilers are read: `cargo bench --no-default-features --features agent --bench files`.
 //!
-//! A file of each format that `upload` takes, with the stacks of one profile: 5,000 of 2,000 functions, up to 60 deep,
-//! no two of them the same. The recording of Java Flight Recorder is made of many small chunks, of which most is
-//! metadata, or the one that `ALLUVIUM_BENCH_JFR` names. Rates are MB (10^6 bytes) of the file per second, from its
-//! bytes to the profiles that are sent. How it measures is in `measure`.
+//! The bench reads a file of each format that `upload` supports, with the stacks of one profile: 5,000 distinct stacks
+//! of 2,000 functions, up to 60 deep. The recording of Java Flight Recorder consists of many small chunks, most of
+//! which is metadata; `ALLUVIUM_BENCH_JFR` names another recording. Rates are MB (10^6 bytes) of the file per second,
+//! from its bytes to the profiles that are sent. Module `measure` does the measuring.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its results")]
 
@@ -17,7 +17,7 @@ use bytes::Bytes;
 
 use crate::measure::Bench;
 
-/// Largest file that is read.
+/// Maximum size of a file in bytes.
 const MAX_BYTES: usize = 256 << 20;
 
 fn recording() -> Vec<u8> {
@@ -35,7 +35,7 @@ fn main() {
         let content = Bytes::from(content);
         let read = || files::read(&content, MAX_BYTES);
         if let Err(error) = read() {
-            // The figure is missing then, which the tables tell.
+            // Without a result, the tables report the missing figure.
             eprintln!("{name}: {error}");
             continue;
         }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Boots Debian's kernels of both architectures under qemu and shows what the profiler does there. Prints the table of docs/benchmarks-ebpf.md.
+"""Boots Debian's kernels of both architectures under qemu and checks the profiler there. Prints the table of docs/benchmarks-ebpf.md.
 
     benches/kernels.py [--arch x86_64|aarch64] [--suite bookworm] [--program ARCH=PATH] [--seconds 10] [--hertz 99] [--keep]
 
-Kernels come as Debian's packages by apt-get into a cache folder outside the clone and are never installed; the package lists are its own, so the machine's
-apt is left as it is. Each boots in software emulation (no KVM is needed) with an initramfs of busybox, the collector (built here in release, for 64-bit Arm by Debian's
-cross compiler) and programs of known shares from integration/fixtures/ebpf. In it `alluvium record --all` watches them, once by the BPF program and once by perf events alone;
-what it wrote comes back over the serial console and is compared here with what the programs measured of themselves. Emulation is slow: minutes a kernel.
+apt-get downloads the kernels as Debian packages into a cache folder outside the clone, and they are never installed. The script uses separate package lists, so the
+machine's apt is not affected. Each kernel boots in software emulation (no KVM is needed). Its initramfs has busybox, the collector (built here in release mode, for
+64-bit Arm with Debian's cross compiler) and programs with known shares from integration/fixtures/ebpf. In the machine, `alluvium record --all` records them, once with
+the BPF program and once with perf events alone. The recording comes back over the serial console, and the script compares it with the programs' own measurements.
+Emulation is slow: it takes minutes per kernel.
 """
 
 import argparse
@@ -27,13 +28,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "integration/fixtures/ebpf"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SUITES = ("bullseye", "bookworm", "trixie", "trixie-backports")
-# Each suite's kernel for virtual machines: the same sources as the ordinary one, fewer drivers, a quarter of the download. Of 64-bit Arm also one with larger pages.
+# The kernel for virtual machines of each suite. It has the same sources as the ordinary one but fewer drivers and a quarter of the download. For 64-bit Arm
+# there is also one with larger pages.
 FLAVOURS = {"x86_64": ["cloud-amd64"], "aarch64": ["cloud-arm64", "arm64-16k"]}
 SHARES = ("half", "third", "fifth")
-# A stack with one of these is the program's own, not that of the shell that became it, nor of the dynamic linker.
+# A stack with one of these functions belongs to the program itself, not to the shell before exec or to the dynamic linker.
 KNOWN = {"main", "shares_main", "pool_thread", "pool_work", "handler_work", "loaded_work", "half", "third", "fifth", "work", "descend"}
 DEEP = {"threads", "deep", "frames", "frames-bare", "frames-largest"}
-# Until the table of a new program is made its stacks are copied, 16 KiB of them: those with a larger frame cannot be whole. Percent of them that must be.
+# Minimum percentage of complete stacks. Until the table of a new program exists, 16 KiB of its stack are copied, so stacks with a larger frame are incomplete.
 WHOLE_OF_LARGEST = 90
 WAYS = ("pool_work", "handler_work", "loaded_work")
 
@@ -50,13 +52,13 @@ ARCHITECTURES = {
         "debian": "arm64",
         "prefix": "aarch64-linux-gnu-",
         "libraries": ("/usr/aarch64-linux-gnu/lib",),
-        # An address signed by the processor's own algorithm: that of the architecture takes most of the emulation's time.
+        # Addresses are signed by the processor's own algorithm, because the architecture's algorithm takes most of the emulation's time.
         "qemu": ["qemu-system-aarch64", "-M", "virt", "-cpu", "max,pauth-impdef=on"],
         "console": "ttyAMA0",
         "flags": {"signed": ["-O2", "-mbranch-protection=standard"], "unsigned": ["-O2", "-mbranch-protection=none"]},
     },
 }
-# Name: flags of the compiler. `threads` and `frames` are sources of their own, all others shares.c.
+# Name: compiler flags. `threads` and `frames` have their own sources, all others use shares.c.
 PROGRAMS = {
     "framed": ["-O2", "-fno-omit-frame-pointer"],
     "bare": ["-O2", "-fomit-frame-pointer"],
@@ -79,7 +81,7 @@ def run(*command, **options):
 
 
 class Packages:
-    """apt with lists of its own, of several suites and both architectures, below the cache folder."""
+    """apt with separate lists of several suites and both architectures, below the cache folder."""
 
     def __init__(self, cache, suites):
         self.cache = cache
@@ -120,7 +122,7 @@ class Packages:
         return dict(re.findall(r"^([A-Za-z-]+): (.*)$", first, re.M))
 
     def unpack(self, package, version, into, pattern):
-        """Downloads a package, takes the file out whose path matches, and throws the package away."""
+        """Downloads a package, extracts the file whose path matches, and deletes the package."""
         into.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.cache) as folder:
             run("apt-get", *self.options, "download", f"{package}={version}", cwd=folder)
@@ -135,14 +137,14 @@ class Packages:
             reader.wait()
 
     def kernel(self, suite, flavour, arch):
-        """A kernel of a suite: its version and its image."""
+        """The kernel of a suite: its version and its image."""
         debian = ARCHITECTURES[arch]["debian"]
         meta = self.show(f"linux-image-{flavour}:{debian}", suite)
         found = re.search(r"(linux-image-[0-9][^ ]*) \(= ([^)]*)\)", meta.get("Depends", ""))
         if not found:
             return None
         name, version = found.groups()
-        # Newer packages have the image in one of its own.
+        # Newer packages have the image in a separate package.
         binary = re.search(r"(linux-binary-[0-9][^ ]*) \(", self.show(f"{name}:{debian}", suite).get("Depends", ""))
         package = binary.group(1) if binary else name
         folder = self.cache / arch / name.removeprefix("linux-image-")
@@ -177,7 +179,7 @@ def collector(arch):
         environment[f"CC_{name}"] = f"{tool}gcc"
         environment[f"AR_{name}"] = f"{tool}ar"
         environment[f"CARGO_TARGET_{name.upper()}_LINKER"] = f"{tool}gcc"
-        # Pages of up to 64 KiB.
+        # Supports pages of up to 64 KiB.
         environment["JEMALLOC_SYS_WITH_LG_PAGE"] = "16"
     if subprocess.run(command, cwd=ROOT, env=environment).returncode:
         sys.exit(f"the collector does not build for {arch} (rustup target add {triple}; Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)")
@@ -194,14 +196,14 @@ def compile_programs(arch, folder):
         programs[name] = flags
     for name, flags in programs.items():
         source = FIXTURES / ("threads.c" if name == "threads" else "frames.c" if name.startswith("frames") else "shares.c")
-        # Short turns: what this machine does not give to the emulated one falls on all functions alike.
+        # The turns are short, so that missing CPU time of the emulated machine affects all functions alike.
         run(compiler, *flags, "-DTURN=1", "-o", folder / name, source, "-pthread")
     run(compiler, "-O2", "-shared", "-fPIC", "-fomit-frame-pointer", "-o", folder / "loaded.so", FIXTURES / "loaded.c")
     return list(programs)
 
 
 def libraries(arch, files):
-    """The shared libraries that programs need, and the dynamic linker, each with its place."""
+    """The shared libraries that programs need, and the dynamic linker, each with its path."""
     found, open_ends = {}, list(files)
     while open_ends:
         text = run("readelf", "-W", "-d", "-l", open_ends.pop())
@@ -218,7 +220,7 @@ def libraries(arch, files):
 
 
 def initramfs(entries):
-    """A cpio archive (the form `newc`): path to bytes for files, to None for folders."""
+    """A cpio archive in the format `newc`, from a map of paths to bytes for files and to None for folders."""
     archive = bytearray()
 
     def add(number, path, mode, data):
@@ -234,7 +236,7 @@ def initramfs(entries):
     return bytes(archive)
 
 
-# What runs in the machine. `wait_for` asks for a line in a file: the profiler has started when its maps are there, or the event's ring.
+# The script that runs in the machine. `wait_for` waits for a line in a file: the profiler has started when its maps or the event's ring exist.
 INIT = r"""#!/bin/busybox sh
 export PATH=/bin LD_LIBRARY_PATH=/lib
 busybox mount -t proc proc /proc
@@ -316,7 +318,7 @@ def boot(arch, image, initrd, log, limit):
 
 
 def files_of(text):
-    """What the machine sent, by name."""
+    """The files that the machine sent, by name."""
     found = {}
     for name, body in re.findall(r"^@@@ FILE (\S+)\n(.*?)^@@@ END", text, re.M | re.S):
         try:
@@ -327,7 +329,7 @@ def files_of(text):
 
 
 def judge(files, prefix, name, hertz):
-    """Samples of a program, the greatest difference of a share in points, and the part of its stacks that reach the outermost frame."""
+    """Samples of a program, the largest difference of a share in points, and the share of its stacks that reach the outermost frame."""
     functions = WAYS if name == "threads" else SHARES
     truth = {key: int(value) for key, value in re.findall(r"^(\S+) (\d+)$", files.get(f"{prefix}-{name}.truth", ""), re.M)}
     stacks = []
@@ -360,7 +362,10 @@ def judge(files, prefix, name, hertz):
 
 
 def is_whole(frames):
-    """Whether a stack, root first, begins where the process or the thread began. The C library has no names for the two frames below a thread's function."""
+    """Returns whether a stack (root first) begins where the process or the thread began.
+
+    The C library has no names for the two frames below a thread's function.
+    """
     if "pool_thread" in frames:
         return frames.index("pool_thread") == 2
     return frames[0] == "_start"
@@ -388,18 +393,18 @@ def report(arch, version, text, names, options):
                 continue
             shares = ", ".join(f"{key} {seen:.2f} % (true {true:.2f})" for key, (seen, true) in found["shares"].items())
             print(f"    {name}: {found['samples']} samples, {shares}; {found['whole']:.2f} % whole{', not ' * bool(found['broken'])}{found['broken']}")
-            # What is above a stack that perf events copied is missing where a handler has a stack of its own, and behind 16 KiB.
+            # Frames above a stack that perf events copied are missing if a handler has a separate stack, and beyond 16 KiB.
             if name in DEEP and not by_program:
                 continue
             whole = min(whole, found["whole"])
             is_good &= found["whole"] >= (WHOLE_OF_LARGEST if name == "frames-largest" else options.whole)
-            # The three ways of `threads` follow one another: what the machine is not given of this one's CPU falls on them unequally.
+            # The three variants of `threads` run one after the other, so missing CPU time of the emulated machine affects them unequally.
             if name != "threads":
                 off, samples = max(off, found["off"]), samples + found["samples"]
                 # Three standard deviations of a share of one half.
                 is_good &= found["off"] <= max(1.5, 150 / max(found["samples"], 1) ** 0.5)
         loaded = "yes" if by_program else "no"
-        # What this machine did not give to the emulated one: its clock went on, its ticks did not come.
+        # CPU time that this machine did not give to the emulated one: its clock went on, but its ticks did not come.
         counted = re.search(r"of (\d+) ticks.* (\d+) missed", summary)
         incomplete = re.search(r"^(\d+) samples.* (\d+) with an incomplete", summary, re.M)
         incomplete = f"{100 * int(incomplete[2]) / max(int(incomplete[1]), 1):.1f} %" if incomplete else "-"
@@ -411,17 +416,17 @@ def report(arch, version, text, names, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--arch", choices=sorted(ARCHITECTURES), action="append")
-    parser.add_argument("--suite", choices=SUITES, action="append", help="of Debian; each has one kernel")
+    parser.add_argument("--suite", choices=SUITES, action="append", help="suite of Debian; each has one kernel")
     parser.add_argument("--flavour", choices=sum(FLAVOURS.values(), []), action="append")
-    parser.add_argument("--program", action="append", default=[], metavar="ARCH=PATH", help="a collector that is built already")
-    parser.add_argument("--only", action="append", help="a program")
-    parser.add_argument("--seconds", type=float, default=10, help="CPU that each program uses, as the emulated machine counts it")
+    parser.add_argument("--program", action="append", default=[], metavar="ARCH=PATH", help="use this collector instead of building one")
+    parser.add_argument("--only", action="append", help="run only this program")
+    parser.add_argument("--seconds", type=float, default=10, help="CPU seconds of each program on the emulated machine")
     parser.add_argument("--hertz", type=int, default=99)
-    parser.add_argument("--event-hertz", type=int, default=49, help="of perf events alone, which copy 16 KiB a tick")
-    parser.add_argument("--whole", type=float, default=99, help="percent of the stacks of each program that must reach the outermost frame")
-    parser.add_argument("--limit", type=int, default=1800, help="seconds that a machine may take")
+    parser.add_argument("--event-hertz", type=int, default=49, help="rate of perf events alone, which copy 16 KiB per tick")
+    parser.add_argument("--whole", type=float, default=99, help="minimum percentage of complete stacks of each program")
+    parser.add_argument("--limit", type=int, default=1800, help="timeout of a machine in seconds")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "alluvium/kernels"))
-    parser.add_argument("--keep", action="store_true", help="keep what the consoles printed, in the cache folder")
+    parser.add_argument("--keep", action="store_true", help="keep the output of the consoles in the cache folder")
     options = parser.parse_args()
     built = dict(pair.split("=", 1) for pair in options.program)
 

@@ -1,5 +1,5 @@
-//! How fast a large configuration is parsed, and laid out again: 100,000 lines of relabel rules, as a generator would
-//! write them.
+//! Measures how fast a large configuration is parsed and formatted: 100,000 lines of relabel rules, as a generator
+//! would write them.
 //!
 //! Rates are MB (10^6 bytes) of configuration text per second.
 
@@ -9,7 +9,7 @@ use alluvium::lang::{Source, parse, printer};
 
 use super::Bench;
 
-/// Blocks of eleven lines each.
+/// Number of blocks, each with eleven lines.
 const BLOCKS: usize = 9_091;
 
 pub(crate) fn run(bench: &Bench) {

@@ -1,7 +1,7 @@
-"""Compares physical layouts of the samples table: bytes a value, and the time of three questions in DuckDB.
+"""Compares physical layouts of the samples table: bytes per value, and the time of three queries in DuckDB.
 
-In: the `tables` folder of a data folder that was compacted (`alluvium store compact`). Out: a Markdown table; docs/adr/0004-layout.md has one.
-The encoder is pyarrow's, whose sizes are within 3 % of ours. Run with the Python that `make tools` sets up:
+In: the `tables` folder of a data folder that was compacted (`alluvium store compact`). Out: a Markdown table; docs/adr/0004-layout.md contains one.
+The encoder is pyarrow's, whose sizes are within 3 % of Alluvium's. Run the script with the Python that `make tools` sets up:
 `python benches/layout.py alluvium-data/tables`.
 """
 
@@ -57,7 +57,7 @@ def encoded(column, encoding):
 
 
 def lists(rows, keys, inner):
-    """One row for each combination of keys, the rest as lists."""
+    """One row for each combination of keys, with the other columns as lists."""
     return rows.group_by(keys, use_threads=False).aggregate([(name, "list") for name in inner])
 
 

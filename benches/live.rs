@@ -1,9 +1,9 @@
-//! What the hooks of live debugging cost while nobody looks, in instructions: run it under callgrind, which counts
-//! them.
+//! Measures the cost of live debugging's hooks while nobody watches, in instructions. Run it under callgrind, which
+//! counts them.
 //!
-//! Arguments: how many events, and `bare` (a batch of one profile is summed up, as every hand-over does anyway),
-//! `hooked` (the same with the hooks) or `watched` (somebody looks at the component and reads nothing).
-//! `docs/pipeline-page.md` has the command and what it gave. Hooks are generic or inline, so only this file has to be
+//! Arguments: the number of events, and `bare` (sums up a batch of one profile, as every hand-over does anyway),
+//! `hooked` (the same with the hooks) or `watched` (a client watches the component but reads nothing).
+//! `docs/pipeline-page.md` has the command and the results. Hooks are generic or inline, so only this file must be
 //! compiled with optimisation.
 
 use std::hint::black_box;

@@ -1,6 +1,6 @@
-//! How fast the hot paths of a profile are: `cargo bench --no-default-features --features agent`.
+//! Measures the hot paths of a profile: `cargo bench --no-default-features --features agent`.
 //!
-//! Rates are MB (10^6 bytes) of uncompressed pprof per second. How it measures is in `measure`.
+//! Rates are MB (10^6 bytes) of uncompressed pprof per second. Module `measure` does the measuring.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 
@@ -18,7 +18,7 @@ use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 
 use crate::measure::Bench;
 
-/// The recording that `ALLUVIUM_BENCH_JFR` names, or else many small chunks, of which most is metadata.
+/// Reads the recording that `ALLUVIUM_BENCH_JFR` names; by default, many small chunks, most of which is metadata.
 fn recording() -> Vec<u8> {
     let named = std::env::var_os("ALLUVIUM_BENCH_JFR").and_then(|path| std::fs::read(path).ok());
     named.unwrap_or_else(|| include_bytes!("../integration/fixtures/jfr/small.jfr").repeat(200))
@@ -88,14 +88,14 @@ fn main() {
     });
 }
 
-/// All that an ingest does before the store: open, decode, identify.
+/// Does everything that an ingest does before the store: decompress, decode, identify stacks.
 fn ingest(packed: &bytes::Bytes, limit: usize) -> Option<u64> {
     let plain = pprof::gunzip(packed, limit).ok()?;
     let profile = pprof::decode(&plain).ok()?;
     pprof::stack_ids(&profile).last().copied()
 }
 
-/// The profile with the sample types and labels of a heap profile.
+/// Returns the profile with the sample types and labels of a heap profile.
 fn heap<'a>(profile: &Profile<'a>) -> Profile<'a> {
     let mut heap = profile.clone();
     for (value_type, kind) in heap.sample_types.iter_mut().zip(["alloc_objects", "alloc_space"]) {

@@ -1,24 +1,24 @@
-//! Measurements without a framework: each runs for a second at least on one core, the median of the runs counts, and
+//! Measurements without a framework. Each runs for at least a second on one core, the median of the runs counts, and
 //! every result is one line of JSON on stdout. Arguments of the program are substrings of the names to run.
 
 use std::time::{Duration, Instant};
 
-/// Shortest time of a measurement.
+/// Minimum duration of a measurement.
 const AT_LEAST: Duration = Duration::from_secs(1);
 
-/// What is to be measured.
+/// Selection of measurements.
 pub(crate) struct Bench {
     filters: Vec<String>,
 }
 
 impl Bench {
     pub(crate) fn of_arguments() -> Self {
-        // `cargo bench` passes `--bench`; what is left are filters.
+        // `cargo bench` passes `--bench`; the other arguments are filters.
         let filters: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
         Self { filters }
     }
 
-    /// Measures a function that goes through so many MB each time.
+    /// Measures a function that processes this many MB in each call.
     pub(crate) fn run(&self, name: &str, megabytes: f64, mut measured: impl FnMut()) {
         if !self.filters.is_empty() && !self.filters.iter().any(|filter| name.contains(filter.as_str())) {
             return;

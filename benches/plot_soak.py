@@ -1,11 +1,11 @@
-"""Draws a soak: memory, latencies and processor time over time, as the text of an SVG. figures.py draws docs/images/soak.svg with it."""
+"""Draws a soak as an SVG text: memory, latencies and CPU time over time. figures.py draws docs/images/soak.svg with it."""
 
 WIDTH, PANEL, LEFT, RIGHT, GAP, TOP = 880, 120, 70, 20, 46, 34
 COLOURS = ["#3b6fb6", "#c4632b"]
 
 
 def nice(most):
-    """The end of an axis: the next of 1, 2, 5 times a power of ten."""
+    """The end of an axis: the next number that is 1, 2 or 5 times a power of ten."""
     step = 1
     while True:
         for factor in (1, 2, 5):
@@ -34,7 +34,7 @@ def panel(out, top, title, minutes, lines):
 
 
 def svg(figures):
-    """`figures` are those of docs/benchmarks/soak.json: a value a window of ten seconds each."""
+    """`figures` are those of docs/benchmarks/soak.json, with one value per window of ten seconds."""
     values = lambda name: figures[f"window.{name}"]
     minutes = [at / 60 for at in values("at_s")]
     panels = [

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The model of docs/scale.md: from measured unit costs to fleets of pods.
+"""The model of docs/scale.md: it computes fleets of pods from measured unit costs.
 
-    benches/scale.py [NAME=VALUE ...]   print its tables, with other assumptions or settings of the code
+    benches/scale.py [NAME=VALUE ...]   print its tables, with changed assumptions or settings of the code
 
-`make figures` writes the tables between the marks of the page and checks them, by figures.py. Unit costs are medians of docs/benchmarks/*.json; what is not there is
-said to be not measured. What stands in no benchmark is in ASSUMED, with its reason. Settings of the code are in CODE with the text that says them, and every request
-that is counted names the functions that make it: a change of one that is not made here is found (`wrong`).
+`make figures` writes the tables between the marks of the page and checks them, with figures.py. Unit costs are medians of docs/benchmarks/*.json; a missing one is
+reported as not measured. ASSUMED has the values without a benchmark, each with its reason. CODE has the settings of the code, each with the text that states it. Every
+counted request names the functions that send it. If one of them changes in the code but not here, `wrong` reports it.
 """
 
 import functools
@@ -16,7 +16,7 @@ import pathlib
 import statistics
 import sys
 
-# A test runs this file, and leaves nothing in the sources.
+# A test runs this file, which must leave nothing in the source tree.
 sys.dont_write_bytecode = True
 from scale_model import STEPS, fleet
 
@@ -24,7 +24,7 @@ SOURCES = pathlib.Path(os.environ.get("ALLUVIUM_SOURCES", pathlib.Path(__file__)
 SIZES = (10**4, 10**5, 10**6)
 MIB = 1 << 20
 
-# Name: value, unit, what it is, why so.
+# Name: value, unit, description, reason.
 ASSUMED = {
     "profiles": (8, "a pod and minute", "profiles", "what was measured: CPU and heap, four times a minute each. The five types that Alloy takes of a Go program by "
                  "default are 20: see the other assumptions"),
@@ -52,7 +52,7 @@ ASSUMED = {
                    "It is a 64-bit Arm; the program was measured on x86-64"),
 }
 
-# Name: value, what it is, file, and the text in it that says so.
+# Name: value, description, file, and the text in that file that states the value.
 CODE = {
     "flush_bytes": (32 * MIB, "a head of this size is flushed", "src/store/config.rs", "flush_bytes: 32 << 20"),
     "value_bytes": (12, "bytes of a value in a head", "src/store/head/partition.rs", "self.stacks.capacity() * 4\n            + self.values.capacity() * 8"),
@@ -77,8 +77,8 @@ CODE = {
     "fleet_services": (20, "services of the measured fleet", "src/profile/fleet/shape.rs", "services: 20"),
     "fleet_pods": (3, "pods of each of them", "src/profile/fleet/shape.rs", "pods: 3"),
 }
-# What asks S3 for what: source, PUT, LIST, GET, and the functions, by file below src/store or src/query. a: attempts of a commit; p: the chance that the last own commit
-# is older than the last checkpoint, which then must be read.
+# Requests to S3: source, PUT, LIST, GET, and the functions, by file below src/store or src/query. a: attempts of a commit; p: the probability that the last own
+# commit is older than the last checkpoint, which must be read in that case.
 REQUESTS = [
     ("flush: look what the four tables have", "", "4", "4 × 3 p", {"store/flush/write.rs": "try_commit", "store/tables/delta/mod.rs": "reload committed"}),
     ("flush: files, for each tenant and day; fewer without new stacks", "4", "", "", {"store/flush/files.rs": "write_table", "store/tables/bucket/mod.rs": "upload"}),
@@ -105,7 +105,7 @@ class Missing(Exception):
 
 
 class Kept:
-    """The medians of docs/benchmarks, and which of them were asked for."""
+    """The medians of docs/benchmarks, and the names of those that were requested."""
 
     def __init__(self, folder):
         self.folder, self.results, self.asked = folder, {}, []
@@ -124,7 +124,7 @@ class Kept:
         return statistics.median(values)
 
 
-# Name: what it is, and its value of the kept figures. What the model cannot do without is in NEEDED.
+# Name: description, and its value in the stored results. The figures that the model requires are in NEEDED.
 UNITS = {
     "raw_kb": ("kB of pprof a profile", lambda of: of("server", "fill.raw_kb_per_profile")),
     "values": ("values a profile", lambda of: of("server", "fill.values") / of("server", "fill.profiles")),
@@ -154,10 +154,10 @@ NEEDED = ("raw_kb", "values", "take_ms", "merge_ms", "most", "flushed", "stored"
 
 
 def settings(**changed):
-    """Assumptions and settings of the code by name, some of them changed."""
+    """Assumptions and settings of the code by name, with some changes."""
     values = {name: value for name, (value, *_) in (ASSUMED | CODE).items()}
-    # Of changed designs: servers that list the same objects (None: all), threads that share maintenance, servers that share a question, seconds of a batch of
-    # commits, seconds between segments of the log that are put into the bucket.
+    # Changed designs: servers that list the same objects (None: all), threads that share maintenance, servers that share a query, seconds of a batch of
+    # commits, seconds between log segments that are put into the bucket.
     values |= {"listers": None, "maintainers": 1, "askers": 1, "batch": None, "segment": None}
     values["usual_flush_bytes"] = CODE["flush_bytes"][0]
     unknown = changed.keys() - values.keys()
@@ -179,7 +179,7 @@ def value_of(name, of):
 
 
 def shaped(unit, of, bench):
-    """The same units with profiles of another shape; what only `server` measures is scaled by the processor time of a fill."""
+    """The same units with profiles of another shape. Figures that only `server` measures are scaled by the CPU time of a fill."""
     per = lambda name: of(bench, name) / of(bench, "fill.profiles")
     took = per("fill.cpu_s") / (of("server", "fill.cpu_s") / of("server", "fill.profiles"))
     return unit | {"raw_kb": of(bench, "fill.raw_kb_per_profile"), "values": per("fill.values"), "take_ms": unit["take_ms"] * took, "merge_ms": 1000 * per("merge.cpu_s"),
@@ -188,7 +188,7 @@ def shaped(unit, of, bench):
                    "service_ms": of(bench, "first.flame_service_1h.first_ms")}
 
 
-# What breaks: name, what it says, what it is of a fleet, the most that works, its unit, and what of the plan changes it.
+# Limits: name, description, the fleet's value, the maximum that works, its unit, and the steps of the plan that change it.
 LIMITS = [
     ("a single server", "one server is enough: none has newer profiles, or a log, that the others lack", "nodes", lambda s: 1, "",
      "1 roles, 2 questions to all heads, 3 a log that outlives its machine"),
@@ -203,7 +203,7 @@ LIMITS = [
     ("the price of requests", "requests cost less than servers and storage, times", "dear", lambda s: 1, "", "1, 4, 5; larger heads"),
 ]
 
-# The plan in its order: each row is what is changed beside the rows above.
+# The steps of the plan in order. Each row lists its changes in addition to the rows above.
 CHANGES = [
     ("as it is", {}),
     ("1 roles: servers that do not maintain list nothing", {"listers": 1}),
@@ -215,7 +215,7 @@ CHANGES = [
     ("not in the plan: a target of 1.5 GiB for all types of a merge, entries of logs kept for a day", {"target": 1536 * MIB, "log_days": 1}),
 ]
 
-# Other assumptions for a fleet of a hundred thousand pods.
+# Other assumptions, for a fleet of a hundred thousand pods.
 OTHERS = [
     ("as assumed", {}, None), ("20 profiles a pod and minute, all of the measured size", {"profiles": 20}, None), ("one profile a pod and minute", {"profiles": 1}, None),
     ("profiles of half the size (`bench-small`)", {}, "small"),
@@ -224,7 +224,7 @@ OTHERS = [
     ("a head of 256 MiB", {"flush_bytes": 256 * MIB}, None), ("servers may be 90 % busy", {"busy": 0.9}, None),
 ]
 
-# What the model lacks: what it is, the bench that would measure it, one of tables.py or a new one, and what hangs on it.
+# Gaps of the model: description, the bench that would measure it (from tables.py or a new one), and the results that depend on it.
 UNKNOWN = [
     ("profiles a flush, and the acknowledgement on a real disk", "disk", "how many requests and commits a day there are"),
     ("memory of a series, and of stacks that no other service has", "wide", "memory of a server, all of which see all services"),
@@ -243,7 +243,7 @@ UNKNOWN = [
 
 
 def short(value):
-    """A number with three digits that count."""
+    """Formats a number with three significant digits."""
     if abs(value) >= 1e6:
         unit, name = next((unit, name) for unit, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")) if abs(value) >= unit)
         return f"{value / unit:.3g} {name}" if value / unit < 1000 else f"{value / unit:,.0f} {name}"
@@ -253,7 +253,7 @@ def short(value):
 
 
 def two(value):
-    """A number with two digits that count."""
+    """Formats a number with two significant digits."""
     digits = 1 - math.floor(math.log10(abs(value))) if value else 0
     return f"{round(value, digits):,.{max(digits, 0)}f}".removesuffix(".0")
 
@@ -281,7 +281,10 @@ def changed_fleet(pods, unit, s):
 
 
 def breaks(unit, s):
-    """Where each limit is passed first on the way from ten pods up, two digits, infinite when it never is; the first first."""
+    """The fleet size at which each limit is first exceeded, from ten pods up, with two digits.
+
+    It is infinite if that never happens. The smallest comes first.
+    """
     found, steps = {}, 40
     for step in range(steps, 8 * steps + 1):
         pods = 10 ** (step / steps)
@@ -426,7 +429,7 @@ def table(name, folder, **changed):
 
 
 def wrong():
-    """Where the code does not say any more what the model takes from it, a line each."""
+    """Places at which the code no longer states what the model assumes, one per line."""
     for name, (_, _, path, text) in CODE.items():
         source = SOURCES / path
         if not source.exists() or text not in source.read_text():

@@ -1,26 +1,29 @@
-"""A fleet of pods in figures: servers, files, commits, requests, waits, questions, dollars. scale.py has the assumptions and shows what comes of them.
+"""A fleet of pods in figures: servers, files, commits, requests, waits, queries, dollars. scale.py has the assumptions and shows the results.
 
-`unit` are the measured unit costs, `s` the assumptions and settings of the code by name; each step adds to `m` what the next ones need.
+`unit` contains the measured unit costs, `s` the assumptions and settings of the code by name. Each step adds to `m` the values that the next steps need.
 """
 
 import math
 
 DAY, MONTH_DAYS, MONTH_HOURS = 86_400, 30, 730
-# Requests that delta_kernel makes to read the last checkpoint of a table: for files the footer twice (two requests each) and the columns, else the footer once.
+# Requests with which delta_kernel reads the last checkpoint of a table. For files, it reads the footer twice (two requests each) and the columns; otherwise the
+# footer once.
 TABLES_OF_A_STORE, READ_FILES, READ_ONE = 4, 5, 3
-# docs/benchmarks.md, by hand on 2026-11-22 at 7953d7d: "Merging in one step instead of three saved 4 of 7 CPU-seconds"; a bench merges in one step, a server in three.
+# From docs/benchmarks.md, measured by hand on 2026-11-22 at 7953d7d: "Merging in one step instead of three saved 4 of 7 CPU-seconds". A bench merges in one
+# step, a server in three.
 STEPS = 7 / 3
-# Live files of stacks, and of series, of a tenant's day, which merging by size leaves; days for which a checkpoint names removed files, the kernel's default.
+# Live files of stacks, and of series, that merging by size leaves of a tenant's day. Days for which a checkpoint names removed files; the value is the kernel's
+# default.
 NAME_FILES, TOMBSTONE_DAYS = 8, 7
 
 
 def puts(size, s):
-    """PUT requests of a file."""
+    """Number of PUT requests of a file."""
     return 1 if size <= s["put"] else 2 + math.ceil(size / s["part"])
 
 
 def fleet(pods, unit, s):
-    """Everything that the tables show of a fleet of so many pods."""
+    """Everything that the tables show about a fleet of this many pods."""
     m = {"pods": pods, "rate": pods * s["profiles"] / 60}
     for part in (add_servers, add_files, add_commits, add_requests, add_waits, add_questions, add_dollars):
         part(m, unit, s)
@@ -28,10 +31,10 @@ def fleet(pods, unit, s):
 
 
 def add_servers(m, unit, s):
-    """Processors, servers, and how often they flush."""
+    """Processors, servers, and the rate of their flushes."""
     per_day = m["rate"] * DAY
     m["raw_day"], m["stored_day"] = per_day * unit["raw_kb"] * 1e3, per_day * unit["values"] * unit["stored"]
-    # A first question used both processors of the measured machine at most, and it is cut off after a time.
+    # A first query used at most both processors of the measured machine, and it is cut off after a time.
     m["asked"] = m["pods"] * s["questions"]
     measured = s["fleet_services"] * s["fleet_pods"]
     m["service_work"] = unit["service_ms"] / 1e3 * max(1, s["service_pods"] / s["fleet_pods"])
@@ -52,7 +55,10 @@ def add_servers(m, unit, s):
 
 
 def add_files(m, unit, s):
-    """Merges a day of all tenants, and the files that they leave: some flushed files at a time, then each hour, then the day up to the target size."""
+    """Merges a day of all tenants.
+
+    Returns the files that remain: some flushed files are merged at a time, then each hour, then the day up to the target size.
+    """
     tenants = s["tenants"]
     kinds = lambda size: s["kinds"] if size >= s["split"] else 1
     inputs = min(max(m["flushes"] / DAY * s["round"], s["fewest"]), s["inputs"])
@@ -69,7 +75,7 @@ def add_files(m, unit, s):
     if m["hour_size"] < s["target"] / 2 and merged * kinds(s["target"]) < files:
         m["days"], files = merged, merged * kinds(s["target"])
     m["day_size"] = m["stored_day"] / files
-    # A day's live files by table: samples, profiles, stacks, series.
+    # Live files of a day by table: samples, profiles, stacks, series.
     m["live_day"] = [files, of_hour(m["firsts"]), NAME_FILES * tenants, NAME_FILES * tenants]
     m["files"], m["sample_files"] = sum(m["live_day"]) * s["retention"], files * s["retention"]
     removed = tenants * m["flushes"] + m["firsts"]
@@ -78,24 +84,24 @@ def add_files(m, unit, s):
 
 
 def add_commits(m, unit, s):
-    """Entries of the four logs a day, and what a commit takes against others."""
+    """Entries of the four logs per day, and the cost of a commit that competes with others."""
     both = m["flushes"] + m["firsts"]
     m["commits"] = [both + m["hours"] + m["days"], both + m["live_day"][1], both, both]
     if s["batch"]:
         m["commits"] = [min(table, DAY / s["batch"]) for table in m["commits"]]
-    # A commit is a LIST and a PUT; who begins meanwhile gives way and tries again.
+    # A commit is a LIST and a PUT. A commit that starts meanwhile loses and is tried again.
     m["taken"] = m["commits"][0] / DAY * 2 * s["latency"]
     others = 0 if s["batch"] else m["taken"] * (m["nodes"] - 1) / m["nodes"]
     m["attempts"] = min(s["attempts"], 1 / (1 - others)) if others < 1 else s["attempts"]
 
 
 def add_requests(m, unit, s):
-    """PUT, LIST and GET a day by what makes them."""
+    """PUT, LIST and GET requests per day by origin."""
     nodes, tenants, flushes, attempts = m["nodes"], s["tenants"], m["flushes"], m["attempts"]
     all_commits, merges = sum(m["commits"]), 4 * m["firsts"] + m["hours"] + m["days"] + m["live_day"][1]
     batched = bool(s["batch"])
     flush_commits, merge_commits = (0, 0) if batched else (TABLES_OF_A_STORE * flushes, merges)
-    # The chance that the last own commit is older than the last checkpoint, summed over the tables.
+    # The probability that the last own commit is older than the last checkpoint, summed over the tables.
     late = 0 if batched else sum(min(1, table * nodes / flushes / s["checkpoint"]) for table in m["commits"])
     written = m["firsts"] * (m["first_kinds"] * puts(m["first_size"], s) + 3) + m["hours"] * m["hour_kinds"] * puts(m["hour_size"], s) + m["live_day"][1]
     written += m["days"] * s["kinds"] * puts(m["day_size"], s)
@@ -127,8 +133,8 @@ def add_requests(m, unit, s):
 
 
 def add_waits(m, unit, s):
-    """Seconds a second of the two threads of a server, whose requests go one after the other, and what a log costs to read."""
-    # Servers that all list the same delete the same files, each those that it finds first.
+    """Seconds per second of the two threads of a server, whose requests are sequential, and the cost of reading a log."""
+    # Servers that all list the same objects delete the same files, each the ones that it finds first.
     listing, deleting = (s["maintainers"], s["maintainers"]) if s["listers"] else (1, m["nodes"])
     waits = sum(m["by_source"]["merges"]) / s["maintainers"] + sum(m["removed_day"]) / deleting
     waits += DAY / s["vacuum"] * (m["pages"] + (READ_FILES + 1) * TABLES_OF_A_STORE) / listing
@@ -141,7 +147,10 @@ def add_waits(m, unit, s):
 
 
 def add_questions(m, unit, s):
-    """Questions of which nothing is kept: they read the files of one type and hour. Ids of series are hashes, so the pods of a service are in pieces all over a file."""
+    """Queries without any cached data.
+
+    They read the files of one type and hour. Ids of series are hashes, so the pods of a service are scattered all over a file.
+    """
     hour_mb = m["stored_day"] / 24 / s["tenants"] / s["kinds"] / 1e6
     m["service_mb"] = min(hour_mb, m["hour_files"] * (1 + s["service_pods"]) * s["block"] / 1e6)
     m["service_s"] = (m["service_mb"] / s["bandwidth"] + m["service_work"]) / s["askers"]
@@ -149,7 +158,7 @@ def add_questions(m, unit, s):
 
 
 def add_dollars(m, unit, s):
-    """A month's price."""
+    """Price per month."""
     put, listed, get = m["requests"]
     m["stored_gb"] = m["stored_day"] * s["retention"] / 1e9
     m["$requests"] = MONTH_DAYS * ((put + listed) * s["put_price"] + get * s["get_price"]) / 1e3

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Ten questions about functions, asked of our server by SQL over HTTP and of DuckDB over the same Parquet files.
+"""Ten queries about functions, sent to Alluvium as SQL over HTTP and to DuckDB over the same Parquet files.
 
-DuckDB answers twice: from views of the Parquet files, which gather all stacks anew in each question, and from tables of its own that were made of the same rows
-before, as a user would who asks often: names are columns there, as our server keeps them in memory. Cold is the first question of a process that was just
-started; as root the system's cache of files is emptied before. Warm is every later one. The answers are compared: a question whose answers differ ends the program.
+DuckDB runs each query twice. It uses views of the Parquet files, which collect all stacks again in each query, and its own tables, which were made from the same
+rows before, as a frequent user would do. In the tables, names are columns, like those that Alluvium keeps in memory. The first query of a new process is cold; as
+root, the script first empties the system's page cache. Every later query is warm. The script compares the responses and ends if they differ.
 
-In: the program and a data folder that it has filled and merged (no server runs). Out: one line of JSON a question, with all times.
+In: the program and a data folder that it has filled and merged (no server runs). Out: one line of JSON per query, with all times.
 
     benches/sql_duckdb.py --program target/release/alluvium --data ./alluvium-data
 
@@ -28,7 +28,7 @@ import urllib.request
 import deltalake
 import duckdb
 
-# Leaf first: the function that was running is frames[1]. DuckDB has no table `flat`; the views below are what it stands for.
+# Leaf first: the running function is frames[1]. DuckDB has no table `flat`; the views below replace it.
 VIEWS = """
 CREATE VIEW samples AS SELECT * FROM read_parquet([{samples}], hive_partitioning = true);
 CREATE VIEW profiles AS SELECT * FROM read_parquet([{profiles}], hive_partitioning = true);
@@ -53,7 +53,7 @@ CREATE VIEW own.flat AS SELECT * FROM own.leaves;
 CREATE VIEW own.flat_frames AS SELECT l.*, k.frames FROM own.leaves l JOIN own.stacks k USING (stack);
 """
 
-# Name, our SQL, DuckDB's where it is another. {cpu} is the type, {service} a service.
+# Name, Alluvium's SQL, and DuckDB's SQL if it differs. {cpu} is the type, {service} a service.
 QUESTIONS = [
     ("top 10 functions", "SELECT function, sum(value) AS v FROM flat WHERE profile_type = '{cpu}' "
      "GROUP BY function ORDER BY v DESC, function LIMIT 10", None),
@@ -74,13 +74,13 @@ QUESTIONS = [
     ("samples of each type", "SELECT profile_type, count(*) AS n, sum(value) AS v FROM samples GROUP BY profile_type ORDER BY profile_type", None),
     ("stacks by value", "SELECT stack, sum(value) AS v FROM samples WHERE profile_type = '{cpu}' GROUP BY stack ORDER BY v DESC, stack LIMIT 10", None),
     ("a line of time", "SELECT time_bucket('15s', time) AS t, sum(total) AS v FROM profiles WHERE profile_type = '{cpu}' GROUP BY t ORDER BY t",
-     # As seconds: Python's value of a time zone would need one more package.
+     # The time is in seconds, because Python needs another package for a value with a time zone.
      "SELECT epoch(time_bucket(INTERVAL '15 seconds', time))::BIGINT AS t, sum(total) AS v FROM profiles WHERE profile_type = '{cpu}' GROUP BY t ORDER BY t"),
 ]
 
 
 class Server:
-    """Our server on a data folder, until the block ends."""
+    """Runs Alluvium on a data folder until the block ends."""
 
     def __init__(self, program, data):
         with socket.socket() as free:
@@ -112,7 +112,7 @@ class Server:
 
 
 class Duck:
-    """DuckDB over the Parquet files of a data folder, and over tables of its own in a database file."""
+    """DuckDB over the Parquet files of a data folder, and over its own tables in a database file."""
 
     def __init__(self, data, tenant, database):
         self.files, self.database = {}, database
@@ -124,7 +124,7 @@ class Duck:
         self.made_in = time.perf_counter() - began
 
     def open(self, tables):
-        """A new DuckDB, which has read nothing yet; `flat`, `samples` and `profiles` are its own tables or the views."""
+        """A new DuckDB that has read nothing yet. `flat`, `samples` and `profiles` are its own tables or the views."""
         db = duckdb.connect()
         db.execute(f"SET TimeZone = 'UTC'; SET threads = {os.cpu_count()}")
         db.execute(f"ATTACH '{self.database}' AS own" + (" (READ_ONLY)" if tables else ""))
@@ -155,7 +155,7 @@ def drop_page_cache():
 
 
 def plain(value):
-    """The same text for the same value, whichever engine it comes from: numbers beyond 2^53 are texts in our JSON."""
+    """Formats equal values as equal text for both engines. Numbers beyond 2^53 are texts in Alluvium's JSON."""
     if hasattr(value, "timestamp"):
         return f"{value.timestamp():.0f}"
     text = str(value)
@@ -165,7 +165,7 @@ def plain(value):
 
 
 def measured(ask, runs):
-    """Milliseconds of the first answer and of later ones, and the answer as text."""
+    """Milliseconds of the first response and of later ones, and the response as text."""
     cold, answer = timed(ask)
     warm = [round(timed(ask)[0], 2) for _ in range(runs)]
     return {"cold_ms": round(cold, 2), "warm_ms": warm}, [[plain(value) for value in row] for row in answer]
@@ -174,7 +174,7 @@ def measured(ask, runs):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--program", default="target/release/alluvium")
-    arguments.add_argument("--data", default="./alluvium-data", help="the server's data folder")
+    arguments.add_argument("--data", default="./alluvium-data", help="data folder of the server")
     arguments.add_argument("--tenant", default="anonymous")
     arguments.add_argument("--runs", type=int, default=5)
     arguments.add_argument("--type", default="process_cpu:cpu:nanoseconds:cpu:nanoseconds")

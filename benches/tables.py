@@ -1,10 +1,10 @@
-"""What there is to measure and how it is shown: data for figures.py.
+"""The list of benches and their tables: data for figures.py.
 
-BENCHES, in the order in which `make bench-all` runs them. `commands` run from the root of the repository; `{folder}` is a new folder, removed after the run.
-`minutes` is what one measurement takes on two cores, all runs together and without building. `needs` are variables of the environment, `programs` are looked for
-on the path, both before anything is built.
-TABLES, by the name in `<!-- figures: NAME -->`. A column is a title and a pattern in which `*` is the figure of the row; a row is a label, a figure and its target.
-A row is short of its target when the median of a column in `judged` is; without `judged` that is the last column.
+BENCHES lists the benches in the order in which `make bench-all` runs them. `commands` run from the root of the repository; `{folder}` is a new folder that is
+removed after the run. `minutes` is the duration of one measurement on two cores, of all runs together and without building. `needs` lists environment variables,
+and `programs` lists programs on the path. Both are checked before anything is built.
+TABLES has the tables by the name in `<!-- figures: NAME -->`. A column is a title and a pattern in which `*` is the figure of the row. A row is a label, a figure and
+its target. A row misses its target when the median of a column in `judged` does; without `judged`, the last column decides.
 """
 
 LOAD = "cargo bench --locked --bench load -- "
@@ -53,7 +53,7 @@ ONE = {"Alluvium": "*"}
 
 
 def memory(label, mode, target=None):
-    """Rows of a process' memory: the most, and at that moment what is its own and what are mapped files."""
+    """Rows about a process' memory: the maximum, and at that moment its private pages and its mapped file pages."""
     return [(f"{label}: most resident, MB", f"{mode}.memory.peak_mb", *([target] if target else [])),
             (f"{label}: resident then, MB", f"{mode}.memory.resident_mb"),
             (f"{label}: of it memory of its own, MB", f"{mode}.memory.anon_mb"),
@@ -61,7 +61,7 @@ def memory(label, mode, target=None):
 
 
 def profiler(both):
-    """Rows of the collector while two programs keep two CPUs busy."""
+    """Rows about the collector while two programs keep two CPUs busy."""
     return [("agent, % of a CPU", "agent_cpu_percent"), ("BPF program, % of a CPU", "program_cpu_percent"), ("both, % of a CPU", "both_cpu_percent", both),
             ("BPF program, us a tick", "program_us_a_tick", "<= 15"), ("CPU of the start, s", "start_cpu_s"), ("resident, MB", "resident_mb", "<= 120"),
             ("most resident, MB", "peak_mb"), ("memory of its own, MB", "anon_mb"), ("pages of files, MB", "file_mb"), ("maps in the kernel, MB", "maps_mb", "<= 24")]

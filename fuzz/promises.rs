@@ -1,7 +1,8 @@
-//! What is promised for any input, one function a fuzz target. A broken promise panics.
+//! Promises that hold for any input, one function per fuzz target. A broken promise panics.
 //!
-//! Used by the targets beside this file, and by `integration/fuzzing.rs`, which keeps them for the seeds, for what was
-//! found once and for random changes of both. In: bytes or text. Out: nothing, or a panic. Reads and writes nothing.
+//! The targets beside this file use them. `integration/fuzzing.rs` also checks them for the seeds, for inputs that once
+//! broke a promise, and for random changes of both. In: bytes or text. Out: nothing, or a panic. The functions read and
+//! write no files.
 
 use alluvium::components;
 use alluvium::lang::eval::{NoScope, evaluate};
@@ -15,9 +16,9 @@ use alluvium::profile::{legacy, pprof, selector};
 use alluvium::wire::connect::Codec;
 use alluvium::wire::{files, ingest, otlp};
 
-/// Any bytes are a configuration or diagnostics that can be shown; what is formatted means the same, has the same
-/// comments and is formatted for good; whatever parses is checked and, taken as an expression, evaluated. Of what does
-/// not parse, one in eight is checked as well.
+/// Any bytes are a configuration, or give diagnostics that can be rendered. Formatting keeps the meaning and the
+/// comments, and a second pass changes nothing. A text that parses is checked and, as an expression, evaluated. One in
+/// eight texts that do not parse is checked as well.
 pub(super) fn language(data: &[u8]) {
     let text = match decode_text("x.alloy", data.to_vec()) {
         Ok(text) => text,
@@ -38,7 +39,7 @@ pub(super) fn language(data: &[u8]) {
     }
 }
 
-/// One input in eight, the same every time: for what costs much and finds little.
+/// Selects one input in eight, the same ones every time, for checks that are expensive and find little.
 fn sampled(data: &[u8]) -> bool {
     let hash = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -46,8 +47,8 @@ fn sampled(data: &[u8]) -> bool {
     hash >> 61 == 0
 }
 
-/// Any text is HCL or refused; what is HCL is formatted for good and means the same; what either syntax converts into
-/// the other means the same, and converts back.
+/// Any text is HCL or is refused. Formatting HCL keeps the meaning, and a second pass changes nothing. Conversion to
+/// the other syntax and back keeps the meaning.
 pub(super) fn hcl(text: &str) {
     if formatted("x.hcl", text)
         && let Ok(alloy) = to_alloy("x.hcl", text)
@@ -56,14 +57,14 @@ pub(super) fn hcl(text: &str) {
         assert!(same(&file, &parse(&Source::new("x.alloy", alloy.as_str())).0));
     }
     if let Ok(hcl) = to_hcl("x.alloy", text) {
-        let alloy = to_alloy("x.hcl", &hcl).expect("what was converted converts back");
+        let alloy = to_alloy("x.hcl", &hcl).expect("converted text converts back");
         let (there, _) = parse(&Source::new("x.alloy", text));
         let (back, _) = parse(&Source::new("x.alloy", alloy.as_str()));
         assert!(same(&there, &back), "conversion changed the meaning");
     }
 }
 
-/// Any text is a selector or an error; what is a selector is read back from what it is written as.
+/// Any text is a selector or an error. A selector that is formatted and parsed again is the same.
 pub(super) fn selector(text: &str) {
     let _ = selector::parse_query(text);
     let Ok(matchers) = selector::parse(text) else {
@@ -72,7 +73,7 @@ pub(super) fn selector(text: &str) {
     assert_eq!(selector::parse(&selector::format(&matchers)), Ok(matchers));
 }
 
-/// Any bytes are a textual profile or an error; what is one survives encode and decode as pprof.
+/// Any bytes are a textual profile or an error. A profile survives encoding and decoding as pprof.
 pub(super) fn legacy(data: &[u8]) {
     let Ok(profile) = legacy::read(data) else {
         return;
@@ -81,8 +82,8 @@ pub(super) fn legacy(data: &[u8]) {
     assert_eq!(pprof::decode(&encoded).as_ref(), Ok(&profile));
 }
 
-/// Any bytes are a profile or an error; what is a profile survives encode and decode, has stack ids, and gives a tree
-/// that loses nothing.
+/// Any bytes are a profile or an error. A profile survives encoding and decoding, has stack ids, and can become a tree.
+/// Without some of its samples, it is still valid.
 pub(super) fn pprof_decode(data: &[u8]) {
     let Ok(profile) = pprof::decode(data) else {
         return;
@@ -99,7 +100,7 @@ pub(super) fn pprof_decode(data: &[u8]) {
     assert!(pprof::decode(&pprof::encode(&smaller)).is_ok());
 }
 
-/// Any diagnostic can be shown. Excerpts of all of them would take most of the time.
+/// Any diagnostic can be rendered. Rendering the excerpts of all diagnostics would take most of the time.
 fn shown(diagnostics: &Diagnostics) {
     let _ = diagnostics.to_json();
     for diagnostic in diagnostics.iter().take(2) {
@@ -107,7 +108,7 @@ fn shown(diagnostics: &Diagnostics) {
     }
 }
 
-/// True when the text parses.
+/// Returns true when the text parses. Checks the promises about formatting.
 fn formatted(path: &str, text: &str) -> bool {
     let (file, diagnostics) = parse(&Source::new(path, text));
     shown(&diagnostics);
@@ -125,7 +126,7 @@ fn formatted(path: &str, text: &str) -> bool {
             assert_eq!(
                 fmt_named(path, &formatted).ok(),
                 Some(formatted),
-                "formatting is not done"
+                "formatting is not stable"
             );
         }
         Err(found) => assert!(found.has_errors() && diagnostics.has_errors()),
@@ -133,8 +134,8 @@ fn formatted(path: &str, text: &str) -> bool {
     parses
 }
 
-/// Any bytes are a recording or an error; what is read becomes profiles that are valid. The first byte says how many
-/// bytes behind it are labels.
+/// Any bytes are a recording or an error. A recording becomes valid profiles. The first byte is the number of bytes
+/// after it that are labels.
 pub(super) fn jfr(data: &[u8]) {
     let Some((count, rest)) = data.split_first() else {
         return;
@@ -154,8 +155,8 @@ pub(super) fn jfr(data: &[u8]) {
     }
 }
 
-/// Any bytes are an export request of OpenTelemetry or an error; its profiles are valid, and take no more memory than
-/// they were weighed with. The first byte says whether the others are JSON.
+/// Any bytes are an OpenTelemetry export request or an error. Its profiles are valid and take no more memory than their
+/// weight. The first byte decides whether the others are JSON.
 pub(super) fn otlp(data: &[u8]) {
     let Some((first, body)) = data.split_first() else {
         return;
@@ -175,8 +176,8 @@ pub(super) fn otlp(data: &[u8]) {
     }
 }
 
-/// Any bytes are a tree or trie of `/ingest`, or an error; what is read becomes a profile that is valid. The first byte
-/// says which of the two the others are.
+/// Any bytes are a tree or trie of `/ingest`, or an error. Either becomes a valid profile. The first byte selects the
+/// format.
 pub(super) fn trees(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else {
         return;
@@ -185,12 +186,12 @@ pub(super) fn trees(data: &[u8]) {
     uploaded(&format!("name=app&format={format}"), rest);
 }
 
-/// Any bytes are a file of speedscope or an error; what is read becomes profiles that are valid.
+/// Any bytes are a speedscope file or an error. A file becomes valid profiles.
 pub(super) fn speedscope(data: &[u8]) {
     uploaded("name=app&format=speedscope", data);
 }
 
-/// Any bytes are a file of a profiler or an error; its profiles have samples, are valid, and stay small.
+/// Any bytes are a profiler's file or an error. Its profiles have samples, are valid, and stay small.
 pub(super) fn files(data: &[u8]) {
     let Ok(imported) = files::read(&data.to_vec().into(), 1 << 20) else {
         return;
@@ -205,7 +206,7 @@ pub(super) fn files(data: &[u8]) {
     }
 }
 
-/// Any bytes behind the first ones of a trace of .NET are one or an error; the same is promised as of other files.
+/// Any bytes after the beginning of a .NET trace are a trace or an error. The promises of other files apply.
 pub(super) fn nettrace(data: &[u8]) {
     files(&[b"Nettrace\x14\0\0\0!FastSerialization.1", data].concat());
 }
@@ -215,7 +216,7 @@ fn uploaded(query: &str, data: &[u8]) {
         return;
     };
     for raw in profiles {
-        let profile = pprof::decode(&raw.pprof).expect("what was read is a profile");
+        let profile = pprof::decode(&raw.pprof).expect("an accepted upload is a profile");
         assert!(profile.sample_count() > 0, "a profile has samples");
         assert_eq!(pprof::encode(&profile), raw.pprof);
     }

@@ -1,7 +1,7 @@
-//! What is promised for any program and any file about one, one function a fuzz target. A broken promise panics.
+//! Promises about any program and any file that describes one, one function per fuzz target. A broken promise panics.
 //!
-//! Used by the targets beside this file, and by `integration/fuzzing.rs` for what was found once and for random changes
-//! of it. In: bytes. Out: nothing, or a panic. Reads and writes nothing.
+//! The targets beside this file use them. `integration/fuzzing.rs` also checks them for inputs that once broke a
+//! promise and for random changes of them. In: bytes. Out: nothing, or a panic. The functions read and write no files.
 
 use alluvium::symbols::bytes::Bytes;
 use alluvium::symbols::functions::Functions;
@@ -11,8 +11,8 @@ use alluvium::symbols::{Demangle, Ranges, dwarf, elf as elf_file, go as go_file,
 use alluvium::unwind::walk::{Found, REGISTERS, Snapshot, walk};
 use alluvium::unwind::{Arch, Packed, Table, eh_frame, go as go_rules};
 
-/// Any bytes as an ELF file: its unwind table, its functions, lines and inlined calls, and Go's table are there or not;
-/// nothing panics, hangs or takes more memory than it may.
+/// Any bytes as an ELF file. The unwind table, functions, lines, inlined calls and Go's table may be missing, but
+/// nothing panics, hangs or exceeds its memory limit.
 pub(super) fn elf(data: &[u8]) {
     let Ok(file) = object::File::parse(data) else {
         return;
@@ -46,8 +46,8 @@ pub(super) fn elf(data: &[u8]) {
     go_file::find(&file, &Bytes::new(&data));
 }
 
-/// Any bytes as `.eh_frame` or `.debug_frame` of a well-formed file, for both machines; and any bytes as the stack that
-/// its rules walk. The first byte chooses machine and section.
+/// Any bytes as `.eh_frame` or `.debug_frame` of a well-formed file, for both machines. The same bytes are also the
+/// stack that its rules walk. The first byte selects machine and section.
 pub(super) fn cfi(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else {
         return;
@@ -90,7 +90,7 @@ pub(super) fn cfi(data: &[u8]) {
     assert!(frames.len() <= 896);
 }
 
-/// A file with one section.
+/// Builds a file with one section.
 fn with_section(machine: u16, name: &str, data: &[u8]) -> Vec<u8> {
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let names = format!("\0{name}\0.shstrtab\0");
@@ -122,8 +122,8 @@ fn with_section(machine: u16, name: &str, data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Any bytes as Go's table, a jitdump file, a perf map, a list of kernel symbols (`g`, `j`, `p` and `k` before them):
-/// names or none.
+/// Any bytes as Go's table, a jitdump file, a perf map or a list of kernel symbols give names or none. The first byte
+/// selects the kind: `g`, `j`, `p` or `k`.
 pub(super) fn names(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else {
         return;

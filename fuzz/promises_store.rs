@@ -1,8 +1,8 @@
-//! What is promised of a store for any profile: it is refused, or stored and flushed; the store stays healthy, and
-//! starts again.
+//! Promise about a store for any profile: the store refuses the profile, or stores and flushes it. The store stays
+//! healthy and starts again.
 //!
-//! Used by the target `store_flush` and by `integration/poison.rs`. In: the uncompressed bytes of a profile. Out:
-//! nothing, or a panic. Works in temporary folders, in memory where there is room.
+//! The target `store_flush` and `integration/poison.rs` use it. In: the uncompressed bytes of a profile. Out: nothing,
+//! or a panic. The store works in temporary folders, in memory if possible.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use alluvium::profile::{Labels, RawProfile, SinkErrorKind};
 use alluvium::store::{Limits, Store, StoreConfig, SyncMode};
 use alluvium::telemetry::metrics::Scope;
 
-/// Profiles between flushes, and between starts; each start has a new folder, replayed once.
+/// Number of profiles between flushes, and between restarts. Each restart replays the log once, then uses a new folder.
 const FLUSH_EVERY: u64 = 64;
 const START_EVERY: u64 = 4096;
 
-/// A store that takes one profile after the other.
+/// A store that accepts one profile after the other.
 pub(super) struct StoreOfProfiles {
     runtime: tokio::runtime::Runtime,
     open: Option<(tempfile::TempDir, Arc<Store>)>,
@@ -36,7 +36,7 @@ impl StoreOfProfiles {
         }
     }
 
-    /// Takes a profile, and flushes or starts again when it is time.
+    /// Appends a profile. Flushes or restarts when it is time.
     pub(super) fn take(&mut self, profile: &[u8]) {
         let store = self.store();
         let raw = RawProfile {
@@ -50,7 +50,7 @@ impl StoreOfProfiles {
             let refused = matches!(error.kind, SinkErrorKind::Invalid | SinkErrorKind::TooLarge);
             assert!(refused, "{error}");
         }
-        // It is closed before it starts again.
+        // The store must be closed before it starts again.
         drop(store);
         self.taken += 1;
         if self.taken.is_multiple_of(FLUSH_EVERY) {
@@ -61,14 +61,14 @@ impl StoreOfProfiles {
         }
     }
 
-    /// Everything taken so far goes to the tables.
+    /// Flushes everything that was accepted so far to the tables.
     pub(super) fn flush(&mut self) {
         let store = self.store();
         self.runtime.block_on(store.flush()).expect("a flush");
         assert_eq!(store.unavailable(), None);
     }
 
-    /// What is in the log is replayed; then a new folder.
+    /// Replays the log, and continues in a new folder.
     pub(super) fn start_again(&mut self) {
         let Some((folder, store)) = self.open.take() else {
             return;

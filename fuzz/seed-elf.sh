@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes small programs as seeds of `elf`, and their sections as seeds of `cfi` and `names`: fuzz/seed-elf.sh FOLDER
+# Builds small programs as seeds of `elf`, and extracts their sections as seeds of `cfi` and `names`: fuzz/seed-elf.sh FOLDER
 set -eu
 seed_names=$(cd "$(dirname "$0")" && pwd)/seed-names.py
 mkdir -p "$1/elf" "$1/cfi" "$1/names"

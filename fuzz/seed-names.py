@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes small tables of Go's functions, one a layout, as seeds of `names`: fuzz/seed-names.py FOLDER
+"""Writes small tables of Go's functions, one per layout, as seeds of `names`: fuzz/seed-names.py FOLDER
 
-A real table of the smallest program has 64 KiB, which a fuzzer hardly gets through. Each of these has two functions with names, files, lines, stack offsets
-and, where the layout has them, an inlined call.
+The real table of the smallest program has 64 KiB, which is too large for a fuzzer. Each table here has two functions with names, files, lines, stack offsets
+and, if the layout supports it, an inlined call.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ def table(version):
     names = b"main.main\0main.work\0main.inner\0"
     files = b"/a/main.go\0/a/work.go\0"
     units = struct.pack("<II", 0, 11)
-    # Pairs of a zigzag number and a length, then zero: stack offsets 0, 24, 0; one file; lines; the index of the inlined call.
+    # Pairs of a zigzag number and a length, followed by zero: stack offsets 0, 24, 0; one file; lines; the index of the inlined call.
     pieces = [b"\x02\x01\x30\x10\x2f\x0f\x00", b"\x02\x20\x00", b"\x14\x08\x02\x18\x00", b"\x02\x10\x01\x10\x00"]
     values, starts = b"\0", []
     for piece in pieces:
@@ -52,10 +52,10 @@ def table(version):
     elif version > 16:
         head += struct.pack("<7Q", 2, 0x1000, *places)
     else:
-        # The functions follow the header, all else is found from its start.
+        # The functions follow the header. All other offsets count from its beginning.
         return head + index + records + body
     whole = head + body + index + records
-    # The tree of inlined calls is looked for in the middle.
+    # Readers expect the tree of inlined calls in the middle.
     return whole + b"\0" * (len(whole) - 16) + struct.pack("<4I", 0, 20, 4, 1)
 
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds and runs `store_flush`, or the target that $TARGET names, with coverage counters in our own code only:
+# Builds and runs `store_flush`, or the target that $TARGET names, with coverage counters in Alluvium's code only:
 # fuzz/store.sh CORPUS [libFuzzer options]
 #
-# cargo-fuzz puts counters into every dependency, DataFusion too: all of that is built anew, and other people's branches count. Here the
-# script is the compiler's wrapper as well: it adds counters and traced comparisons to our crate and to the target, and leaves the rest.
+# cargo-fuzz puts counters into every dependency, including DataFusion. All of them are built again, and their branches count. Therefore this
+# script is also the compiler's wrapper: it adds counters and traced comparisons only to Alluvium's crate and to the target.
 set -eu
 if [ "${STORE_FUZZ_WRAPS:-}" ]; then
     case " $* " in
@@ -22,7 +22,7 @@ shift
 cd "$(dirname "$0")/.."
 target=${TARGET:-store_flush}
 [ "$(ls "$corpus")" ] || [ "$target" != store_flush ] || fuzz/seed-poison.sh "$corpus"
-# A folder of its own: what is built with counters must not be taken for what is built without.
+# A separate folder, because builds with and without counters must not be mixed up.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/fuzz-store"
 STORE_FUZZ_WRAPS=1 RUSTC_WRAPPER=$script CARGO_INCREMENTAL=0 \
     cargo build --locked --package alluvium-fuzz --features server --bin "$target"

@@ -1,8 +1,8 @@
-//! Tables in a container of Azure Blob Storage, on the emulator that Azure publishes: nothing acknowledged is lost or
-//! doubled, by one server or two.
+//! Tables in an Azure Blob Storage container, on Azure's emulator. One or two servers neither lose nor duplicate
+//! acknowledged profiles.
 //!
-//! `ALLUVIUM_AZURITE` names Azurite's program, which Node runs (`make tools` sets it up). What the service itself adds
-//! (roles, keys of its own, encryption) is not seen here.
+//! `ALLUVIUM_AZURITE` names Azurite's program, which runs on Node (`make tools` sets it up). The test does not cover
+//! what only the real service has: roles, customer-managed keys, and encryption.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,13 +16,13 @@ use crate::kill::check;
 use crate::objects::{Server, push_for};
 use crate::program::{Address, PATIENCE, Program, file_of, other, run};
 
-/// The emulator's account and its key, the same everywhere:
+/// Account and key of the emulator, the same everywhere:
 /// <https://learn.microsoft.com/azure/storage/common/storage-connect-azurite>.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const CONTAINER: &str = "profiles";
 
-/// Creates the container, with a request that is signed as "Authorize with Shared Key" says; prints the status.
+/// Creates the container with a request signed as in "Authorize with Shared Key", and prints the status.
 const CREATE: &str = r#"
 import base64, email.utils, hashlib, hmac, sys, urllib.error, urllib.request
 address, account, key, container = sys.argv[1:]
@@ -48,7 +48,7 @@ struct Azurite {
 }
 
 impl Azurite {
-    /// Starts it in `folder` and creates the container; `None` without the program.
+    /// Starts the emulator in `folder` and creates the container. Returns `None` without the program.
     async fn start(folder: &Path) -> Option<Self> {
         let program = file_of("ALLUVIUM_AZURITE", "Azurite (the npm package azurite)")?;
         let node = other("node", &["--version"], "nodejs")?;
@@ -93,7 +93,7 @@ impl Azurite {
         Some(Self { address, process })
     }
 
-    /// The section `storage` of a server's configuration.
+    /// Returns the section `storage` of a server's configuration.
     fn storage(&self) -> String {
         format!(
             "storage:\n  backend: azure\n  prefix: tables\n  sync_interval: 500ms\n  azure:\
@@ -116,7 +116,7 @@ async fn two_servers_share_an_azure_container_and_nothing_is_lost_or_doubled() {
     let next = Arc::new(AtomicU64::new(1));
     let mut acknowledged = BTreeSet::new();
     for _ in 0..2 {
-        // Both flush every second, so they want the same numbers of the logs.
+        // Both servers flush every second, so they compete for the same entry numbers of the table logs.
         let (one, other) = tokio::join!(
             push_for(&first.url, &next, Duration::from_secs(2)),
             push_for(&second.url, &next, Duration::from_secs(2))
@@ -129,11 +129,15 @@ async fn two_servers_share_an_azure_container_and_nothing_is_lost_or_doubled() {
     assert!(!acknowledged.is_empty(), "{}", azurite.process.tail());
     first.flush().await;
     second.flush().await;
-    // Each sees what the other has flushed when it has looked.
+    // A server sees the other's flushed profiles once it has read the table logs.
     for server in [&first, &second] {
         let deadline = Instant::now() + PATIENCE;
         while crate::objects::numbers(&server.url, "profiles", "total").await.len() < acknowledged.len() {
-            assert!(Instant::now() < deadline, "not all is seen\n{}", server.process.tail());
+            assert!(
+                Instant::now() < deadline,
+                "not all profiles are visible\n{}",
+                server.process.tail()
+            );
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         check(&client(), &server.url, &acknowledged, 0).await;

@@ -1,7 +1,7 @@
-//! `alluvium store backup` beside a server that takes pushes, flushes and merges all the time.
+//! Runs `alluvium store backup` beside a server that constantly accepts pushes, flushes and merges.
 //!
-//! Guarantee: a server starts on each copy, and every profile that was acknowledged before the backup began is there
-//! once, with its samples; the copy has no findings.
+//! Guarantee: a server starts on each copy, and the copy has no findings. It contains every profile that was
+//! acknowledged before the backup began, once, with its samples.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -50,7 +50,7 @@ async fn each_backup_beside_a_busy_server_has_what_was_acknowledged_before_it() 
     work.push(tokio::spawn(async move {
         while !stopped.load(Ordering::SeqCst) {
             flusher.flush().await;
-            // Between two flushes there must be something to be flushed.
+            // Each flush must find something to flush.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }));
@@ -92,7 +92,7 @@ async fn each_backup_beside_a_busy_server_has_what_was_acknowledged_before_it() 
         let (sound, out, errors) = run(&["store", "check", &copy.to_string_lossy()]);
         assert!(sound, "{}\n{errors}", String::from_utf8_lossy(&out));
     }
-    // A copy is complete or not there, and never written over.
+    // A copy is complete or absent, and it is never overwritten.
     let (done, _, errors) = run(&["store", "backup", &data.to_string_lossy(), &data.to_string_lossy()]);
     assert!(!done && errors.contains("is there already"), "{errors}");
 }

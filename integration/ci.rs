@@ -1,14 +1,14 @@
-//! The checks of the checks: `.ci/run` and the targets of the `Makefile` fail where something was not looked at.
+//! Tests of the checks: `.ci/run` and the targets of the `Makefile` fail if something was not checked.
 //!
-//! In: both files, copied into a repository of their own, and stand-ins for `make`, `cargo`, `git`, `npm` and `df` that
-//! are scripts of a line or two. Out: exit status and text.
+//! In: both files, copied into a separate repository, and stand-ins for `make`, `cargo`, `git`, `npm` and `df`, which
+//! are short scripts. Out: exit status and text.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::tidy::root;
 
-/// What `cargo test` prints of a good run.
+/// Output of a successful `cargo test`.
 const PASSED: &str = "echo 'test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out'";
 
 /// A repository with `.ci` and the `Makefile`, all committed, and a folder of stand-ins.
@@ -45,7 +45,7 @@ impl Scratch {
         self.0.path().join("bin")
     }
 
-    /// From now on `name` is this script.
+    /// Replaces the program `name` by this script.
     fn stand_in(&self, name: &str, script: &str) -> &Self {
         let path = self.stand_ins().join(name);
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -55,7 +55,7 @@ impl Scratch {
         self
     }
 
-    /// Runs a command line in the repository: whether it ended well, and both its outputs.
+    /// Runs a command line in the repository. Returns whether it succeeded, and both outputs.
     fn run(&self, line: &str) -> (bool, String) {
         let path = std::env::var("PATH").unwrap();
         let output = Command::new("sh")
@@ -117,7 +117,7 @@ fn what_is_not_committed_fails_before_the_tests_and_after_them() {
     fails(&forget, "", "before the tests:\n?? forgotten.rs\n");
     fails(&|_| (), "echo >> Makefile", "after the tests:\n M Makefile\n");
     fails(&|_| (), "touch ui/left", "after the tests:\n?? ui/left\n");
-    // A failure of git is no clean clone.
+    // If git fails, the clone does not count as clean.
     let lose = |clone: &Path| std::fs::remove_dir_all(clone.join(".git")).unwrap();
     fails(&lose, "", "git cannot say");
 }
@@ -134,7 +134,7 @@ fn a_full_disk_costs_what_was_built_before_and_is_said_when_that_is_not_enough()
         assert!(!built.exists() && text.contains("what was built before goes"), "{text}");
         assert_eq!(text.contains("need 30 GB"), !is_enough, "{text}");
     }
-    // A target folder of somebody else stays.
+    // The run does not delete another user's target folder.
     let scratch = Scratch::new();
     scratch.stand_in("df", "echo 3").stand_in("make", PASSED);
     let other = scratch.0.path().join("other");

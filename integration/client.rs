@@ -1,6 +1,6 @@
-//! The client commands against a double of the server: real HTTP, real messages, answers made here.
+//! The client commands against a mock of the server: real HTTP, real messages, and responses from this file.
 //!
-//! What a real server says to the same questions is tested with the server.
+//! The server's own tests check the responses of a real server to the same queries.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ use axum::routing::post;
 use bytes::Bytes;
 use clap::Parser;
 
-/// What the double was asked.
+/// Requests that the mock received.
 #[derive(Default, Clone)]
 struct Seen {
     profiles: Arc<Mutex<Vec<RawProfile>>>,
@@ -108,9 +108,9 @@ async fn sql(headers: HeaderMap, body: String) -> Response {
     }
 }
 
-/// Starts the double under the prefix `/profile`; gives its URL.
+/// Starts the mock under the prefix `/profile` and returns its URL.
 async fn start(seen: Seen) -> String {
-    // Only the first of all tests installs it.
+    // Only the first test installs the provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let routes = Router::new()
         .route("/push.v1.PusherService/Push", post(push))
@@ -144,7 +144,7 @@ async fn serve(listener: tokio::net::TcpListener, router: Router) {
     }
 }
 
-/// Reads a command line as the program does.
+/// Parses a command line as the program does.
 fn parse(words: &[&str]) -> Command {
     Cli::try_parse_from(["alluvium"].iter().chain(words)).unwrap().command
 }
@@ -280,7 +280,7 @@ async fn a_folder_is_imported_whatever_the_formats_in_it_are() {
     for raw in seen.profiles.lock().unwrap().iter() {
         let plain = pprof::gunzip(&raw.pprof, 1 << 20).unwrap();
         let profile = pprof::decode(&plain).unwrap();
-        assert!(profile.time_nanos > 0, "a profile without a time gets the present");
+        assert!(profile.time_nanos > 0, "a profile without a time gets the current time");
         found.push((raw.labels.to_string(), profile.values.iter().sum()));
     }
     found.sort();

@@ -1,9 +1,9 @@
-//! Collectors that share targets, as processes: while they join, leave, are killed, sleep and are cut off, each target
-//! is scraped by one of them, and moves within the time that is promised.
+//! Collectors that share targets, as processes. While they join, leave, are killed, sleep and are cut off, one
+//! collector scrapes each target. A target moves within the documented time.
 //!
-//! In: five collectors, 500 targets in this process, a server in this process that takes profiles. Each profile has a
-//! number of its own, so that what arrives at the server says which collector scraped which target, and when. Datagrams
-//! between collectors pass through this process, which can cut them off. Out: a line for each event.
+//! In: five collectors, 500 targets in this process, and a server in this process that accepts profiles. Each profile
+//! has a unique number, so the server knows which collector scraped which target, and when. Datagrams between
+//! collectors pass through this process, which can cut them off. Out: a line for each event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -27,26 +27,26 @@ use crate::program::{Address, Program, alone, client};
 const COLLECTORS: usize = 5;
 const TARGETS: usize = 500;
 const INTERVAL: Duration = Duration::from_secs(2);
-/// What the documentation promises.
+/// Time within which a target moves, as documented.
 const PROMISE: Duration = Duration::from_secs(15);
-/// From a scrape to its profile at the server; on a machine that is busy with other tests.
+/// Time from a scrape until its profile is at the server, on a machine that is busy with other tests.
 const ON_THE_WAY: Duration = Duration::from_millis(1500);
-/// A profile without samples, before the field that tells it from others: its time.
+/// A profile without samples, up to its time field, which makes it unique.
 const PROFILE: &[u8] = &[0x0a, 4, 8, 1, 16, 2, 0x48];
 
-/// One scrape of one target.
+/// One scrape of a target.
 #[derive(Clone, Copy)]
 struct Scrape {
     at: Instant,
     target: usize,
-    /// Who did it; known when its profile has come to the server.
+    /// Collector that scraped; known once the profile arrives at the server.
     by: Option<usize>,
 }
 
-/// All scrapes, in order; the number of a profile is its place here.
+/// All scrapes in order. The number of a profile is its index here.
 type Scrapes = Arc<Mutex<Vec<Scrape>>>;
 
-/// Answers a scrape with the number of the profile in it.
+/// Responds to a scrape with a profile that contains its number.
 async fn target(State(scrapes): State<Scrapes>, Parameter(target): Parameter<usize>) -> impl IntoResponse {
     let mut scrapes = scrapes.lock().unwrap();
     let number = scrapes.len() as u64;
@@ -60,7 +60,7 @@ async fn target(State(scrapes): State<Scrapes>, Parameter(target): Parameter<usi
     profile
 }
 
-/// Takes profiles and notes who sends them.
+/// Accepts profiles and records their senders.
 async fn push(State(scrapes): State<Scrapes>, body: Bytes) -> impl IntoResponse {
     let request = PushRequest::decode(body).unwrap();
     let mut scrapes = scrapes.lock().unwrap();
@@ -75,15 +75,15 @@ async fn push(State(scrapes): State<Scrapes>, body: Bytes) -> impl IntoResponse 
     ([(CONTENT_TYPE, "application/proto")], "")
 }
 
-/// Passes datagrams on to the collectors, but not across a cut.
+/// Forwards datagrams to the collectors, except across a cut.
 #[derive(Clone, Default)]
 struct Wires {
-    /// Collectors on the other side.
+    /// Collectors on the other side of the cut.
     beyond: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Wires {
-    /// The address that stands for collector `to`, which listens on its own of `addresses`.
+    /// Returns the proxy address for collector `to`, which listens on one of `addresses`.
     async fn stand_for(&self, to: usize, addresses: Vec<SocketAddr>) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let own = socket.local_addr().unwrap();
@@ -91,7 +91,7 @@ impl Wires {
         tokio::spawn(async move {
             let mut buffer = [0; 2048];
             loop {
-                // An error is what the system says of a collector that is away.
+                // The system reports an error for a collector that is away.
                 let Ok((length, from)) = socket.recv_from(&mut buffer).await else {
                     continue;
                 };
@@ -172,13 +172,13 @@ impl Cluster {
         self.running.insert(number, Program::alluvium(&arguments, &log));
     }
 
-    /// Stops a process or lets it go on.
+    /// Suspends or resumes a process.
     fn signal(&self, number: usize, signal: &str) {
         let id = self.running[&number].id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
-    /// What was scraped by these collectors from `begin` on, by target and in order.
+    /// Returns the scrapes of these collectors since `begin`, by target and in order.
     fn by_target(&self, begin: Instant, by: &[usize]) -> Vec<Vec<Scrape>> {
         let mut all = vec![Vec::new(); TARGETS];
         for scrape in self.scrapes.lock().unwrap().iter() {
@@ -189,8 +189,8 @@ impl Cluster {
         all
     }
 
-    /// Whether each target was scraped by one of `side`, once an interval, for the last two intervals, and each of
-    /// `side` has targets.
+    /// Returns true if one collector of `side` scraped each target once per interval during the last two intervals.
+    /// Each collector of `side` must have targets.
     fn is_settled(&self, side: &[usize]) -> bool {
         let end = before(Instant::now(), ON_THE_WAY);
         let mut owners = BTreeSet::new();
@@ -203,8 +203,8 @@ impl Cluster {
         is_of_one && owners.len() == side.len()
     }
 
-    /// Waits until each target has its one collector on each side, and says how long it took after `begin` until the
-    /// last had.
+    /// Waits until each target has a single collector on each side, and prints how long the last target took after
+    /// `begin`.
     async fn settle(&mut self, begin: Instant, what: &str, sides: &[&[usize]]) {
         while !sides.iter().all(|side| self.is_settled(side)) {
             for program in self.running.values_mut() {
@@ -237,8 +237,8 @@ impl Cluster {
         }
     }
 
-    /// Since `begin`, of one side: targets that moved; time until the last of them had its collector; longest pause
-    /// between two scrapes of a target; scrapes that came too soon after another one. What was before was on no side.
+    /// Measures one side since `begin`: moved targets, time until the last of them had its collector, longest pause
+    /// between scrapes of a target, and scrapes that came too early. Earlier scrapes belong to no side.
     fn measure(&self, begin: Instant, side: &[usize]) -> (usize, Duration, Duration, usize) {
         let (mut moved, mut took, mut pause, mut twice) = (0, Duration::ZERO, Duration::ZERO, 0);
         let everyone: Vec<usize> = (0..COLLECTORS).collect();
@@ -314,7 +314,7 @@ fn configuration(server: SocketAddr, number: usize) -> String {
     )
 }
 
-/// Ports of TCP are kept; those of UDP with the same numbers are free, unless something else on the machine has them.
+/// Reserves TCP ports. The UDP ports with the same numbers are usually free, unless another program has them.
 fn has_free_ports(cluster: &Cluster) -> bool {
     let free = |address: &Address| std::net::UdpSocket::bind(&**address).is_ok();
     cluster.addresses.iter().all(free)
@@ -357,7 +357,7 @@ async fn story() {
     cluster.start(4);
     cluster.settle(begin, "it comes back", &[&five]).await;
 
-    // Half of them at once: of those that died nothing is heard any more.
+    // Half of the collectors are killed at once, so nothing more is heard of them.
     begin = Instant::now();
     for number in [0, 3] {
         cluster.running.get_mut(&number).unwrap().kill();

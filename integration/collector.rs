@@ -1,7 +1,7 @@
-//! The collector as a process: what protects its listener, through reloads, and the configuration from a server.
+//! The collector as a process: protection of its listener through reloads, and configuration from a server.
 //!
-//! In: our program, the certificates of the client's tests, a server of ours that speaks `collector.v1`. Waits are for
-//! conditions, with the patience of `program`.
+//! In: the program, the certificates of the client's tests, and a test server that implements `collector.v1`. Waits are
+//! for conditions, with the timeout of `program`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ fn certificates(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// A client with a password or without, that trusts the authority of the tests.
+/// Returns a client, with or without a password, that trusts the test authority.
 fn client(password: Option<&str>) -> HttpClient {
     let mut options = ClientOptions::new("test".into());
     options.tls = TlsOptions {
@@ -42,7 +42,7 @@ fn client(password: Option<&str>) -> HttpClient {
     HttpClient::new(&options).unwrap()
 }
 
-/// Status and body; 0 when there is no answer.
+/// Returns status and body; status 0 when there is no response.
 async fn get(client: &HttpClient, url: &str) -> (u16, String) {
     let request = client.get(url.parse().unwrap()).await.unwrap();
     match request.send().await {
@@ -103,11 +103,7 @@ impl Collector {
         let deadline = Instant::now() + PATIENCE;
         while !done().await {
             self.program.check();
-            assert!(
-                Instant::now() < deadline,
-                "waited in vain: {what}\n{}",
-                self.program.tail()
-            );
+            assert!(Instant::now() < deadline, "timed out: {what}\n{}", self.program.tail());
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     }
@@ -143,10 +139,10 @@ async fn the_http_block_protects_the_listener_and_a_reload_changes_it() {
     assert_eq!(get(&known, &collector.url("/-/reload")).await.0, 200);
     assert_eq!(get(&known, &collector.secure("/metrics")).await.0, 200);
     assert_eq!(get(&nobody, &collector.secure("/metrics")).await.0, 401);
-    // Connections that were made before stay what they are; a new one has to be secure.
+    // Existing connections stay as they are; a new one must use TLS.
     assert_eq!(get(&client(Some("p")), &collector.url("/metrics")).await.0, 0);
 
-    // What cannot be used changes nothing.
+    // An unusable certificate changes nothing.
     write(&tls(Path::new("/no/such/certificate")));
     let (status, text) = get(&known, &collector.secure("/-/reload")).await;
     assert_eq!(status, 400, "{text}");
@@ -235,12 +231,12 @@ async fn a_page_of_a_stranger_can_neither_reload_nor_read_the_collector() {
     }
 }
 
-/// A server of configurations.
+/// A server that provides configurations.
 #[derive(Default)]
 struct Fleet {
     content: String,
     is_away: bool,
-    /// States that it was told of, with their texts.
+    /// States that collectors reported, with their texts.
     told: Vec<(i32, String)>,
 }
 
@@ -273,7 +269,7 @@ async fn answer(State(fleet): State<Shared>, uri: Uri, body: Bytes) -> Response 
             }
             .encode_to_vec()
         }
-        // Registered, and unregistered: both are answered with a message of no fields.
+        // Both registration and unregistration get an empty message.
         _ => Vec::new(),
     };
     ([("content-type", "application/proto")], message).into_response()

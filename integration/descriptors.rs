@@ -1,8 +1,9 @@
-//! A server that has no file descriptors left.
+//! A server without free file descriptors.
 //!
-//! Scenario: the real program, whose limit is lowered to what it has open while many clients hold connections and say
-//! nothing. Guarantee: it goes on, answers clients that ask, fails no worse than with 503, says what is wrong now and
-//! then and not each time; when the connections go everything works again, and what was acknowledged is there once.
+//! Scenario: the limit of the real program is lowered to the files that it has open, while many clients hold silent
+//! connections. Guarantee: the server keeps running, responds to clients that send requests, fails at worst with 503,
+//! and logs the problem at a limited rate. When the connections are gone, everything works again, and every
+//! acknowledged profile is stored once.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -15,12 +16,12 @@ use crate::disk::{Client, once};
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program};
 
-/// The limit of the server: half of it is for connections.
+/// Descriptor limit of the server. Half of it is for connections.
 const LIMIT: u64 = 256;
-/// Connections that say nothing.
+/// Number of silent connections.
 const SILENT: usize = 60;
 
-/// Number of descriptors that a process has open.
+/// Returns the number of descriptors that a process has open.
 fn open(process: u32) -> usize {
     std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().count()
 }
@@ -42,7 +43,7 @@ async fn connections(address: &str, count: usize) -> Vec<TcpStream> {
     all
 }
 
-/// Starts a server with the limit, soft and hard.
+/// Starts a server with this soft and hard limit.
 fn start(address: &str, data: &str, log: &std::path::Path) -> Program {
     let mut command = Command::new("sh");
     command
@@ -77,7 +78,7 @@ async fn without_descriptors_a_server_lives_and_afterwards_it_does_everything() 
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     limit(server.id(), open(server.id()) as u64);
-    // There is no descriptor for these.
+    // These connections find no free descriptor.
     let more = connections(&address, 20).await;
     let complaints = || {
         let text = std::fs::read_to_string(&log).unwrap();
@@ -85,10 +86,10 @@ async fn without_descriptors_a_server_lives_and_afterwards_it_does_everything() 
     };
     while complaints() == 0 {
         server.check();
-        assert!(Instant::now() < deadline, "nothing is said\n{}", server.tail());
+        assert!(Instant::now() < deadline, "no message was logged\n{}", server.tail());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Whoever asks is answered: those that say nothing give way, one after the other.
+    // Every client that sends a request gets a response: silent connections are closed for it, one after the other.
     for number in 6..=10 {
         let caller = Client::new(&url);
         match caller.push(number).await {
@@ -99,7 +100,7 @@ async fn without_descriptors_a_server_lives_and_afterwards_it_does_everything() 
         assert!(matches!(flushed, 204 | 503), "{flushed}");
     }
     server.check();
-    // Counted before the time is taken: at most one in ten seconds, and the first.
+    // The count is read before the time. The limit is one message per ten seconds, plus the first.
     let said = complaints();
     let most = 1 + usize::try_from(started.elapsed().as_secs() / 10).unwrap();
     assert!(said <= most, "{said} lines in {:?}", started.elapsed());
@@ -115,7 +116,11 @@ async fn without_descriptors_a_server_lives_and_afterwards_it_does_everything() 
                 break;
             }
         }
-        assert!(Instant::now() < deadline, "it does not recover\n{}", server.tail());
+        assert!(
+            Instant::now() < deadline,
+            "the server does not recover\n{}",
+            server.tail()
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(sender.found().await, once(&kept));
@@ -133,7 +138,7 @@ async fn connections_leave_descriptors_for_files_and_silent_ones_give_way() {
     let url = format!("http://{address}");
     let mut server = start(&address, &data, &log);
     server.ready(&client(), &format!("{url}/ready")).await;
-    // More than the server may have files open, and more than it takes connections.
+    // This exceeds both the server's open file limit and its connection limit.
     let silent = connections(&address, LIMIT as usize + 50).await;
     let sender = Client::new(&url);
     for number in 1..=5 {

@@ -1,9 +1,9 @@
 //! A disk that fails under the whole server, and two servers on the same tables.
 //!
-//! Scenarios: places of the disk that fail with several errors, over HTTP; a real limit of the system on the size of
-//! files; two processes with logs of their own whose maintenance works on the same local tables. Guarantee: pushes are
-//! refused with 503 and `Retry-After`, questions are answered, it recovers by itself, and what was acknowledged is
-//! there once.
+//! Scenarios: places of the disk that fail with several errors, over HTTP; a real system limit on the size of files;
+//! two processes with separate logs whose maintenance works on the same local tables. Guarantee: the server refuses
+//! pushes with 503 and `Retry-After`, still answers queries, and recovers by itself. Every acknowledged profile is
+//! stored once.
 
 use std::io;
 use std::process::Command;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 type Places = fn(Place) -> bool;
 
-/// Some places fail while it is on.
+/// Makes some places of the disk fail while it is switched on.
 struct Disk {
     broken: AtomicBool,
     places: Places,
@@ -45,7 +45,7 @@ impl FaultHook for Disk {
     }
 }
 
-/// A client of one server.
+/// A client of a single server.
 #[derive(Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
@@ -72,7 +72,7 @@ impl Client {
         answer.status().as_u16()
     }
 
-    /// Numbers of the profiles that are there, each with how often.
+    /// Returns the numbers of the stored profiles, each with its count.
     pub(crate) async fn found(&self) -> Vec<(u64, u64)> {
         let query = "SELECT total, count(*) FROM profiles GROUP BY 1 ORDER BY 1";
         let rows = sql(&self.http, &self.url, query).await;
@@ -81,7 +81,7 @@ impl Client {
     }
 }
 
-/// Each of the numbers, once.
+/// Returns each number with the count 1.
 pub(crate) fn once(numbers: &[u64]) -> Vec<(u64, u64)> {
     numbers.iter().map(|number| (*number, 1)).collect()
 }
@@ -114,7 +114,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
             kind,
         });
         let config = StoreConfig {
-            // Few profiles fill it when files cannot be written.
+            // A few profiles fill the head when files cannot be written.
             head_limit_bytes: 60_000,
             faults: Faults::new(disk.clone()),
             ..StoreConfig::new(folder.path())
@@ -132,7 +132,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
             kept.push(number);
         }
         disk.broken.store(true, Ordering::SeqCst);
-        // With files alone broken the log takes profiles until memory is full.
+        // If only files fail, the log accepts profiles until memory is full.
         let mut number = 3;
         let refused = loop {
             number += 1;
@@ -157,21 +157,21 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
         let answer = server.post(&ingest).body(raw).send().await.unwrap();
         assert_eq!(answer.status(), 503, "{name}");
         assert!(answer.headers().contains_key("retry-after"), "{name}");
-        // While only the log cannot be written, a flush may be what gives it room.
+        // If only the log cannot be written, a flush may give it room.
         let expected = if places(Place::FileWrite(Table::Samples)) {
             503
         } else {
             204
         };
         assert_eq!(client.flush().await, expected, "{name}");
-        // What was acknowledged is there to be read, and no more.
+        // Exactly the acknowledged profiles can be read.
         assert_eq!(client.found().await, once(&kept), "{name}");
 
         disk.broken.store(false, Ordering::SeqCst);
         number += 2;
         let deadline = Instant::now() + PATIENCE;
         while client.push(number).await.is_err() {
-            assert!(Instant::now() < deadline, "{name}: it does not recover");
+            assert!(Instant::now() < deadline, "{name}: the server does not recover");
             number += 1;
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -202,8 +202,8 @@ async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
     let address = Address::keep();
     let url = format!("http://{address}");
     let http = client();
-    // No file may grow beyond 32 KiB: a write that reaches it is cut short, the next fails. The signal that comes with
-    // it is ignored.
+    // No file may grow beyond 32 KiB. A write that reaches the limit is cut short, and the next one fails. The process
+    // ignores the signal that comes with it.
     let mut command = Command::new("sh");
     command
         .args([
@@ -224,21 +224,21 @@ async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
             kept.push(number);
         } else {
             refused += 1;
-            // It recovers by itself.
+            // The server recovers by itself.
             loop {
                 let ready = http.get(format!("{url}/ready")).send().await.unwrap();
                 if ready.status().is_success() {
                     break;
                 }
-                assert!(Instant::now() < deadline, "it does not recover");
+                assert!(Instant::now() < deadline, "the server does not recover");
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
     }
-    assert!(refused > 0, "the log never met its limit");
+    assert!(refused > 0, "the log never reached its limit");
     assert!(kept.len() > 300, "{} of 400 were taken", kept.len());
     assert_eq!(client.found().await, once(&kept));
-    // Killed and started without the limit: the same.
+    // After a kill and a start without the limit, the result is the same.
     server.kill();
     let arguments = ["serve", "--listen", &address, "--data", &data];
     let mut server = Program::alluvium(&arguments, &log);
@@ -262,7 +262,7 @@ async fn a_server_that_starts_on_a_full_disk_answers_and_takes_pushes_when_there
     assert_eq!(client.flush().await, 204);
     client.push(2).await.unwrap();
     server.kill();
-    // No file may grow by a byte, as on a full disk; the log of the program is not on it.
+    // No file may grow by a byte, as on a full disk. The program's log is not on that disk.
     let mut command = Command::new("sh");
     command
         .args(["-c", "trap '' 25; ulimit -S -f 0; exec \"$@\" >/dev/null 2>&1", "sh"])
@@ -285,7 +285,7 @@ async fn a_server_that_starts_on_a_full_disk_answers_and_takes_pushes_when_there
                 break text;
             }
         }
-        assert!(Instant::now() < deadline, "it does not start");
+        assert!(Instant::now() < deadline, "the server does not start");
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     assert!(not_ready.contains("write-ahead log"), "{not_ready}");
@@ -326,7 +326,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
     for dir in &data {
         std::fs::create_dir(dir).unwrap();
     }
-    // Logs and locks of their own, tables in common.
+    // The servers have separate logs and locks but common tables.
     let tables = folder.path().join("tables");
     std::fs::create_dir(&tables).unwrap();
     for dir in &data {
@@ -355,7 +355,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
             for number in 0..60u64 {
                 client.push(1 + number * 2 + index as u64).await.unwrap();
                 if number % 3 == 2 {
-                    // The other may have been first ten times over; the flush comes again.
+                    // The other server may have won ten times in a row; the flush is tried again.
                     client.flush().await;
                 }
             }
@@ -368,7 +368,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
         assert!(server.terminate().success(), "{}", server.tail());
     }
     let (_, url, address) = &servers[0];
-    // What one of them has not brought to the tables is in its own log.
+    // Profiles that one server has not brought to the tables are in its own log.
     for dir in &data {
         let arguments = [
             "serve",
@@ -395,7 +395,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
     drop(server);
     let (sound, out, errors) = run(&["store", "check", &data[0].to_string_lossy()]);
     assert!(sound, "{}\n{errors}", String::from_utf8_lossy(&out));
-    // Merges happened, by whichever.
+    // Merges happened, on either server.
     let merged = std::fs::read_dir(tables.join("profiles/_delta_log")).unwrap();
     let replaced = merged.filter(|entry| {
         let path = entry.as_ref().unwrap().path();

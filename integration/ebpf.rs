@@ -1,9 +1,9 @@
-//! The eBPF profiler against programs whose truth is known, and the compiled BPF program against its sources.
+//! The eBPF profiler against programs whose behaviour is known, and the compiled BPF program against its sources.
 //!
-//! In: C programs of ours, compiled here by gcc. The claims are statistical: ten thousand samples put three standard
-//! deviations of a share of one half at 1.5 points. A recording with too few samples shows nothing and is taken again.
-//! `make test` runs what is recorded here after all other tests, and one at a time. Needs root, or the capabilities
-//! that `alluvium record` names.
+//! In: C programs compiled here by gcc. The claims are statistical: with ten thousand samples, three standard
+//! deviations of a share of one half are 1.5 points. A recording with too few samples proves nothing and is repeated.
+//! `make test` runs these recordings after all other tests, one at a time. Needs root, or the capabilities that
+//! `alluvium record` names.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,11 +14,12 @@ use sha2::{Digest, Sha256};
 
 use crate::program::{alone, insist, other};
 
-/// The part of the CPU time that ticks which are said to be missed or lost excuse at most, however many they are.
+/// Maximum share of the CPU time that missed or lost ticks may explain, however many they are.
 const EXCUSED: f64 = 0.12;
-/// The part at most. More than was used is there when a tick comes late, to whoever runs then.
+/// Maximum ratio of sampled to used time. It exceeds 1 when a tick comes late, because the program that runs then gets
+/// it.
 const MOST: f64 = 1.06;
-/// Samples that a claim about shares needs.
+/// Number of samples that a claim about shares requires.
 const SAMPLES: u64 = 9_000;
 
 fn root() -> &'static Path {
@@ -85,11 +86,11 @@ pub(crate) fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     program
 }
 
-/// What was recorded of a run of the program.
+/// Recording of a run of the program.
 struct Recorded {
     /// Stacks, root first, with their nanoseconds.
     stacks: Vec<(Vec<String>, u64)>,
-    /// What the program says of itself.
+    /// Values that the program reports about itself.
     truth: BTreeMap<String, u64>,
     summary: String,
 }
@@ -101,7 +102,7 @@ fn record(program: &Path, hertz: u32, arguments: &[&str]) -> Recorded {
     record_with(program.parent().unwrap(), &["-F", &hertz.to_string()], &command)
 }
 
-/// Records a command with these flags; what it says of itself is summed by name.
+/// Records a command with these flags. The values that it reports are summed by name.
 fn record_with(folder: &Path, flags: &[&str], command: &[&str]) -> Recorded {
     let _alone = alone();
     let output = folder.join("out.folded");
@@ -137,23 +138,23 @@ fn record_with(folder: &Path, flags: &[&str], command: &[&str]) -> Recorded {
 }
 
 impl Recorded {
-    /// Nanoseconds of the stacks that are so.
+    /// Returns the nanoseconds of the stacks that match.
     fn sum(&self, is_so: impl Fn(&[String]) -> bool) -> u64 {
         let chosen = self.stacks.iter().filter(|(stack, _)| is_so(stack));
         chosen.map(|(_, value)| value).sum()
     }
 
-    /// Nanoseconds of the stacks that a function is in.
+    /// Returns the nanoseconds of the stacks that contain a function.
     fn of(&self, function: &str) -> u64 {
         self.sum(|stack| stack.iter().any(|name| name == function))
     }
 
-    /// Nanoseconds of the processes with this name.
+    /// Returns the nanoseconds of the processes with this name.
     fn of_process(&self, name: &str) -> u64 {
         self.sum(|stack| stack.first().is_some_and(|root| root == name))
     }
 
-    /// Numbers of the line that says where the ticks went: samples, due, lost, idle, of others, missed.
+    /// Parses the line that says where the ticks went: samples, due, lost, idle, of others, missed.
     fn balance(&self) -> [u64; 6] {
         let line = self
             .summary
@@ -178,14 +179,15 @@ impl Recorded {
         ]
     }
 
-    /// Ticks that were due and did not come, or were lost, may all have been the program's: on a busy machine that is
-    /// counted, and no error. As a part of what it used.
+    /// Returns the ticks that were due and did not come or were lost, as a share of the used time. On a busy machine
+    /// all of them may belong to the program. Missing them is not an error.
     fn unseen(&self, hertz: u32, used: u64) -> f64 {
         let [_, _, lost, _, _, missed] = self.balance();
         (lost + missed) as f64 * 1e9 / f64::from(hertz) / used as f64
     }
 
-    /// Asks for `sampled` to be the CPU time that was used, of which `least` must be there when no tick was missed.
+    /// Checks that `sampled` matches the used CPU time. At least the share `least` must be sampled when no tick was
+    /// missed.
     fn check_time(&self, sampled: u64, used: u64, hertz: u32, least: f64) -> Result<(), String> {
         let ratio = sampled as f64 / used as f64;
         let least = least - self.unseen(hertz, used).min(EXCUSED);
@@ -234,7 +236,7 @@ fn a_recording_that_missed_most_ticks_shows_nothing() {
         ),
     };
     assert_eq!(recorded(10, 0).check_shares(1000), Ok(()));
-    // A few that are missed are no error of ours, and what is missing has a bound.
+    // A few missed ticks are not an error, and the missing time is bounded.
     assert_eq!(recorded(9, 1000).check_shares(1000), Ok(()));
     assert!(recorded(9, 0).check_shares(1000).is_err());
     let few = recorded(7, 3000).check_shares(1000).unwrap_err();
@@ -275,7 +277,7 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
             recorded.check_time(work, recorded.truth["process"], 499, 0.95)?;
             let share = recorded.sum(is_whole) as f64 / work as f64;
             println!("{share:.4} of the stacks are complete; {}", recorded.summary.trim());
-            // Those taken before its table was made hold as much of the stack as is copied.
+            // Samples taken before the unwind table exists contain only the part of the stack that is copied.
             if share > 0.8 {
                 return Ok(());
             }
@@ -284,15 +286,15 @@ fn a_recursion_of_five_hundred_calls_is_complete() {
     );
 }
 
-/// On 64-bit Arm there is no rule for frames of this size without a frame pointer.
+/// On 64-bit Arm, no rule describes frames of this size without a frame pointer.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_frame_of_600_000_bytes_is_walked_over() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), "frames", &["-O1", "-fomit-frame-pointer", "-DLARGEST"]);
     insist(
-        // The copy of 16 KiB that is taken before the tables are there ends below the large frame: 800 calls of 16
-        // bytes, and frames of 7,000.
+        // The 16 KiB copy that is taken before the tables exist ends below the large frame: 800 calls of 16 bytes, and
+        // frames of 7,000.
         || record(&program, 499, &["6", "800"]),
         |recorded| {
             let large = recorded.of("frame_largest");
@@ -303,7 +305,7 @@ fn a_frame_of_600_000_bytes_is_walked_over() {
             };
             let whole = recorded.sum(is_whole);
             println!("{whole} of {large} ns end at _start; {}", recorded.summary.trim());
-            // Fifty ticks at least.
+            // At least fifty ticks.
             if large >= 100_000_000 && whole as f64 >= 0.99 * large as f64 {
                 return Ok(());
             }
@@ -352,7 +354,7 @@ fn a_cpu_budget_lowers_the_rate_and_the_weights_stay_true() {
     assert!(recorded.summary.contains("instead of 4999"), "{}", recorded.summary);
     let ratio = recorded.of_process("shares") as f64 / recorded.truth["process"] as f64;
     println!("{ratio:.4} of the CPU time; {}", recorded.summary.trim());
-    // On a busy machine a hundred samples are left at a low rate; each with the old weight would give a tenth.
+    // On a busy machine, a hundred samples remain at a low rate. With the old weight, the result would be a tenth.
     assert!((0.4..1.6).contains(&ratio), "{ratio}\n{}", recorded.summary);
 }
 
@@ -402,13 +404,13 @@ fn a_process_with_ten_thousand_mappings_is_profiled_like_any_other() {
         || record(&program, 499, &["20000", "3"]),
         |recorded| {
             assert_eq!(recorded.truth["made"], 20_000);
-            // The rest is mapping.
+            // The rest of the time is spent on mapping.
             recorded.check_time(recorded.of("burn"), recorded.truth["process"], 499, 0.8)
         },
     );
 }
 
-/// Runs a tool of binutils, which is there where gcc is.
+/// Runs a tool of binutils, which is installed wherever gcc is.
 fn tool(name: &str, arguments: &[&str], paths: &[&Path]) {
     let done = Command::new(name).args(arguments).args(paths).status().unwrap();
     assert!(done.success(), "{name} {arguments:?} failed");
@@ -417,7 +419,7 @@ fn tool(name: &str, arguments: &[&str], paths: &[&Path]) {
 #[test]
 fn names_of_a_stripped_program_come_from_its_debug_file_or_from_what_is_packed_in_it() {
     let folder = tempfile::tempdir().unwrap();
-    // Without a build id the debug file is known by its checksum.
+    // Without a build id, the checksum identifies the debug file.
     for (name, flag) in [
         ("by-id", "-Wl,--build-id"),
         ("by-sum", "-Wl,--build-id=none"),

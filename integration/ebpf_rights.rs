@@ -1,7 +1,7 @@
-//! The eBPF profiler where something is missing, refused or killed: what it says, what goes on, what is left.
+//! The eBPF profiler when something is missing, refused or killed: its messages, what still works, and what remains.
 //!
-//! In: our program behind launchers that take rights away, and a C program of ours that refuses system calls. Out:
-//! messages, exit statuses, files, and what the kernel still has. Needs root.
+//! In: the program behind launchers that remove permissions, and a C program that refuses system calls. Out: messages,
+//! exit statuses, files, and the objects that the kernel still has. Needs root.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::ebpf::compile;
 use crate::program::{Address, PATIENCE, Program, client, other};
 
-/// Runs `alluvium record -- true` behind a launcher: whether it ended well, what it said, and whether it wrote its
+/// Runs `alluvium record -- true` behind a launcher. Returns whether it succeeded, its output, and whether it wrote its
 /// file.
 fn record_behind(launcher: &[&str]) -> (bool, String, bool) {
     let folder = tempfile::tempdir().unwrap();
@@ -52,7 +52,7 @@ fn where_only_the_program_is_refused_perf_events_are_used_and_the_reason_is_told
     let folder = tempfile::tempdir().unwrap();
     let refuse = compile(folder.path(), "refuse", &["-O1"]);
     let refuse = refuse.to_str().unwrap();
-    // bpf(2) is 321 on x86-64.
+    // bpf(2) has the number 321 on x86-64.
     for (launcher, reason) in [
         (
             vec!["setpriv", "--bounding-set=-bpf,-sys_admin", "--"],
@@ -139,7 +139,7 @@ fn a_pipeline_without_rights_says_what_is_missing_and_all_else_of_it_works() {
                 .filter(|line| line.starts_with("pyroscope_write_queue_profiles"))
                 .filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok())
                 .sum::<f64>();
-            // What was scraped waits for the endpoint, where nobody listens.
+            // Scraped profiles wait for the endpoint, on which nobody listens.
             if is_told && waits >= 2.0 {
                 break;
             }
@@ -156,7 +156,7 @@ fn a_pipeline_without_rights_says_what_is_missing_and_all_else_of_it_works() {
     assert!(collector.terminate().success());
 }
 
-/// Numbers that the kernel gave to the program and the maps that a process holds.
+/// Returns the kernel's ids of the programs and the maps that a process holds.
 fn kernel_ids(pid: u32) -> (Vec<u32>, Vec<u32>) {
     let (mut programs, mut maps) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(format!("/proc/{pid}/fdinfo"))
@@ -189,7 +189,7 @@ fn killed_at_any_moment_it_leaves_nothing_in_the_kernel() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Each round a little later: while it loads, while it runs.
+        // Each round kills a little later: during loading, and during sampling.
         let until = Instant::now() + Duration::from_millis(round * 150);
         let (mut programs, mut maps) = (Vec::new(), Vec::new());
         while Instant::now() < until || (round > 3 && maps.len() < 4 && Instant::now() < until + PATIENCE) {

@@ -1,8 +1,8 @@
-//! The eBPF profiler beside processes that mean it ill: what they leave where it reads is passed over and counted, and
-//! it goes on.
+//! The eBPF profiler beside hostile processes. It skips and counts the traps in the files that it reads, and keeps
+//! running.
 //!
-//! In: programs that run already, and pipes, links and files of others in the places of their files. Out: what `record`
-//! says and writes. Needs root.
+//! In: running programs, and pipes, links and foreign files in the places of their files. Out: output and files of
+//! `record`. Needs root.
 
 use std::io::Read;
 use std::os::unix::fs::{chown, symlink};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::ebpf::compile;
 use crate::program::{PATIENCE, insist};
 
-/// A program that runs; killed when it is dropped.
+/// A running program that is killed on drop.
 struct Running(Child);
 
 impl Running {
@@ -29,23 +29,23 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // The program may have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
         let _ = std::fs::remove_file(self.map());
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(Instant::now() < deadline, "not so: {what}");
+        assert!(Instant::now() < deadline, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Records a process for a moment: what is said, and the stacks. A recorder that does not end is killed and is an
+/// Records a process for a moment. Returns the output and the stacks. A recorder that does not end is killed and is an
 /// error.
 fn record(folder: &Path, pid: u32) -> (String, String) {
     let output = folder.join("out.folded");
@@ -85,7 +85,7 @@ fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// Whether a line of the summary counts files passed over for this reason.
+/// Returns whether a line of the summary counts files that were skipped for this reason.
 fn counts(said: &str, reason: &str) -> bool {
     said.lines()
         .filter_map(|line| line.strip_prefix("files of processes that were not read: "))
@@ -114,7 +114,7 @@ fn a_pipe_in_the_place_of_a_program_holds_up_nobody_and_the_program_has_its_name
     );
 }
 
-/// The loader does not look at sections: the program runs as before.
+/// The loader ignores sections, so the program runs as before.
 #[test]
 fn a_program_whose_sections_are_all_the_same_endless_notes_holds_up_nobody() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,7 +124,8 @@ fn a_program_whose_sections_are_all_the_same_endless_notes_holds_up_nobody() {
     let table = bytes.len() as u64;
     let (sections, notes) = (60_000_u16, 128_u64 << 20);
     for index in 0..u64::from(sections) {
-        // SHT_NOTE; it begins where the file has nothing but zeros: eleven million notes without a name.
+        // The section is SHT_NOTE over a part of the file that contains only zeros: eleven million notes without a
+        // name.
         let kind = if index == 0 { 0_u32 } else { 7 };
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&kind.to_le_bytes());
@@ -154,7 +155,7 @@ fn a_program_whose_sections_are_all_the_same_endless_notes_holds_up_nobody() {
     );
 }
 
-/// On 64-bit Arm the pieces keep frame pointers: the same holds there.
+/// On 64-bit Arm, the pieces keep frame pointers; the same result holds there.
 #[test]
 fn perf_maps_of_others_links_and_pipes_give_no_names_and_hold_up_nobody() {
     let folder = tempfile::tempdir().unwrap();
@@ -187,7 +188,7 @@ fn perf_maps_of_others_links_and_pipes_give_no_names_and_hold_up_nobody() {
     std::fs::remove_file(&map).unwrap();
     pipe(&map);
     named(Some("not_regular"));
-    // And the honest one again.
+    // The valid file is restored.
     std::fs::remove_file(&map).unwrap();
     std::fs::copy(&elsewhere, &map).unwrap();
     named(None);

@@ -1,7 +1,8 @@
-//! Questions about several tenants at once (`X-Scope-OrgID: a|b`), over HTTP and a real store: each answer is that of
-//! the single tenants, summed or united, whatever was asked before. What is about one tenant refuses several.
+//! Queries about several tenants at once (`X-Scope-OrgID: a|b`), over HTTP and a real store. Each response is the sum
+//! or union of the single tenants' responses, regardless of earlier queries. Requests that concern one tenant refuse
+//! several.
 //!
-//! Expected values come from the pushed profiles themselves.
+//! Expected values come from the pushed profiles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,8 @@ use crate::http_store::{CPU, Site, now_ms};
 
 /// A tick at 100 Hz in nanoseconds.
 const TICK: i64 = 10_000_000;
-/// A shop of two tenants with the same labels, stacks that both and only one of them have, and series of one only.
+/// A shop of two tenants with the same labels. Some stacks occur in both tenants and some in one; some series occur in
+/// one only.
 const PUSHES: [(&str, &str, &str); 5] = [
     ("a", "shop{region=eu}", "main;work 5\nmain;idle 2\n"),
     ("b", "shop{region=eu}", "main;work 7\nmain;wait 3\n"),
@@ -24,11 +26,11 @@ const PUSHES: [(&str, &str, &str); 5] = [
     ("a", "shop{region=eu}", "main;work 13\n"),
 ];
 
-/// What a set of tenants answers.
+/// Responses to the queries about a set of tenants.
 #[derive(Debug, Default, PartialEq)]
 struct Answers {
     stacks: BTreeMap<String, i64>,
-    /// Labels and time in milliseconds to value.
+    /// Labels and time in milliseconds, mapped to the value.
     lines: BTreeMap<(String, i64), i64>,
     types: BTreeSet<String>,
     names: BTreeSet<String>,
@@ -37,7 +39,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// The sums and unions with others.
+    /// Returns the sums and unions with other responses.
     fn with(mut self, other: Self) -> Self {
         for (stack, value) in other.stacks {
             *self.stacks.entry(stack).or_default() += value;
@@ -57,7 +59,7 @@ impl Answers {
     }
 }
 
-/// A server of several tenants, and the range of what is pushed to it.
+/// A server of several tenants, and the time range of the pushed profiles.
 struct Shared {
     site: Site,
     /// Time of the profiles in Unix milliseconds.
@@ -89,7 +91,7 @@ impl Shared {
         self.pushed.push((tenant, text));
     }
 
-    /// Start and end of everything in Unix milliseconds.
+    /// Returns start and end of all profiles in Unix milliseconds.
     fn range(&self) -> (i64, i64) {
         (self.time_ms - 60_000, self.time_ms + 60_000)
     }
@@ -104,7 +106,7 @@ impl Shared {
         }
     }
 
-    /// The stacks that were pushed for tenants.
+    /// Returns the stacks that were pushed for these tenants.
     fn expected(&self, tenants: &[&str]) -> BTreeMap<String, i64> {
         let mut stacks = BTreeMap::new();
         for (_, text) in self.pushed.iter().filter(|(tenant, _)| tenants.contains(tenant)) {
@@ -120,7 +122,7 @@ impl Shared {
         QuerierClient::new(self.site.server.caller("").with_tenant(tenants))
     }
 
-    /// Asks the calls of querier.v1.
+    /// Sends the calls of querier.v1.
     async fn answers(&self, tenants: &str) -> Answers {
         let (client, selection, (start, end)) = (self.querier(tenants), self.selection(), self.range());
         let mut answers = Answers::default();
@@ -150,7 +152,7 @@ impl Shared {
         answers
     }
 
-    /// Status and JSON of a request of some tenants.
+    /// Returns status and JSON of a request about some tenants.
     async fn ask(&self, path: &str, body: Option<String>, tenants: &str) -> (u16, Value) {
         let server = &self.site.server;
         let request = match body {
@@ -163,14 +165,14 @@ impl Shared {
         (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
-    /// The number that a query of SQL gives.
+    /// Returns the number that an SQL query yields.
     async fn number(&self, sql: &str, tenants: &str) -> i64 {
         let (status, rows) = self.ask("/api/v1/sql", Some(sql.to_owned()), tenants).await;
         assert_eq!(status, 200, "{rows}");
         rows[0]["n"].as_i64().unwrap_or_default()
     }
 
-    /// Every answer about several tenants against those about each and what was pushed.
+    /// Compares every response about several tenants with the responses about each and with the pushed profiles.
     async fn check(&self) {
         for (asked, each) in [
             ("a|b", ["a", "b"].as_slice()),
@@ -192,7 +194,7 @@ impl Shared {
         }
     }
 
-    /// The plain routes and SQL.
+    /// Checks the plain routes and SQL.
     async fn check_plain(&self, asked: &str, expected: &Answers) {
         let (start, end) = self.range();
         let side = |name: &str| format!("{name}={CPU}%7B%7D");

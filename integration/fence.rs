@@ -1,6 +1,6 @@
-//! What collector and server give up at their start, seen from outside. Needs root, which has everything to give up.
+//! The privileges that collector and server drop at startup, seen from outside. Needs root, which has all of them.
 //!
-//! In: the running programs' `/proc/PID/task/*/status`. Out: the sets of capabilities of each thread (capabilities(7)),
+//! In: `/proc/PID/task/*/status` of the running programs. Out: the capability sets of each thread (capabilities(7)),
 //! and whether new privileges and the refused system calls are out of reach.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::program::{Address, Program, client};
 
-/// Bits of capabilities(7).
+/// Capability bits of capabilities(7).
 const DAC_OVERRIDE: u64 = 1 << 1;
 const FOWNER: u64 = 1 << 3;
 const SYS_PTRACE: u64 = 1 << 19;
@@ -16,7 +16,7 @@ const SYS_ADMIN: u64 = 1 << 21;
 const PERFMON: u64 = 1 << 38;
 const BPF: u64 = 1 << 39;
 
-/// Values of one key of `/proc/PID/status`, of all threads of a process.
+/// Returns the values of a key of `/proc/PID/status` over all threads of a process.
 fn of_threads(process: u32, key: &str) -> BTreeSet<String> {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let value = |thread: &Path| {
@@ -30,7 +30,7 @@ fn of_threads(process: u32, key: &str) -> BTreeSet<String> {
     threads.filter_map(|thread| value(&thread.unwrap().path())).collect()
 }
 
-/// The one set of capabilities that all threads have.
+/// Returns the capability set that all threads share.
 fn capabilities(process: u32, key: &str) -> u64 {
     let sets = of_threads(process, key);
     assert_eq!(sets.len(), 1, "{key} differs by thread: {sets:?}");
@@ -41,7 +41,7 @@ fn is_root() -> bool {
     capabilities(std::process::id(), "CapPrm") & SYS_ADMIN != 0
 }
 
-/// Each thread has `wanted` and nothing of `given_up`, and gets nothing back by a program that it starts.
+/// Checks that each thread has `wanted` and nothing of `given_up`, and regains nothing by starting a program.
 fn assert_fenced(process: u32, wanted: u64, given_up: u64) {
     for key in ["CapEff", "CapPrm", "CapBnd"] {
         let held = capabilities(process, key);

@@ -1,6 +1,6 @@
-//! The readers of the command line on files of different formats, as the whole program.
+//! The commands that read files, with files of different formats, as the whole program.
 //!
-//! In: the fixtures of pprof, and small files that are written here. Out: what the program prints and writes.
+//! In: the pprof fixtures, and small files that the test writes. Out: the program's output and files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -20,7 +20,7 @@ fn alluvium(words: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What the program prints when it succeeds.
+/// Returns the output of a successful run.
 fn printed(words: &[&str]) -> String {
     let output = alluvium(words);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -28,7 +28,7 @@ fn printed(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What it says when it fails.
+/// Returns the error text of a failed run.
 fn refused(words: &[&str]) -> String {
     let output = alluvium(words);
     assert_eq!(output.status.code(), Some(1), "{words:?}");
@@ -126,7 +126,7 @@ fn a_file_of_any_format_becomes_pprof() {
     assert!(refused(&["top", &file]).contains(&format!("is a file: write --file {file}")));
     let error = refused(&["top", "--file", &written(folder.path(), "a.txt", "Notes")]);
     assert!(
-        error.contains("this is no profile that is known (it begins with `Notes`)"),
+        error.contains("the format of this file is unknown (it begins with `Notes`)"),
         "{error}"
     );
 }
@@ -167,7 +167,7 @@ fn the_go_toolchain_takes_the_profile_for_its_compiler() {
 
 #[test]
 fn on_a_terminal_a_bar_says_how_far_an_import_is() {
-    // From util-linux: runs a command in a terminal and copies what that shows.
+    // `script` from util-linux runs a command in a terminal and copies what the terminal shows.
     let Some(script) = other("script", &["--version"], "bsdutils") else {
         return;
     };
@@ -190,11 +190,11 @@ fn on_a_terminal_a_bar_says_how_far_an_import_is() {
     assert_eq!(output.status.code(), Some(1), "{shown}");
     assert!(shown.contains("/3 "), "{shown:?}");
     assert!(shown.contains("uploaded 0 of 3 files"), "{shown:?}");
-    // The bar goes where a line is said, and at the end.
+    // The bar disappears when a line is printed, and at the end.
     let plain = alluvium(&["import", folder.path().to_str().unwrap()]);
     let errors = String::from_utf8(plain.stderr).unwrap();
     assert!(
-        !errors.contains("/3 ") && errors.matches("no profile that is known").count() == 3,
+        !errors.contains("/3 ") && errors.matches("format of this file is unknown").count() == 3,
         "{errors:?}"
     );
 }

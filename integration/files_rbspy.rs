@@ -1,7 +1,7 @@
-//! Files of rbspy: one recording of a Ruby program in each format that rbspy reports.
+//! Files of rbspy: one recording of a Ruby program, in each format that rbspy reports.
 //!
-//! Guarantee: what we read has the stacks, lines and totals of the raw file that rbspy keeps of the recording, and the
-//! shares that it prints; a format that has no stacks is refused by its name.
+//! Guarantee: an imported file has the stacks, lines and totals of rbspy's raw file of the recording, and the shares
+//! that rbspy prints. A format without stacks is refused by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,19 +14,19 @@ use serde_json::Value;
 use crate::files_tools::{Told, fixture, only, read, said, sum_of_lines};
 use crate::program::{file_of, other};
 
-/// What the raw file says, a line of JSON for each sample.
+/// Contents of the raw file, which has a line of JSON for each sample.
 #[derive(Debug, Default)]
 struct Raw {
     samples: i64,
-    /// Nanoseconds from the first sample to the last.
+    /// Nanoseconds from the first sample to the last one.
     nanos: i64,
-    /// Samples of the functions at the ends of stacks.
+    /// Number of samples by the function at the end of the stack.
     flat: BTreeMap<String, i64>,
-    /// `function file:line` of all frames that have a line, of files their last part.
+    /// `function file:line` of all frames with a line; of each file only the last part of the path.
     places: BTreeSet<String>,
-    /// The same without the first sample, which lasts for no time.
+    /// The same without the first sample, which lasts no time.
     timed: BTreeSet<String>,
-    /// The same by the absolute paths, which folded stacks have; those of Ruby's own functions are unknown.
+    /// The same with absolute paths, which folded stacks have. The paths of Ruby's own functions are unknown.
     absolute: BTreeSet<String>,
 }
 
@@ -67,7 +67,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// The places of a profile that have a line.
+/// Returns the places of a profile that have a line.
 fn with_lines(told: &Told) -> BTreeSet<String> {
     let places = told.places.iter().filter(|place| !place.ends_with(":0"));
     places.cloned().collect()
@@ -128,7 +128,7 @@ fn rbspy_reports_one_recording_in_formats_that_say_the_same() {
     assert_eq!((binary.kind.as_str(), binary.total), (":wall:nanoseconds", raw.nanos));
     assert_eq!(with_lines(&binary), raw.places);
 
-    // What rbspy prints: the shares of each line of a function, of its own and in all, in percent with two digits.
+    // rbspy prints the own and total share of each line of a function, in percent with two digits.
     let summary = std::fs::read_to_string(report("summary")).unwrap();
     let work = summary.lines().filter(|line| line.contains("  work - "));
     let in_all = work.map(|line| line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap());
@@ -136,8 +136,11 @@ fn rbspy_reports_one_recording_in_formats_that_say_the_same() {
     assert!((in_all.sum::<f64>() - ours).abs() < 0.1, "{ours}\n{summary}");
 
     for (path, expected) in [
-        (report("callgrind"), "this is a file of callgrind, which is not read"),
-        (at("raw"), "this is a raw file of rbspy, which is not read"),
+        (
+            report("callgrind"),
+            "this is a file of callgrind, which is not supported",
+        ),
+        (at("raw"), "this is a raw file of rbspy, which is not supported"),
     ] {
         let error = files::read(&std::fs::read(path).unwrap().into(), 64 << 20).unwrap_err();
         assert!(error.to_string().starts_with(expected), "{error}");

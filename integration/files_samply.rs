@@ -1,7 +1,7 @@
-//! A file of samply: a program that burns and waits in turns, recorded by perf events.
+//! A file of samply: perf events record a program that alternately burns CPU and waits.
 //!
-//! Guarantee: its CPU time is the sum of what the file says, as another reader of JSON adds it up, and about what the
-//! program says of itself; addresses are those of its functions in the table of symbols. Needs root.
+//! Guarantee: the CPU time is the sum of the values in the file, as a separate JSON reader computes it, and about the
+//! time that the program reports. Addresses belong to the program's functions in the symbol table. Needs root.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,11 +13,11 @@ use serde_json::Value;
 use crate::files_tools::{fixture, only, read, said};
 use crate::program::{alone, file_of, other};
 
-/// samply asks for hardware events first, and believes where there are none that this setting refused them: for it
-/// alone the file says that they are allowed.
+/// samply tries hardware events first. If there are none, it believes that this setting forbids them. This file tells
+/// samply alone that they are allowed.
 const ALLOWED: &str = "mount --bind \"$1\" /proc/sys/kernel/perf_event_paranoid && shift && exec \"$@\"";
 
-/// Microseconds of CPU time of all samples with a stack.
+/// Returns the CPU time of all samples with a stack, in microseconds.
 fn cpu_micros(json: &[u8]) -> i64 {
     let file: Value = serde_json::from_slice(json).unwrap();
     assert_eq!(file["meta"]["sampleUnits"]["threadCPUDelta"], "\u{b5}s");
@@ -31,7 +31,7 @@ fn cpu_micros(json: &[u8]) -> i64 {
     samples.sum()
 }
 
-/// Addresses of a function, from its first to behind its last.
+/// Returns the address range of a function, from its first address to the one after its last.
 fn addresses(program: &Path, function: &str) -> (u64, u64) {
     let symbols = said(Command::new("nm").arg("-S").arg(program));
     let line = symbols.lines().find(|line| line.ends_with(&format!(" T {function}")));
@@ -75,7 +75,7 @@ fn samply_tells_cpu_time_and_the_addresses_of_a_program() {
     assert_eq!(told.kind, "process_cpu:cpu:nanoseconds");
     let json = pprof::gunzip(&std::fs::read(&path).unwrap().into(), 64 << 20).unwrap();
     assert_eq!(told.total, cpu_micros(&json) * 1000);
-    // Before it is enabled and behind its last sample it sees nothing.
+    // Samples before the program enables the events, and after the last sample, are missing.
     assert!(
         told.total > micros * 700 && told.total < micros * 1100,
         "{} ns of {micros} us",

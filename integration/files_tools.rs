@@ -1,10 +1,10 @@
-//! Files of real profilers: type, total, names and lines, compared with what the profiler or another reader of the same
-//! file says.
+//! Files of real profilers: type, total, names and lines, compared with the profiler's own output or with another
+//! reader of the same file.
 //!
-//! In: programs of `fixtures/files` and `fixtures/java`, profiled here; those of rbspy and samply are in `files_rbspy`
-//! and `files_samply`. Where a profiler is absent the test says so; with `CI` set it fails. Formats whose programs do
-//! not install from a registry (dotnet-trace, Xcode) are read from files made by their descriptions, in
-//! `src/wire/files`.
+//! In: programs of `fixtures/files` and `fixtures/java`, profiled here. `files_rbspy` and `files_samply` test those two
+//! profilers. If a profiler is missing, the test says so; with `CI` set it fails. Some formats have programs that
+//! cannot be installed from a registry (dotnet-trace, Xcode). `src/wire/files` tests them with files made from their
+//! descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,16 +22,16 @@ use crate::tidy::root;
 
 const MAX_BYTES: usize = 256 << 20;
 
-/// What was read of a profile, for one of its types.
+/// Contents of a profile for one of its types.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// Name, type and unit, with colons between them.
+    /// Name, type and unit, separated by colons.
     pub(crate) kind: String,
     pub(crate) total: i64,
-    /// Values of the stacks with a function at their end, and anywhere.
+    /// Values by function at the end of the stack, and by function anywhere in it.
     pub(crate) flat: BTreeMap<String, i64>,
     pub(crate) cum: BTreeMap<String, i64>,
-    /// `function file:line` of all frames, of files their last part.
+    /// `function file:line` of all frames; of each file only the last part of the path.
     pub(crate) places: BTreeSet<String>,
 }
 
@@ -69,7 +69,7 @@ impl Told {
     }
 }
 
-/// The profiles of a file, which must be of this format.
+/// Reads the profiles of a file, which must have this format.
 pub(crate) fn read(path: &Path, format: FileFormat) -> Vec<Told> {
     let content = std::fs::read(path).unwrap().into();
     let imported = files::read(&content, MAX_BYTES).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -89,7 +89,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
     root().join("integration/fixtures/files").join(name)
 }
 
-/// Both outputs of a program that must end well.
+/// Returns both outputs of a program that must succeed.
 pub(crate) fn said(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -98,14 +98,14 @@ pub(crate) fn said(command: &mut Command) -> String {
     text
 }
 
-/// The number behind a word.
+/// Returns the number after a word.
 fn number_behind(text: &str, word: &str) -> i64 {
     let (_, rest) = text.split_once(word).unwrap_or_else(|| panic!("no `{word}` in {text}"));
     let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap()
 }
 
-/// Sum of the last words of all lines.
+/// Returns the sum of the last words of all lines.
 pub(crate) fn sum_of_lines(text: &str) -> i64 {
     let counts = text.lines().filter_map(|line| line.rsplit_once(' '));
     counts.map(|(_, count)| count.parse::<i64>().unwrap()).sum()
@@ -148,7 +148,7 @@ fn py_spy_writes_three_formats_with_one_total() {
     assert_eq!(speedscope.kind, "process_cpu:cpu:nanoseconds");
     let written: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let part = |name: &str| written["profiles"][0][name].as_array().unwrap().iter();
-    // Of a thread that begins or ends there is a sample without frames.
+    // When a thread begins or ends, there is a sample without frames.
     let with_frames = part("samples").map(|stack| stack.as_array().is_some_and(|stack| !stack.is_empty()));
     let weights = part("weights").zip(with_frames).filter(|(_, is_wanted)| *is_wanted);
     let seconds: f64 = weights.map(|(weight, _)| weight.as_f64().unwrap()).sum();
@@ -164,7 +164,7 @@ fn py_spy_writes_three_formats_with_one_total() {
     claims(&trace);
 }
 
-/// The time in which any call of a trace was open, for all its threads.
+/// Returns the time in which any call of a trace was open, summed over its threads.
 fn outermost_micros(json: &[u8]) -> i64 {
     let events: Vec<Value> = serde_json::from_slice(json).unwrap();
     let mut open: BTreeMap<String, (i64, i64)> = BTreeMap::new();
@@ -191,7 +191,7 @@ fn outermost_micros(json: &[u8]) -> i64 {
     sum
 }
 
-/// A virtual machine with async-profiler from its start, ended after two seconds of CPU: what the profiler wrote.
+/// Runs a virtual machine with async-profiler from its start for two seconds of CPU time. Returns the profiler's file.
 fn profiled(folder: &Path, options: &str, name: &str) -> Option<PathBuf> {
     let library = file_of("ALLUVIUM_ASYNC_PROFILER", "tools.profiler:async-profiler")?;
     let path = folder.join(name);
@@ -206,7 +206,7 @@ fn profiled(folder: &Path, options: &str, name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Waits until a process has used so many hundredths of a second.
+/// Waits until a process has used this many hundredths of a second.
 fn until_burnt(program: &mut Program, ticks: u64) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -222,7 +222,7 @@ fn until_burnt(program: &mut Program, ticks: u64) {
         if used >= ticks {
             return;
         }
-        assert!(Instant::now() < deadline, "waited in vain\n{}", program.tail());
+        assert!(Instant::now() < deadline, "timed out\n{}", program.tail());
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
@@ -268,7 +268,7 @@ fn perf_records_what_its_own_report_says() {
     let folder = tempfile::tempdir().unwrap();
     let (program, data) = (folder.path().join("burn"), folder.path().join("perf.data"));
     let mut gcc = Command::new("gcc");
-    // Without optimisation, for otherwise `work` calls nothing and has no frame.
+    // Without optimisation, because an optimised `work` calls nothing and has no frame.
     gcc.args(["-O0", "-g", "-fno-omit-frame-pointer", "-o"]);
     said(gcc.arg(&program).arg(fixture("burn.c")));
     let mut record = Command::new(&perf);
@@ -285,7 +285,7 @@ fn perf_records_what_its_own_report_says() {
     ]);
     said(record.arg(&data).arg("--").arg(&program));
 
-    // As `upload` takes it, by the whole program.
+    // The whole program imports the file, as `upload` does.
     let out = folder.path().join("out.pb");
     let mut alluvium = Command::new(env!("CARGO_BIN_EXE_alluvium"));
     said(alluvium.args(["profile", "--file"]).arg(&data).arg("-o").arg(&out));
@@ -376,7 +376,7 @@ fn a_profile_of_node_has_its_time_its_names_and_its_lines() {
     assert_eq!(told.kind, "wall:wall:nanoseconds");
     let file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let number = |value: &Value| value.as_i64().unwrap();
-    // From the first sample to the end; those at the root are in no function.
+    // From the first sample to the end; samples at the root are in no function.
     let micros = number(&file["endTime"]) - number(&file["startTime"]) - number(&file["timeDeltas"][0]);
     let off = (told.total - micros * 1000).abs();
     assert!(off < 20_000_000, "{} of {micros} us", told.total);
@@ -384,7 +384,7 @@ fn a_profile_of_node_has_its_time_its_names_and_its_lines() {
     assert!(told.places.contains("work burn.js:3"), "{:?}", told.places);
 }
 
-/// Time between the samples of each profile of a trace, in microseconds, by process and id of the profile.
+/// Returns the time between the samples of each profile of a trace, in microseconds, by process and profile id.
 fn sampled_micros(json: &[u8]) -> BTreeMap<String, i64> {
     let trace: Value = serde_json::from_slice(json).unwrap();
     let mut deltas: BTreeMap<String, Vec<i64>> = BTreeMap::new();

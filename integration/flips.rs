@@ -1,12 +1,12 @@
-//! One bit flips at a random place of any kind of file of a data folder: the answer is right, or an error names the
-//! file; never another answer, and never a panic.
+//! One bit flips at a random position of a file of any kind in a data folder. The response is correct, or an error
+//! names the file. It is never a wrong response, and never a panic.
 //!
-//! A folder as a killed process leaves it (files of all tables, some merged, entries, checkpoints and their checksums,
-//! a log with records that are in no file, a deletion that waits) is copied for each flip. Half of the flips happen
-//! while no process has the folder, half while a store has it open. Then everything is asked for, merged, deleted,
-//! asked for again, and checked.
+//! Each flip gets a copy of a folder as a killed process leaves it: files of all tables (some merged), entries,
+//! checkpoints and their checksums, a log with records that are in no file, and a pending deletion. Half of the flips
+//! happen while no process has the folder, and half while a store has it open. Then everything is queried, merged,
+//! deleted, queried again, and checked.
 //!
-//! `ALLUVIUM_FLIPS` sets the number of flips, `ALLUVIUM_FLIP` the number of a single one.
+//! `ALLUVIUM_FLIPS` sets the number of flips, `ALLUVIUM_FLIP` selects a single one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,20 +34,20 @@ use crate::harness::{tenant, tenants};
 use crate::kill::numbered_at;
 use crate::workload::drawn;
 
-/// Flips unless `ALLUVIUM_FLIPS` says otherwise.
+/// Number of flips unless `ALLUVIUM_FLIPS` is set.
 const FLIPS: u64 = 300;
-/// Flips that are tried at a time.
+/// Number of flips that are tried concurrently.
 const JUDGES: u64 = 2;
-/// Who has profiles. A deletion of everything of the second one waits.
+/// Tenants with profiles. A deletion of everything of the second one is pending.
 const TENANTS: [&str; 2] = ["kept", "gone"];
 
-/// What the tables say, a text a row.
+/// Contents of the tables, one text per row.
 type Answer = BTreeMap<&'static str, Vec<String>>;
 
-/// Whether a path is of a kind.
+/// Returns whether a path is of a kind.
 type IsKind = fn(&str) -> bool;
 
-/// Kinds of files; each is drawn as often as any other.
+/// Kinds of files. Each kind is selected equally often.
 const KINDS: [(&str, IsKind); 13] = [
     ("segment of the log", |path| path.starts_with("wal/")),
     ("samples", |path| is_data(path, "samples")),
@@ -72,7 +72,7 @@ fn is_data(path: &str, table: &str) -> bool {
     path.starts_with(&format!("tables/{table}/tenant=")) && path.ends_with(".parquet")
 }
 
-/// The deletion does not begin.
+/// Prevents the deletion from starting.
 struct NoDeletion;
 
 impl FaultHook for NoDeletion {
@@ -86,7 +86,7 @@ impl FaultHook for NoDeletion {
 
 fn config(dir: &Path) -> StoreConfig {
     let mut maintenance = MaintenanceConfig {
-        // The test says when.
+        // The test decides when to flush.
         interval: Duration::from_hours(1),
         ..MaintenanceConfig::default()
     };
@@ -104,7 +104,7 @@ fn folder() -> TempDir {
         .unwrap()
 }
 
-/// A folder, and what it says before and after its deletion.
+/// A folder, and its contents before and after its deletion.
 struct Base {
     folder: TempDir,
     files: Vec<(&'static str, Vec<String>)>,
@@ -142,7 +142,7 @@ impl Base {
                         store.flush().await.unwrap();
                         store.maintain(Work::Due).await.unwrap();
                     }
-                    // Flushed by the request, which waits from then on.
+                    // The request flushes it and waits from then on.
                     6 => {
                         let all = Deletion::new(tenant("gone"), "{}", TimeSpan::ALL);
                         store.maintain(Work::Delete(all)).await.unwrap_err();
@@ -177,8 +177,8 @@ impl Base {
         base
     }
 
-    /// A copy of the folder. Nobody writes into a Parquet file or a file of a table's log, so these are links, but for
-    /// the one that will be altered.
+    /// Returns a copy of the folder. Parquet files and table log files are never written in place, so the copies are
+    /// links, except for the file to alter.
     fn copied(&self, altered: Option<&str>) -> TempDir {
         let (from, to) = (self.folder.path().join("data"), folder_beside(self.folder.path()));
         for path in paths(&from) {
@@ -198,7 +198,7 @@ fn folder_beside(other: &Path) -> TempDir {
     tempfile::tempdir_in(other).unwrap()
 }
 
-/// All files below a folder, relative to it.
+/// Returns all files below a folder as relative paths.
 fn paths(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];
@@ -216,7 +216,7 @@ fn paths(dir: &Path) -> Vec<String> {
     found
 }
 
-/// Everything that the tables hold, by an engine that has read nothing yet.
+/// Returns everything that the tables contain, with an engine that has read nothing yet.
 async fn answer(source: Arc<dyn SnapshotSource>) -> Result<Answer, String> {
     let engine = QueryEngine::new(source, QueryLimits::default()).unwrap();
     let all = tenants(&TENANTS.join("|"));
@@ -271,7 +271,7 @@ impl Flip {
 
     fn apply(&self, dir: &Path) {
         let path = dir.join(&self.path);
-        // An open store may have replaced or removed it.
+        // An open store may have replaced or removed the file.
         let Ok(mut bytes) = fs::read(&path) else { return };
         if let Some(byte) = bytes.get_mut(self.byte as usize) {
             *byte ^= 1 << self.bit;
@@ -279,7 +279,7 @@ impl Flip {
         }
     }
 
-    /// Whether an error names the file, or the one whose checksums it has.
+    /// Returns whether an error names the file, or the file whose checksums it contains.
     fn is_named_by(&self, error: &str) -> bool {
         let name = Path::new(&self.path)
             .file_name()
@@ -293,11 +293,11 @@ impl Flip {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// Nobody noticed: the answer is right.
+    /// Nothing was noticed, and the response is correct.
     Right,
     /// An error named the file.
     Named,
-    /// A record of the log is damaged; the store said so and the rest is there.
+    /// A record of the log is damaged; the store said so, and the rest is there.
     Less,
 }
 
@@ -382,13 +382,13 @@ impl Trial<'_> {
             Ok(checked) => {
                 let errors = checked.findings.iter();
                 let errors = errors.filter(|finding| finding.severity == inspect::Severity::Error);
-                // A damaged part of the log is kept under a name of its own.
+                // The store keeps a damaged part of the log under a separate name.
                 let is_log = self.flip.kind == "segment of the log";
                 let errors: Vec<String> = errors
                     .filter(|finding| !is_log || !finding.path.starts_with("wal/"))
                     .map(|finding| format!("{}: {}", finding.path, finding.detail))
                     .collect();
-                // One names the cause, others may name what follows from it.
+                // One error names the cause; others may name its consequences.
                 match errors.iter().find(|error| self.flip.is_named_by(error)) {
                     Some(error) => self.error("check", error),
                     None if errors.is_empty() => Ok(()),
@@ -421,7 +421,7 @@ fn try_one(base: &Base, runtime: &Runtime, number: u64) -> (&'static str, Outcom
     );
 }
 
-/// Every part of a Parquet file is verified when a query reads it: without that, some flips change values.
+/// Every part of a Parquet file is verified when a query reads it. Without that, some flips change values.
 #[test]
 fn a_query_of_an_altered_file_is_an_error_that_names_it() {
     const PLACES: u64 = 12;
@@ -434,7 +434,7 @@ fn a_query_of_an_altered_file_is_an_error_that_names_it() {
         let live = snapshot.files.iter().find(|file| file.table == table).unwrap();
         let path = copied.path().join("tables").join(&live.path);
         let sound = fs::read(&path).unwrap();
-        // The folder has links of files that other tests have, too.
+        // The folder contains links to files that other tests share.
         fs::remove_file(&path).unwrap();
         for place in 0..PLACES {
             let mut bytes = sound.clone();

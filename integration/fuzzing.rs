@@ -1,9 +1,10 @@
-//! The promises of `fuzz/` kept for the committed seeds, for every input that broke one once, and for random changes of
-//! both.
+//! Checks the promises of `fuzz/` for the committed seeds, for every input that once broke a promise, and for random
+//! changes of both.
 //!
-//! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures, a shell.
-//! Out: the input that breaks a promise, by name and number of its change. The changes are the same every time. Minutes
-//! of real fuzzing are `make fuzz-smoke`; `ALLUVIUM_SEEDS=fuzz/corpus` writes the seeds of each target there.
+//! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures, and a
+//! shell. Out: the input that breaks a promise, by name and number of its change. The changes are the same in every
+//! run. `make fuzz-smoke` runs minutes of real fuzzing; `ALLUVIUM_SEEDS=fuzz/corpus` writes the seeds of each target
+//! there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -28,10 +29,10 @@ mod promises_pgwire;
 #[path = "../fuzz/promises_store.rs"]
 mod promises_store;
 
-/// Changes made of each seed.
+/// Number of changes of each seed.
 const CHANGES: u64 = 3;
 
-/// What cuts of texts are joined with: pieces that mean something to a parser.
+/// Pieces that are meaningful to a parser; cuts of texts are joined with them.
 const PIECES: [&str; 24] = [
     "//", "/*", "*/", "#", "\n", "\r", "\"", "`", "{", "}", "[", "]", "(", ")", ",", ".", "=", "^", "-", "${", "<<A\n",
     "\u{c}", "\u{feff}", "\0",
@@ -51,7 +52,7 @@ impl Numbers {
     }
 }
 
-/// Name and bytes of everything below a folder.
+/// Collects name and bytes of every file below a folder.
 fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
@@ -67,7 +68,7 @@ fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     }
 }
 
-/// The parts of the language's cases (inputs and expectations alike) and the shipped configurations.
+/// Returns the parts of the language's cases (inputs and expectations) and the shipped configurations.
 fn texts() -> Vec<(String, Vec<u8>)> {
     let mut whole = Vec::new();
     for folder in ["integration/lang", "config"] {
@@ -92,7 +93,7 @@ fn texts() -> Vec<(String, Vec<u8>)> {
     texts
 }
 
-/// One seed with a few bytes cut out, doubled, replaced by a piece or by a part of another seed.
+/// Returns a seed in which a few bytes are removed, doubled, or replaced by a piece or a part of another seed.
 fn changed(seed: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..=numbers.below(3) {
@@ -111,7 +112,7 @@ fn changed(seed: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     bytes
 }
 
-/// Keeps a promise for the seeds, what was found, and changes of both.
+/// Checks a promise for the seeds, for the kept inputs, and for changes of both.
 fn keep(target: &str, seeds: Vec<(String, Vec<u8>)>, promise: impl Fn(&[u8])) {
     let mut inputs = Vec::new();
     files(&root().join("fuzz/found").join(target), &mut inputs);
@@ -133,7 +134,7 @@ fn keep(target: &str, seeds: Vec<(String, Vec<u8>)>, promise: impl Fn(&[u8])) {
     for at in 0..inputs.len() {
         let (name, seed) = &inputs[at];
         kept(name, 0, seed);
-        // Long ones cost more than they find.
+        // Long seeds cost more than they find.
         if seed.len() > 4096 {
             continue;
         }
@@ -179,7 +180,7 @@ fn any_text_is_a_selector_or_an_error() {
     });
 }
 
-/// The profiles of the fixtures, uncompressed.
+/// Returns the uncompressed profiles of the fixtures.
 fn profiles() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
     files(&root().join("integration/fixtures/pprof"), &mut seeds);
@@ -220,7 +221,7 @@ fn any_bytes_are_a_recording_or_an_error() {
     keep("jfr", seeds.collect(), promises::jfr);
 }
 
-/// A request with everything that a reader looks at.
+/// A request with everything that a reader examines.
 const EXPORT: &str = r#"{
     "resourceProfiles": [{
         "resource": {"attributes": [
@@ -313,14 +314,14 @@ fn any_bytes_are_a_file_of_a_profiler_or_an_error() {
             "line":[null,7]},"funcTable":{"name":[0,1],"fileName":[null,2]},"stringArray":["main","work","a.rs"]}]}"#,
     ];
     let seeds = seeds.map(|text| (text.to_owned(), text.as_bytes().to_vec()));
-    // One of every format, small enough to be changed.
+    // One file of every format, small enough to be changed.
     let small = small_files().into_iter().map(|(name, bytes)| (name.to_owned(), bytes));
     let seeds: Vec<_> = seeds.into_iter().chain(small).collect();
     let seeds = std::iter::repeat_n(seeds, 200).flatten();
     keep("files", seeds.collect(), promises::files);
 }
 
-/// A file of every format with the same few stacks.
+/// Returns a file of every format with the same few stacks.
 fn small_files() -> Vec<(&'static str, Vec<u8>)> {
     let shape = Shape {
         functions: 6,
@@ -344,7 +345,7 @@ fn any_bytes_are_a_trace_of_dotnet_or_an_error() {
     keep("nettrace", seeds.collect(), promises::nettrace);
 }
 
-/// `ALLUVIUM_STORE_FUZZ` says how many changes are pushed; `make fuzz-store` takes a million.
+/// `ALLUVIUM_STORE_FUZZ` sets the number of changes to push; `make fuzz-store` uses a million.
 #[cfg(feature = "server")]
 #[test]
 fn any_profile_is_refused_or_stored_and_flushed() {
@@ -368,7 +369,7 @@ fn any_profile_is_refused_or_stored_and_flushed() {
     store.start_again();
 }
 
-/// `ALLUVIUM_PGWIRE_FUZZ` says how many changes are made of each seed.
+/// `ALLUVIUM_PGWIRE_FUZZ` sets the number of changes of each seed.
 #[cfg(feature = "server")]
 #[test]
 fn any_bytes_are_messages_of_postgresql_or_violate_the_protocol() {
@@ -404,7 +405,7 @@ fn any_bytes_are_messages_of_postgresql_or_violate_the_protocol() {
 #[test]
 fn any_bytes_are_a_program_or_none() {
     let shell = std::fs::read("/bin/sh").unwrap();
-    // Its start has the headers, its end the sections' ones.
+    // The beginning contains the headers, the end the section headers.
     let cuts = (0..64).map(|cut| shell[..shell.len() - cut * 61].to_vec());
     let seeds = cuts.chain((1..64).map(|cut| shell[..cut * 60].to_vec()));
     let seeds = seeds.map(|bytes| ("/bin/sh, cut".to_owned(), bytes));
@@ -413,7 +414,7 @@ fn any_bytes_are_a_program_or_none() {
 
 #[test]
 fn any_bytes_are_call_frames_or_none() {
-    // What clang makes of a function for 64-bit Arm, and gcc of one for x86-64.
+    // Code that clang makes of a function for 64-bit Arm, and gcc for x86-64.
     let arm = "\x10\0\0\0\0\0\0\0\x01zR\0\x01|\x1e\x01\x1b\x0c\x1f\0 \0\0\0\x18\0\0\0\0\0\0\0$\0\0\0\0D-D\x0e\x10";
     let intel = "\x14\0\0\0\0\0\0\0\x01zR\0\x01x\x10\x01\x1b\x0c\x07\x08\0\0\0\0\x10\0\0\0\
         \x1c\0\0\0$\0\0\0\x26\0\0\0\0D\x07\x10\0\0\0\0";

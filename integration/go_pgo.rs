@@ -1,9 +1,9 @@
-//! Profile-guided optimization from end to end: a Go program's profiles, pushed in pieces to a real server, merged by
-//! `alluvium pgo`, and taken by Go's compiler.
+//! Profile-guided optimization from end to end. A Go program's profiles are pushed in pieces to a real server, merged
+//! by `alluvium pgo`, and used by Go's compiler.
 //!
-//! Scenario: a program that spends its time in one implementation behind an interface. Guarantee: the compiler, which
-//! needs the line of each call relative to the start of its function, says that it devirtualises this very call when
-//! it has the merged profile, and does not without. The gain is printed.
+//! Scenario: a program that spends its time in one implementation of an interface. Guarantee: with the merged profile,
+//! the compiler reports that it devirtualises this call, and without it, it does not. The compiler needs the line of
+//! each call relative to the start of its function. The gain is printed.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,10 +15,11 @@ use alluvium::wire::push::PushClient;
 use crate::harness::client;
 use crate::program::{Address, Program, other};
 
-/// Profiles that the program takes of itself, each of half a second.
+/// Number of profiles that the program takes of itself, each for half a second.
 const PIECES: usize = 3;
 
-/// Without an argument it prints the nanoseconds of fixed work; with a folder it writes profiles there.
+/// Without an argument, the program prints the nanoseconds of a fixed piece of work; with a folder, it writes profiles
+/// there.
 const PROGRAM: &str = r#"package main
 
 import (
@@ -92,7 +93,7 @@ func main() {
 }
 "#;
 
-/// Builds the program; what the compiler says of its decisions.
+/// Builds the program and returns the compiler's output about its decisions.
 fn build(folder: &Path, name: &str, pgo: &str) -> String {
     let output = Command::new("go")
         .args(["build", "-gcflags=-m", &format!("-pgo={pgo}"), "-o", name, "."])
@@ -106,7 +107,7 @@ fn build(folder: &Path, name: &str, pgo: &str) -> String {
     text
 }
 
-/// Nanoseconds of the program's fixed work, the best of three.
+/// Returns the nanoseconds of the program's fixed work, the best of three runs.
 fn time(folder: &Path, name: &str) -> u64 {
     let once = |_| {
         let output = Command::new(folder.join(name)).output().unwrap();
@@ -184,7 +185,7 @@ async fn a_go_program_is_built_with_the_profiles_that_the_server_keeps_of_it() {
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     assert!(version.contains("-pgo="), "{version}");
 
-    // The folder itself, without its server, has the same profile.
+    // The folder has the same profile without its server.
     let data_name = data.to_string_lossy();
     let from_folder = [&asked[..], &["--data", &data_name, "-o", "folder.pgo"]].concat();
     alluvium(&source, &from_folder);

@@ -1,9 +1,9 @@
-//! A real Go program from end to end: Debian's `prometheus`, scraped by our collector, kept by our server, read back by
-//! everyone.
+//! A real Go program from end to end: the collector scrapes Debian's `prometheus`, the server stores its profiles, and
+//! every reader reads them back.
 //!
-//! Scenario: three processes and no double anywhere. Guarantees: every Go profile type arrives under Pyroscope's name;
-//! and for bytes captured from the same program, the sum of the samples, the flame graph's total, the SQL sum and what
-//! `go tool pprof -top` says are one number, for every sample type, and for every function.
+//! Scenario: three real processes without mocks. Guarantees: every Go profile type arrives under Pyroscope's name. For
+//! bytes captured from the same program, the sum of the samples, the flame graph's total, the SQL sum and the output of
+//! `go tool pprof -top` are equal, for every sample type and every function.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use bytes::Bytes;
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program, other, sql};
 
-/// What a Go program offers, as Pyroscope names it.
+/// Profile types of a Go program under Pyroscope's names.
 const GO_TYPES: [&str; 11] = [
     "block:contentions:count:contentions:count",
     "block:delay:nanoseconds:contentions:count",
@@ -39,7 +39,7 @@ fn around_now() -> (i64, i64) {
     (now - 3_600_000, now + 3_600_000)
 }
 
-/// Prometheus, busy scraping itself, with its block and mutex profiles on.
+/// Starts Prometheus, busy scraping itself, with its block and mutex profiles on.
 pub(crate) fn prometheus(folder: &Path, address: &str) -> Program {
     let config = folder.join("prometheus.yml");
     let text = format!(
@@ -164,7 +164,7 @@ async fn captured_bytes_have_one_total_whoever_counts() {
     }
 }
 
-/// A profile of the program, which is kept busy meanwhile.
+/// Captures a profile of the program while it is kept busy.
 async fn capture(http: &reqwest::Client, target: &str, path: &str) -> Bytes {
     let busy = async {
         loop {
@@ -185,7 +185,7 @@ async fn capture(http: &reqwest::Client, target: &str, path: &str) -> Bytes {
     }
 }
 
-/// Sends bytes as they are, as an SDK would.
+/// Sends the bytes unchanged, as an SDK would.
 async fn ingest(http: &reqwest::Client, url: &str, name: &str, captured: &Bytes) {
     let labels = [("__name__", name), ("service_name", "captured")];
     let profile = alluvium::profile::RawProfile {
@@ -292,7 +292,7 @@ async fn compare(http: &reqwest::Client, url: &str, name: &str, captured: &Bytes
     }
 }
 
-/// What the program prints for these arguments.
+/// Returns the program's output for these arguments.
 fn alluvium(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_alluvium"))
         .args(arguments)
@@ -303,7 +303,7 @@ fn alluvium(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Total and flat value of each function, as Go's own tool counts them, in the unit of the profile.
+/// Returns the total and the flat value of each function, as Go's own tool counts them, in the unit of the profile.
 fn go_tool_top(file: &Path, sample_type: &str, unit: &str) -> (i64, BTreeMap<String, i64>) {
     let unit = match unit {
         "bytes" => "B",
@@ -326,8 +326,8 @@ fn go_tool_top(file: &Path, sample_type: &str, unit: &str) -> (i64, BTreeMap<Str
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}{errors}");
-    // `Showing nodes accounting for 8941900B, 100% of 8941900B total`, a line of titles, then `flat flat% sum% cum cum%
-    // name`.
+    // The output is `Showing nodes accounting for 8941900B, 100% of 8941900B total`, a line of titles, and lines `flat
+    // flat% sum% cum cum% name`.
     let number = |word: &str| word.trim_end_matches(unit).parse::<i64>();
     let mut lines = text.lines().skip_while(|line| !line.starts_with("Showing nodes"));
     let showing = lines.next().unwrap_or_else(|| panic!("{text}{errors}"));

@@ -1,7 +1,7 @@
-//! gRPC and gRPC-Web beside Connect on the one port: the same services, answers, limits and errors.
+//! gRPC and gRPC-Web beside Connect on one port: the same services, responses, limits and errors.
 //!
-//! gRPC is spoken by tonic's client over HTTP/2 without TLS; gRPC-Web as a browser's `fetch` does it, over HTTP/1.1 and
-//! by hand, so that wrong frames can be sent, too.
+//! tonic's client uses gRPC over HTTP/2 without TLS. gRPC-Web requests are built by hand like a browser's `fetch`, over
+//! HTTP/1.1, so that the test can also send wrong frames.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use crate::http_store::{Site, push_some};
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 
-/// Remembers the tenants and names of profiles; refuses those named `refused` and never answers for `stuck`.
+/// Records the tenants and names of profiles. Refuses profiles named `refused` and never responds to `stuck`.
 #[derive(Default)]
 struct Double(Mutex<Vec<(TenantId, String)>>);
 
@@ -46,7 +46,7 @@ impl ProfileStore for Double {
     }
 }
 
-/// The double as a sink of one tenant.
+/// The mock as a sink of one tenant.
 struct OfTenant(Arc<Double>, TenantId);
 
 impl ProfileSink for OfTenant {
@@ -73,7 +73,7 @@ async fn server(options: ServerOptions) -> (TestServer, Arc<Double>) {
     (TestServer::start(double.clone(), options).await, double)
 }
 
-/// A push of one profile of each of these services.
+/// Builds a push with one profile of each of these services.
 fn push_of(services: &[&str]) -> PushRequest {
     let profiles = services.iter().map(|service| RawProfile {
         labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", *service)]),
@@ -83,7 +83,7 @@ fn push_of(services: &[&str]) -> PushRequest {
     push::to_request(&profiles.collect::<Vec<_>>())
 }
 
-/// Calls by tonic's client; `prefix` is the path before all routes.
+/// Calls a route with tonic's client. `prefix` is the path before all routes.
 pub(crate) async fn grpc<Ask, Reply>(
     server: &TestServer,
     prefix: &str,
@@ -104,7 +104,7 @@ where
     Ok(answer.into_inner())
 }
 
-/// The answer to a gRPC-Web call.
+/// Response to a gRPC-Web call.
 pub(crate) struct WebAnswer {
     message: Vec<u8>,
     /// True when the message is gzip.
@@ -115,7 +115,7 @@ pub(crate) struct WebAnswer {
     pub text: String,
 }
 
-/// Posts a body as it is, and takes the answer apart.
+/// Posts a body unchanged and parses the response.
 pub(crate) async fn web(server: &TestServer, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> WebAnswer {
     let mut request = server.post(path).header("content-type", "application/grpc-web+proto");
     for (name, value) in headers {
@@ -153,7 +153,7 @@ pub(crate) async fn web(server: &TestServer, path: &str, headers: &[(&str, &str)
     answer
 }
 
-/// A message with the five bytes that go before it.
+/// Returns a message with the five bytes before it.
 pub(crate) fn frame(flags: u8, message: &[u8]) -> Vec<u8> {
     let length = (message.len() as u32).to_be_bytes();
     [&[flags], length.as_slice(), message].concat()
@@ -176,7 +176,7 @@ async fn a_push_over_grpc_and_grpc_web_reaches_the_store_at_the_root_and_under_t
             .header("accept", "application/grpc-web-text");
         let answer = request.body(text).send().await.unwrap();
         let text = answer.bytes().await.unwrap();
-        // Each frame is padded by itself, so there is padding in the middle.
+        // Each frame has its own padding, so there is padding in the middle.
         let answer: Vec<u8> = text.chunks(4).flat_map(|four| STANDARD.decode(four).unwrap()).collect();
         assert!(String::from_utf8_lossy(&answer).contains("grpc-status:0"), "{answer:?}");
     }
@@ -330,7 +330,7 @@ async fn calls_that_are_not_there_and_grpc_over_http_1_are_refused_in_the_protoc
     assert!(response.headers()["grpc-message"].to_str().unwrap().contains("HTTP/2"));
 }
 
-/// What the server sends back for a gRPC call over HTTP/1.1, as it is on the wire.
+/// Returns the raw bytes of the server's response to a gRPC call over HTTP/1.1.
 async fn over_http_1(server: &TestServer, path: &str, message: &[u8]) -> String {
     let mut connection = tokio::net::TcpStream::connect(server.address()).await.unwrap();
     let body = frame(0, message);
@@ -353,7 +353,7 @@ async fn clients_without_tls_that_read_trailers_may_speak_grpc_over_http_1() {
     assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(head.contains("trailer: grpc-status"), "{answer}");
     assert!(head.contains("transfer-encoding: chunked"), "{answer}");
-    // The five bytes before an empty message, then the status.
+    // The prefix of an empty message, followed by the status.
     assert_eq!(body, "5\r\n\0\0\0\0\0\r\n0\r\ngrpc-status: 0\r\n\r\n", "{answer}");
     let answer = over_http_1(&server, PUSH, &push_of(&["refused"]).encode_to_vec()).await;
     assert!(answer.contains("grpc-status: 3"), "{answer}");
@@ -407,7 +407,7 @@ async fn answers_are_the_same_messages_by_every_protocol() {
     );
     assert_eq!(by_connect.total, pushed.total());
 
-    // The merged profile is larger than a piece that is sent at a time, with gzip and without.
+    // The merged profile is larger than one sent piece, with and without gzip.
     let ask = querier::SelectMergeProfileRequest {
         profile_type_id: selection.profile_type.clone(),
         label_selector: selection.selector.clone(),

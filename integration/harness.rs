@@ -1,6 +1,7 @@
-//! A server in this process for tests: real sockets on 127.0.0.1, real routes, everything torn down with the value.
+//! A server in this process for tests: real sockets on 127.0.0.1 and real routes. Dropping the value shuts everything
+//! down.
 //!
-//! In: a store (a double or a real one). Out: a base URL and a client. Tests of several subjects share it.
+//! In: a store (a mock or a real one). Out: a base URL and a client. Tests of several subjects share it.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub(crate) struct TestServer {
     pub url: String,
     /// A client without proxies.
     pub client: reqwest::Client,
-    // What `/ready` answers.
+    // Readiness that `/ready` reports.
     pub readiness: Readiness,
     pub metrics: Scope,
     shutdown: Shutdown,
@@ -40,7 +41,7 @@ impl SnapshotSource for Nothing {
     }
 }
 
-/// A store that takes all and keeps nothing.
+/// A store that accepts everything and keeps nothing.
 pub(crate) struct Nowhere;
 
 impl ProfileStore for Nowhere {
@@ -59,23 +60,23 @@ impl ProfileSink for Nowhere {
     }
 }
 
-/// The tenant with this id, which must be valid.
+/// Parses a tenant id, which must be valid.
 pub(crate) fn tenant(id: &str) -> TenantId {
     id.parse().unwrap()
 }
 
-/// The tenants with these ids, which must be valid.
+/// Parses tenant ids, which must be valid.
 pub(crate) fn tenants(ids: &str) -> Tenants {
     ids.parse().unwrap()
 }
 
 impl TestServer {
-    /// Starts a server over a double of a store, with nothing to ask for.
+    /// Starts a server over a mock of a store, with no data to query.
     pub(crate) async fn start(store: Arc<dyn ProfileStore>, options: ServerOptions) -> Self {
         Self::start_with(store, Arc::new(Nothing), options, ListenOptions::default()).await
     }
 
-    /// Starts a server over `store` that answers questions from `source`.
+    /// Starts a server over `store` that answers queries from `source`.
     pub(crate) async fn start_with(
         store: Arc<dyn ProfileStore>,
         source: Arc<dyn SnapshotSource>,
@@ -86,7 +87,7 @@ impl TestServer {
         Self::start_over(store, engine, options, listen).await
     }
 
-    /// Starts a server over `store` whose questions `engine` answers.
+    /// Starts a server over `store` whose queries `engine` answers.
     pub(crate) async fn start_over(
         store: Arc<dyn ProfileStore>,
         engine: QueryEngine,
@@ -101,7 +102,7 @@ impl TestServer {
         Self::of(listener, router(state), url, metrics, readiness)
     }
 
-    /// Starts a server that asks who calls; with certificates for `localhost` it speaks TLS.
+    /// Starts a server that requires authentication. With certificates for `localhost`, it uses TLS.
     pub(crate) async fn start_guarded(
         store: Arc<dyn ProfileStore>,
         options: ServerOptions,
@@ -147,22 +148,22 @@ impl TestServer {
         (response.status().as_u16(), response.text().await.unwrap())
     }
 
-    /// A caller of this server under `prefix`.
+    /// Returns a caller of this server under `prefix`.
     pub(crate) fn caller(&self, prefix: &str) -> Caller {
         Caller::new(self.client.clone(), format!("{}{prefix}", self.url).parse().unwrap())
     }
 
-    // A client of push.v1.
+    // Returns a client of push.v1.
     pub(crate) fn pusher(&self) -> PushClient {
         PushClient::new(self.caller(""))
     }
 
-    /// A client of querier.v1.
+    /// Returns a client of querier.v1.
     pub(crate) fn querier(&self) -> QuerierClient {
         QuerierClient::new(self.caller(""))
     }
 
-    // `127.0.0.1:PORT`.
+    // Returns `127.0.0.1:PORT`.
     pub(crate) fn address(&self) -> &str {
         self.url.trim_start_matches("http://")
     }
@@ -172,7 +173,7 @@ impl TestServer {
         self.shutdown.cancel();
     }
 
-    /// Stops the server; the number of connections that had to be cut off.
+    /// Stops the server. Returns the number of connections that had to be cut off.
     pub(crate) async fn stop(mut self) -> usize {
         self.shutdown.cancel();
         self.task.take().unwrap().await.unwrap()

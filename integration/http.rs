@@ -1,7 +1,7 @@
-//! The HTTP side with a double for the store: what reaches it, how each wrong request is refused, limits, tenants,
-//! prefix, page.
+//! The HTTP side with a mock of the store: the requests that reach it, refusals of invalid requests, limits, tenants,
+//! prefix, and page.
 //!
-//! What is stored and found again is in `http_store.rs`.
+//! `http_store.rs` tests that stored profiles are found again.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::harness::TestServer;
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 
-/// Remembers what it is given; refuses profiles whose `refuse` label names a kind of error.
+/// Records its profiles. Refuses profiles whose label `refuse` names a kind of error.
 #[derive(Default)]
 struct Double {
     taken: Mutex<Vec<(TenantId, RawProfile)>>,
@@ -48,7 +48,7 @@ impl ProfileStore for Double {
     }
 }
 
-/// The double as a sink of one tenant.
+/// The mock as a sink of one tenant.
 struct OfTenant {
     double: Arc<Double>,
     tenant: TenantId,
@@ -347,7 +347,7 @@ async fn ingest_takes_raw_bodies_forms_and_compressed_ones() {
     let query = "name=shop.api%7Bregion%3Deu%7D&from=1700000000&until=1700000010&spyName=gospy";
     for (path, kind, body) in [
         ("/ingest", "application/octet-stream", packed.clone()),
-        // Its last member says that there are no bytes.
+        // The last member claims that there are no bytes.
         (
             "/ingest",
             "application/octet-stream",
@@ -481,7 +481,7 @@ async fn files_of_the_page_are_compressed_kept_and_asked_for_again_by_tag() {
             .send()
             .await
             .unwrap();
-        // The client unpacks it and takes the header away.
+        // The client decompresses the file and removes the header.
         assert!(packed.content_length().is_none_or(|length| length < plain.len() as u64));
         assert_eq!(packed.bytes().await.unwrap(), plain);
         let again = server

@@ -1,5 +1,5 @@
-//! The calls of Pyroscope's services that are about the server, or that it has nothing for: each has an answer or a
-//! refusal by name, the same over Connect, gRPC and gRPC-Web.
+//! Calls of Pyroscope's services that concern the server or have no counterpart here. Each has a response or a named
+//! refusal, the same over Connect, gRPC and gRPC-Web.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const RULES: &str = "/settings.v1.RecordingRulesService";
 const VCS: &str = "/vcs.v1.VCSService";
 const FILES: &str = "/debuginfo.v1alpha1.DebuginfoService";
 
-/// A question, in both encodings, with the status and the code of its answer.
+/// A request in both encodings, with the expected status and code.
 struct Case {
     path: String,
     question: Value,
@@ -31,7 +31,7 @@ struct Case {
     code: &'static str,
 }
 
-/// A case of a call; the message is made of the question.
+/// Builds the case of a call. The message is built from the request.
 macro_rules! case {
     ($ask:ty, $service:expr, $call:expr, $question:tt, $status:expr, $code:expr) => {{
         let question = json!($question);
@@ -178,7 +178,7 @@ async fn no_file_with_symbols_is_asked_for_and_none_is_taken() {
     let server = TestServer::start(Arc::new(Nowhere), ServerOptions::default()).await;
     let file = json!({"file": {"gnuBuildId": "abcdef", "type": "TYPE_EXECUTABLE_FULL"}});
     let path = format!("{FILES}/ShouldInitiateUpload");
-    // The text by which `profilecli debuginfo upload` knows that it need not try.
+    // From this text, `profilecli debuginfo upload` knows that it need not try.
     let refused = json!({"reason": "DebugInfo upload disabled"});
     assert_eq!(call(&server, &path, "", &file).await, (200, refused));
     for (id, status, code) in [

@@ -1,8 +1,8 @@
-//! What `profilecli canary-exporter --query-probe-set all` sends and asks, two rounds one after the other: two pushes
-//! of OTLP and one of `push.v1`, then thirteen questions, each with what the probe expects of the answer.
+//! The pushes and queries of `profilecli canary-exporter --query-probe-set all`, two rounds one after the other: two
+//! OTLP pushes and one of `push.v1`, followed by thirteen queries with the responses that the probe expects.
 //!
-//! The real program runs a round every 15 seconds, and a profile of a round before must not get into an answer. Times
-//! have nanoseconds, those of questions milliseconds.
+//! The real program runs a round every 15 seconds. A profile of an earlier round must not get into a response. Times of
+//! pushes have nanoseconds, times of queries milliseconds.
 
 use std::collections::BTreeMap;
 
@@ -26,14 +26,15 @@ const EXPORTED: &str = "otlp_test:otlp_test:count:otlp_test:samples";
 const SELECTOR: &str = r#"{service_name="pyroscope-canary-exporter", job="canary-exporter", instance="here"}"#;
 const SPAN: &str = "00000bac2a5ab0c7";
 
-/// Time between two rounds.
+/// Time between two rounds in milliseconds.
 const ROUND_MS: i64 = 15_000;
-/// Length of the range of a question.
+/// Length of the time range of a query in milliseconds.
 const RANGE_MS: i64 = 5_000;
-/// What a time has beyond its milliseconds.
+/// Nanoseconds of a time beyond its milliseconds.
 const NANOS: i64 = 123_456;
 
-/// The profile of `push.v1`: 10 in `func1` called by `func2`, 20 in `func1` alone, which is of a span.
+/// Returns the profile for `push.v1`: 10 in `func1` called by `func2`, and 20 in `func1` alone, which belongs to a
+/// span.
 fn pushed(time_nanos: i64, id: &str) -> RawProfile {
     let strings = ["", "made_up", "profilos", "func1", "func2", "profile_id", SPAN];
     let kind = google::ValueType { r#type: 1, unit: 2 };
@@ -89,7 +90,8 @@ fn pushed(time_nanos: i64, id: &str) -> RawProfile {
     }
 }
 
-/// The profile of OTLP: 10 in `func2` called by `func1`, 20 in `func1`. The first entry of its locations is not empty.
+/// Returns the profile for OTLP: 10 in `func2` called by `func1`, and 20 in `func1`. The first entry of its locations
+/// is not empty.
 fn exported(time_nanos: i64, method: &str) -> ExportProfilesServiceRequest {
     let strings = ["", "otlp_test", "samples", "count", "func1", "func2"];
     let attribute = |key: &str, value: &str| KeyValue {
@@ -158,7 +160,7 @@ fn exported(time_nanos: i64, method: &str) -> ExportProfilesServiceRequest {
     }
 }
 
-/// Sends what a round sends.
+/// Sends the pushes of a round.
 async fn send(site: &Site, start_ms: i64) {
     let time_nanos = start_ms * 1_000_000 + NANOS;
     let id = format!("0199d9f5-2c1b-7a0e-9d54-{start_ms:012x}");
@@ -178,7 +180,7 @@ async fn send(site: &Site, start_ms: i64) {
     }
 }
 
-/// Values by stack, the leaf first, of a merged profile.
+/// Returns the values of a merged profile by stack, the leaf first.
 async fn merged(site: &Site, profile_type: &str, start_ms: i64) -> BTreeMap<String, i64> {
     let selection = Selection {
         profile_type: profile_type.to_owned(),
@@ -203,13 +205,13 @@ async fn merged(site: &Site, profile_type: &str, start_ms: i64) -> BTreeMap<Stri
     values
 }
 
-/// Number of names and of levels of a flame graph.
+/// Returns the number of names and levels of a flame graph.
 fn sizes(graph: &Value) -> (usize, usize) {
     let length = |part: &str| graph[part].as_array().unwrap_or_else(|| panic!("{graph}")).len();
     (length("names"), length("levels"))
 }
 
-/// Asks what a round asks, from the time at which it began.
+/// Sends the queries of a round that began at this time.
 async fn probe(site: &Site, start_ms: i64) {
     let sum = |pairs: &[(&str, i64)]| -> BTreeMap<String, i64> {
         pairs
@@ -279,7 +281,7 @@ async fn probe(site: &Site, start_ms: i64) {
     let label = json!([{"name": "service_name", "value": SERVICE}]);
     assert_eq!(lines["series"].as_array().unwrap().len(), 1, "{lines}");
     assert_eq!(lines["series"][0]["labels"], label);
-    // Those of the rounds before are in the same step, which ends where the range starts.
+    // Profiles of earlier rounds are in the same step, which ends where the range starts.
     assert_eq!(lines["series"][0]["points"].as_array().unwrap().len(), 1, "{lines}");
 
     let graph = ask("SelectMergeStacktraces", of_type.clone()).await;
@@ -308,7 +310,7 @@ async fn probe(site: &Site, start_ms: i64) {
         let mut asked = url::form_urlencoded::Serializer::new(String::new());
         for side in sides {
             asked.append_pair(side, &query);
-            // `query` has `from`, `leftQuery` has `leftFrom`.
+            // `query` uses `from`, `leftQuery` uses `leftFrom`.
             let side = side.trim_end_matches("Query");
             let name = |end: &str| match side {
                 "query" => end.to_lowercase(),

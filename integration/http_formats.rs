@@ -1,6 +1,6 @@
-//! `/ingest` in the formats that are no pprof: pushed to a real server, and asked for again by `querier.v1`.
+//! `/ingest` in formats other than pprof: pushed to a real server, and queried by `querier.v1`.
 //!
-//! Expected values are those of the pushed stacks, to the unit.
+//! Expected values are exactly those of the pushed stacks.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::http_store::Site;
 
-/// Appends a node of `tree` or `trie`: all of its numbers are small.
+/// Appends a node of `tree` or `trie`, in which all numbers are small.
 fn node(bytes: &mut Vec<u8>, name: &str, value: u8, children: u8) {
     bytes.push(name.len() as u8);
     bytes.extend_from_slice(name.as_bytes());
@@ -31,7 +31,7 @@ fn tree() -> Vec<u8> {
     bytes
 }
 
-/// The same, by common beginnings.
+/// Returns the same stacks in a tree of their common prefixes.
 fn trie() -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value, children) in [
@@ -47,7 +47,7 @@ fn trie() -> Vec<u8> {
     bytes
 }
 
-/// The same as samples, or as calls one after the other.
+/// Returns the same stacks as samples, or as calls one after the other.
 fn speedscope(kind: &str, unit: &str) -> Vec<u8> {
     let frames = ["main", "work", "worry", "rest"].map(|name| json!({"name": name}));
     let stacks = [(vec![0], 1), (vec![0, 1], 2), (vec![0, 2], 4), (vec![3], 8)];
@@ -74,7 +74,7 @@ fn speedscope(kind: &str, unit: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Names of the flame graph of a service, sorted, and its total.
+/// Returns the sorted names of a service's flame graph, and its total.
 async fn asked(site: &Site, profile_type: &str, service: &str) -> (Vec<String>, i64) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
     let question = json!({
@@ -162,7 +162,7 @@ async fn old_binary_formats_are_known_by_their_content_type_and_wrong_ones_refus
     for (kind, body) in [("tree", tree()), ("trie", trie())] {
         let kind = format!("binary/octet-stream+{kind}");
         assert_eq!(post(&kind, body.clone()).await, (200, String::new()));
-        // A process that did nothing.
+        // The profile of an idle process.
         assert_eq!(post(&kind, vec![0, 0, 0]).await, (200, String::new()));
         let (status, text) = post(&kind, body[..body.len() - 1].to_vec()).await;
         let error: Value = serde_json::from_str(&text).unwrap();

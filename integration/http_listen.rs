@@ -1,6 +1,6 @@
-//! The port itself: what slow, silent and many clients may hold, and how the server stops.
+//! The port itself: the resources that slow, silent and many clients may hold, and how the server stops.
 //!
-//! Raw sockets play the clients. Times are short limits of the server, never pauses of the test.
+//! Raw sockets act as clients. Times are short limits of the server, never pauses of the test.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::harness::{Nothing, TestServer};
 
-/// Takes a profile once a permit is there.
+/// A sink that accepts a profile once a permit is available.
 struct Gate {
     entered: Semaphore,
     open: Semaphore,
@@ -125,7 +125,7 @@ async fn connections_that_say_nothing_give_way_to_new_ones() {
         stream.write_all(said.as_bytes()).await.unwrap();
         silent.push(stream);
     }
-    // Each has a connection of its own, and keeps it.
+    // Each client has its own connection and keeps it.
     let clients: Vec<_> = (0..4).map(|_| crate::harness::client()).collect();
     for client in &clients {
         let answer = client.get(format!("{}/ready", server.url)).send().await.unwrap();

@@ -1,8 +1,8 @@
-//! The matrix of status codes: 194 questions to eleven routes, each with the status that Pyroscope's clients expect,
+//! The matrix of status codes: 194 requests to eleven routes, each with the status that Pyroscope's clients expect,
 //! over Connect, gRPC and gRPC-Web.
 //!
-//! The cases are ours, written from the number of cases of each route and status. A case whose status differs on
-//! purpose stands in [`DIFFERENT`] with the reason, and in `docs/http-api.md`.
+//! The cases were written for this project, from the number of cases of each route and status. If a status differs on
+//! purpose, the case is in [`DIFFERENT`] with the reason, and in `docs/http-api.md`.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use tonic::Code;
 use crate::grpc::{frame, web};
 use crate::http_store::{CPU, Pushed, Site, push_some};
 
-/// Methods that no call answers.
+/// Methods that no call supports.
 const OTHER_METHODS: [&str; 4] = ["GET", "PUT", "DELETE", "PATCH"];
 
-/// Route, parameter, value, status of Pyroscope, status here, and why.
+/// Route, parameter, value, Pyroscope's status, Alluvium's status, and the reason.
 const DIFFERENT: [(&str, &str, &str, u16, u16, &str); 1] = [(
     "/pyroscope/render",
     "from",
@@ -44,23 +44,23 @@ const COUNTS: [(&str, [usize; 4]); 11] = [
     ("SelectMergeSpanProfile", [3, 9, 4, 1]),
 ];
 
-/// What a call is asked with.
+/// Request body of a call.
 #[derive(Clone)]
 enum Body {
-    /// A question that is an object.
+    /// A request that is an object.
     Json(Value),
-    /// A text that is no question, which only JSON can carry.
+    /// A text that is not a request, which only JSON can express.
     Text(&'static str),
 }
 
-/// A question to a call, with its status.
+/// A request to a call, with its expected status.
 struct Case {
     call: &'static str,
     body: Body,
     status: u16,
 }
 
-/// The cases of one call; a change is a path into the question with dots, and the value to put there.
+/// Builds the cases of one call. A change is a path into the request with dots, and the value to put there.
 fn cases(call: &'static str, good: &Value, right: &[&[(&str, Value)]], wrong: &[&[(&str, Value)]]) -> Vec<Case> {
     let changed = |changes: &[(&str, Value)]| {
         let mut question = good.clone();
@@ -80,7 +80,7 @@ fn cases(call: &'static str, good: &Value, right: &[&[(&str, Value)]], wrong: &[
     right.chain(wrong.chain(unread).map(case(400))).collect()
 }
 
-/// All cases of calls over Connect.
+/// Returns all cases of calls over Connect.
 fn all_cases(pushed: &Pushed) -> Vec<Case> {
     let (start, end) = pushed.range();
     let (none, text) = (json!(0), json!("yesterday"));
@@ -215,7 +215,7 @@ fn all_cases(pushed: &Pushed) -> Vec<Case> {
     .collect()
 }
 
-/// Parameters of plain routes, each with a change and the status.
+/// Returns parameters of plain routes, each with a change and the expected status.
 fn plain_cases() -> Vec<(&'static str, &'static str, String, u16)> {
     let (render, diff) = ("/pyroscope/render", "/pyroscope/render-diff");
     let (all, bad) = (format!("{CPU}{{}}"), format!("{CPU}{{a=~\"(\"}}"));
@@ -274,7 +274,7 @@ fn plain_cases() -> Vec<(&'static str, &'static str, String, u16)> {
     found
 }
 
-/// Status of a plain route with good parameters but one.
+/// Returns the status of a plain route with one changed parameter.
 async fn plain(site: &Site, route: &str, name: &str, value: &str) -> u16 {
     let all = format!("{CPU}{{}}");
     let good: &[(&str, &str)] = if route == "/pyroscope/render" {
@@ -372,7 +372,7 @@ async fn what_differs_from_pyroscope_on_purpose_is_as_it_is_listed() {
     }
 }
 
-/// A question as protobuf; `None` when it can only be said in JSON.
+/// Encodes a request as protobuf; `None` when only JSON can express it.
 macro_rules! encoded {
     ($ask:ty, $question:expr) => {
         connect::decode::<$ask>(Codec::Json, $question.to_string().into())
@@ -425,7 +425,7 @@ async fn every_question_of_the_matrix_has_the_same_outcome_over_grpc_and_grpc_we
             .header("te", "trailers");
         let response = request.body(body).send().await.unwrap();
         assert_eq!(response.status(), 200);
-        // An error comes in the headers; the status after a message is in trailers, which this client passes over.
+        // An error is in the headers. After a message, the status is in trailers, which this client ignores.
         let in_headers = response
             .headers()
             .get("grpc-status")
@@ -435,6 +435,7 @@ async fn every_question_of_the_matrix_has_the_same_outcome_over_grpc_and_grpc_we
         assert_eq!(found, expected, "{} over gRPC", case.call);
         assert_eq!(answer.is_empty(), expected != Code::Ok, "{} over gRPC", case.call);
     }
-    // All but those that only JSON can carry: two texts for each call, and four questions with times of a wrong type.
+    // All cases except those that only JSON can express: two texts for each call, and four requests with times of a
+    // wrong type.
     assert_eq!(asked, 30 + 69 - 18 - 4);
 }

@@ -1,9 +1,9 @@
-//! A server keeps what `docs/reference/openapi.yaml` promises, held against it by schemathesis; and the file has every
+//! A server behaves as `docs/reference/openapi.yaml` describes, checked by schemathesis, and the file describes every
 //! plain route.
 //!
-//! Scenario: a real server with a profile in it, asked what schemathesis makes up from the description: the examples,
-//! values at the edges, wrong methods, and random values with a fixed seed. Guarantees: no answer is a fault of the
-//! server, has a status or a content type that is not described, or a body of another form.
+//! Scenario: a real server with a profile. schemathesis derives requests from the description: the examples, boundary
+//! values, wrong methods, and random values with a fixed seed. Guarantees: no response is a server error, has an
+//! undescribed status or content type, or has a body of another form.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::harness::client;
 use crate::program::{Address, Program, other};
 
-/// Requests with random values for each route.
+/// Number of requests with random values for each route.
 const EXAMPLES: &str = "40";
 
 fn path() -> PathBuf {
@@ -50,11 +50,11 @@ async fn a_server_answers_as_its_description_says() {
         .arg("run")
         .arg(path())
         .args(["--url", &url])
-        // It answers 501 without a Prometheus; `prometheus` asks it with one.
+        // The server responds with 501 without a Prometheus. The module `prometheus` tests the route with one.
         .args(["--exclude-path", "/api/v1/prometheus/query_range"])
         .args(["--checks", checks, "--phases", "examples,coverage,fuzzing"])
         .args(["--max-examples", EXAMPLES, "--seed", "1", "--no-color"])
-        // It keeps what it found in the folder it runs in.
+        // schemathesis stores its findings in the folder that it runs in.
         .current_dir(folder.path())
         .output()
         .unwrap();
@@ -84,7 +84,7 @@ fn every_plain_route_of_the_documentation_is_described() {
         .lines()
         .filter(|line| line.starts_with("| `/") && !line.contains("[the page]") && !line.contains("`/speedscope/"))
         .flat_map(|line| line.split('`').skip(1).step_by(2))
-        // Calls of services are described by `proto/`.
+        // `proto/` describes the calls of services.
         .filter(|path| path.starts_with('/') && !path.contains(".v1"))
         .map(str::to_owned)
         .collect();

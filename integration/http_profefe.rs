@@ -1,4 +1,4 @@
-//! profefe's API against a real store: profiles in, lists, one profile, merges, and `go tool pprof` on the URL.
+//! profefe's API against a real store: pushes, lists, single profiles, merges, and `go tool pprof` on the URL.
 //!
 //! Expected values are those of the pushed profiles, and of `querier.v1` for the same time.
 
@@ -21,7 +21,7 @@ fn now_seconds() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64
 }
 
-/// A time as profefe writes it.
+/// Formats a time as profefe does.
 fn time(seconds: i64) -> String {
     DateTime::from_timestamp(seconds, 0)
         .unwrap()
@@ -43,7 +43,7 @@ fn cpu(seed: u64, seconds: i64) -> Vec<u8> {
     pprof::encode(&profile)
 }
 
-/// Sum of the values of each sample type.
+/// Returns the sum of the values of each sample type.
 fn sums(profile: &Profile<'_>) -> Vec<(String, i64)> {
     let sum = |at: usize| -> i64 {
         let samples = 0..profile.sample_count();
@@ -80,7 +80,7 @@ async fn get(site: &Site, path: &str) -> (u16, Value) {
     )
 }
 
-/// Content type, name of the file and bytes of a download.
+/// Returns content type, file name and bytes of a download.
 async fn download(site: &Site, path: &str) -> (String, String, Bytes) {
     let response = site
         .server
@@ -103,7 +103,7 @@ async fn download(site: &Site, path: &str) -> (String, String, Bytes) {
     (kind, name, body)
 }
 
-/// Nanoseconds of a service by `querier.v1`.
+/// Returns the nanoseconds of a service from `querier.v1`.
 async fn called(site: &Site, selector: &str, from: i64, to: i64) -> i64 {
     let question = json!({
         "profileTypeID": CPU, "labelSelector": selector, "start": from * 1000, "end": (to + 1) * 1000,
@@ -132,7 +132,7 @@ async fn profiles_are_listed_given_back_and_merged_before_and_after_a_flush() {
             "id": id, "type": "cpu", "service": "shop", "created_at": time(now - 30 + 10 * number as i64) + "Z",
             "labels": [{"key": "region", "value": "eu"}, {"key": "version", "value": format!("1.{number}")}],
         });
-        // `__delta__` and such are nobody's business.
+        // Private labels such as `__delta__` are not listed.
         assert_eq!(*profile, expected);
         ids.push(id);
     }
@@ -167,7 +167,7 @@ async fn check(site: &Site, now: i64, ids: &[String], all: &[Vec<(String, i64)>]
             "{nothing}"
         );
     }
-    // The last second belongs to the range, what comes after it does not.
+    // The last second belongs to the range; later seconds do not.
     let narrow = format!("service=shop&type=cpu&from={}&to={}", time(now - 20), time(now - 20));
     let (_, answer) = get(site, &format!("/api/0/profiles?{narrow}")).await;
     assert_eq!(answer["body"].as_array().unwrap().len(), 1);
@@ -228,7 +228,7 @@ async fn what_was_pushed_with_an_id_is_listed_whoever_sent_it() {
     for path in ["/api/0/profiles/P0.a/1/x", "/profile/api/0/profiles/P0.a%2F1%2Fx"] {
         assert_eq!(sums_of(&download(&site, path).await.2), sums_of(&cpu(1, 0)), "{path}");
     }
-    // A merge has what has no id, too.
+    // A merge also contains profiles without an id.
     let (_, _, bytes) = download(&site, &format!("/api/0/profiles/merge?{range}&type=cpu")).await;
     assert_eq!(sums_of(&bytes), plus(&sums_of(&cpu(1, 0)), &sums_of(&cpu(2, 0))));
 }

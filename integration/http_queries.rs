@@ -1,7 +1,6 @@
-//! The calls of `querier.v1` beyond the first ones, over HTTP: pushed into a real store, and asked for before and after
-//! a flush.
+//! Further calls of `querier.v1` over HTTP: pushed into a real store, and queried before and after a flush.
 //!
-//! Expected values come from the pushed profiles themselves.
+//! Expected values come from the pushed profiles.
 
 use alluvium::profile::pprof::{self, Builder, Profile, SampleLabel, ValueType};
 use alluvium::profile::{Labels, RawProfile};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::http_store::{CPU, Site, now_ms, push_some};
 
-/// The number in a field of an answer; 0 when it is left out.
+/// Returns the number in a field of a response, or 0 when the field is omitted.
 fn number(answer: &Value, field: &str) -> i64 {
     match &answer[field] {
         Value::Null => 0,
@@ -447,7 +446,7 @@ async fn answers_that_wait_to_be_written_are_bounded() {
         ..ServerOptions::default()
     };
     let site = Site::new(options).await;
-    // Long as a message, short when it is compressed.
+    // The response is long as a message, but short when it is compressed.
     let stacks: String = (0..4000)
         .map(|number| format!("main;function_{number:0>80} 1\n"))
         .collect();

@@ -1,6 +1,6 @@
-//! The plain routes that old pages, scripts and `curl` ask: `/pyroscope/render`, `render-diff` and `label-values`.
+//! The plain routes that old pages, scripts and `curl` use: `/pyroscope/render`, `render-diff` and `label-values`.
 //!
-//! Expected values are those of the pushed profiles, and of the calls of `querier.v1` that ask the same.
+//! Expected values are those of the pushed profiles, and of the equivalent calls of `querier.v1`.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -20,7 +20,7 @@ use crate::program::other;
 
 const CART: &str = "{service_name=\"cart\"}";
 
-/// A path with parameters.
+/// Returns a path with parameters.
 fn path(route: &str, parameters: &[(&str, &str)]) -> String {
     let query = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(parameters)
@@ -28,14 +28,14 @@ fn path(route: &str, parameters: &[(&str, &str)]) -> String {
     format!("{route}?{query}")
 }
 
-/// Status and body as JSON, which errors are, too.
+/// Returns status and body as JSON; errors are JSON as well.
 async fn get(site: &Site, route: &str, parameters: &[(&str, &str)]) -> (u16, Value) {
     let (status, text) = site.server.get(&path(route, parameters)).await;
     let body = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{route} {parameters:?}: {error}: {text}"));
     (status, body)
 }
 
-/// A question for all of what was pushed, as texts of parameters.
+/// A query for all pushed profiles, as texts of parameters.
 struct Texts {
     query: String,
     from: String,
@@ -68,7 +68,7 @@ fn sum(samples: &Value) -> i64 {
     samples.map(|value| value.as_i64().unwrap()).sum()
 }
 
-/// Levels of protobuf's JSON, whose numbers are texts, as those of flamebearer.
+/// Converts levels of protobuf's JSON, whose numbers are texts, to those of flamebearer.
 fn levels(of_call: &Value) -> Value {
     let number = |value: &Value| value.as_str().unwrap().parse::<i64>().unwrap();
     let level = |level: &Value| {
@@ -87,7 +87,7 @@ fn with(mut question: Value, name: &str, value: i64) -> Value {
     question
 }
 
-/// A number of protobuf's JSON.
+/// Converts a number of protobuf's JSON.
 fn number(of_call: &Value) -> Value {
     json!(of_call.as_str().unwrap().parse::<i64>().unwrap())
 }
@@ -146,11 +146,11 @@ async fn groups_have_a_time_line_for_each_value_of_the_first_label() {
     assert_eq!(sums, pushed.totals);
     assert_eq!(sum(&answer["timeline"]["samples"]), pushed.total());
 
-    // Two profiles of `cart`, in steps of their own: as a mean they are what they are; unknown words are sums.
+    // Two profiles of `cart` are in separate steps, so their mean is their value. Unknown aggregations are sums.
     let at_once = texts.parameters(&[("groupBy", "no_such_label"), ("aggregation", "median")]);
     let (_, answer) = get(&site, "/pyroscope/render", &at_once).await;
     assert_eq!(sum(&answer["groups"]["*"]["samples"]), pushed.total());
-    // A long range has steps that hold all profiles at once: there the mean is not the sum.
+    // A long range has steps that contain all profiles at once, so the mean is not the sum.
     let (_, until) = pushed.range();
     let month = [
         ("query", texts.query.as_str()),
@@ -184,7 +184,7 @@ async fn the_merged_profile_is_there_as_pprof_for_whoever_can_only_get() {
     assert_eq!(sum, pushed.totals["cart"]);
 }
 
-/// Nanoseconds of all that `go tool pprof` gets at an address.
+/// Returns the nanoseconds of everything that `go tool pprof` gets from a URL.
 fn go_total(url: &str) -> i64 {
     let folder = tempfile::tempdir().unwrap();
     let mut tool = Command::new("go");
@@ -227,7 +227,7 @@ async fn go_tool_pprof_takes_a_merge_and_a_single_profile_by_the_addresses_that_
         tokio::task::spawn_blocking(move || go_total(&url)).await.unwrap()
     };
     assert_eq!(total(start, end).await, pushed.totals["cart"]);
-    // The page asks for a single profile by its labels and its millisecond.
+    // The page requests a single profile by its labels and its millisecond.
     let first = end - 120_000;
     let singles = [
         total(first, first + 1).await,
@@ -237,7 +237,7 @@ async fn go_tool_pprof_takes_a_merge_and_a_single_profile_by_the_addresses_that_
     assert_eq!(singles.iter().sum::<i64>(), pushed.totals["cart"]);
 }
 
-/// An attribute of a line of a graph for Graphviz.
+/// Returns an attribute of a line of a Graphviz graph.
 fn attribute(line: &str, name: &str) -> Option<i64> {
     let (_, rest) = line.rsplit_once(&format!(" {name}="))?;
     rest.split([' ', ']']).next()?.parse().ok()

@@ -1,5 +1,4 @@
-//! The services and routes beside questions and profiles, over HTTP: what the server is, how it is set up, and what
-//! users keep in it.
+//! Further services and routes over HTTP: the server's version, its configuration, and the data that users keep in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use crate::harness::{Nowhere, TestServer};
 use crate::http_store::{CPU, SAMPLES, Site, now_ms, push_some};
 
-/// Status and JSON of a call.
+/// Returns status and JSON of a call.
 pub(crate) async fn call(server: &TestServer, route: &str, tenant: &str, question: &Value) -> (u16, Value) {
     let request = server
         .post(route)
@@ -82,7 +81,7 @@ async fn the_configuration_in_force_is_shown_with_what_differs_from_the_default(
     ] {
         let mut answer: serde_json::Map<String, Value> =
             serde_json::from_str(&limits(Some(tenant)).await.text().await.unwrap()).unwrap();
-        // Those of profiles come from the store.
+        // The limits of profiles come from the store.
         assert_eq!(answer["max_label_names_per_series"], json!(30));
         let of_profiles = ["max_", "ingestion_", "reject_", "sample_type_", "disable_"];
         answer.retain(|name, _| !of_profiles.iter().any(|start| name.starts_with(start)));
@@ -177,12 +176,12 @@ async fn a_server_whose_store_keeps_nothing_says_so() {
     assert_eq!((status, &answer["code"]), (501, &json!("unimplemented")));
 }
 
-/// A question that uploads a file.
+/// Returns a request that uploads a file.
 fn file(name: &str, bytes: &[u8]) -> Value {
     json!({"name": name, "profile": STANDARD.encode(bytes)})
 }
 
-/// The flame graph in an answer.
+/// Returns the flame graph of a response.
 fn drawn(answer: &Value) -> Value {
     serde_json::from_str(answer["flamebearerProfile"].as_str().unwrap()).unwrap()
 }
@@ -225,7 +224,7 @@ async fn an_uploaded_profile_is_drawn_kept_and_compared_and_is_in_no_table() {
         text_graph["flamebearer"]["names"],
         json!(["total", "main", "idle", "work"])
     );
-    assert_eq!(text_graph["flamebearer"]["numTicks"], 7, "a line counts as it stands");
+    assert_eq!(text_graph["flamebearer"]["numTicks"], 7, "a line counts as written");
 
     let (_, listed) = ask("List", "one", json!({})).await;
     let ids: Vec<&Value> = listed["profiles"]
@@ -289,7 +288,7 @@ async fn the_oldest_uploaded_profiles_make_room() {
         assert_eq!(status, 200, "{answer}");
         if number == 0 {
             first = answer["id"].clone();
-            // Ids of one millisecond have no order of their own.
+            // Ids of the same millisecond have no order.
             let uploaded_ms: i64 = answer["uploadedAt"].as_str().unwrap().parse().unwrap();
             while now_ms() <= uploaded_ms {
                 tokio::task::yield_now().await;

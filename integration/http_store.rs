@@ -1,6 +1,6 @@
-//! The whole way over HTTP: pushed into a real store in a temporary folder, asked for again, before and after a flush.
+//! The whole path over HTTP: pushed into a real store in a temporary folder, and queried before and after a flush.
 //!
-//! Expected values come from the pushed profiles themselves.
+//! Expected values come from the pushed profiles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use crate::harness::TestServer;
 pub(crate) const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 pub(crate) const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
 
-/// A server over a store of its own.
+/// A server over a separate store.
 pub(crate) struct Site {
-    /// A server over the store.
+    /// The server over the store.
     pub server: TestServer,
     _folder: tempfile::TempDir,
 }
 
 impl Site {
-    /// A server with an empty store.
+    /// Starts a server with an empty store.
     pub(crate) async fn new(options: ServerOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = StoreConfig::new(folder.path());
@@ -47,12 +47,12 @@ impl Site {
         }
     }
 
-    /// Writes everything to files.
+    /// Flushes everything to files.
     pub(crate) async fn flush(&self) {
         assert_eq!(self.server.post("/flush").send().await.unwrap().status(), 204);
     }
 
-    /// Status and JSON of a call of querier.v1.
+    /// Returns status and JSON of a call of querier.v1.
     pub(crate) async fn ask(&self, call: &str, question: Value) -> (u16, Value) {
         let path = format!("/querier.v1.QuerierService/{call}");
         let request = self.server.post(&path).header("content-type", "application/json");
@@ -62,7 +62,7 @@ impl Site {
     }
 }
 
-/// What was pushed: three services, one of them twice.
+/// The pushed profiles: three services, one of them twice.
 pub(crate) struct Pushed {
     now_ms: i64,
     /// Nanoseconds of each service.
@@ -71,12 +71,12 @@ pub(crate) struct Pushed {
 }
 
 impl Pushed {
-    /// Start and end of all of it in Unix milliseconds.
+    /// Returns start and end of all profiles in Unix milliseconds.
     pub(crate) fn range(&self) -> (i64, i64) {
         (self.now_ms - 600_000, self.now_ms + 60_000)
     }
 
-    /// A question about its CPU time.
+    /// Returns a query about their CPU time.
     pub(crate) fn selection(&self, selector: &str) -> Selection {
         let (start_ms, end_ms) = self.range();
         Selection {
@@ -87,13 +87,13 @@ impl Pushed {
         }
     }
 
-    /// Nanoseconds of all services.
+    /// Returns the nanoseconds of all services.
     pub(crate) fn total(&self) -> i64 {
         self.totals.values().sum()
     }
 }
 
-/// The current time in Unix milliseconds.
+/// Returns the current time in Unix milliseconds.
 pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
 }
@@ -254,7 +254,7 @@ async fn json_answers_have_the_shape_that_grafana_reads() {
     let text = answer["dot"].as_str().unwrap();
     assert!(text.starts_with("digraph calls {") && text.contains(CPU), "{text}");
     assert!(answer.get("flamegraph").is_none(), "{answer}");
-    // Without a limit of its own, and with 0, a call graph has a hundred functions at most.
+    // Without a limit, and with 0, a call graph has at most a hundred functions.
     let functions = |answer: &Value| answer["dot"].as_str().unwrap().matches(" own=").count();
     for (nodes, expected) in [(Value::Null, 1..=100), (json!(0), 1..=100), (json!(8000), 101..=8000)] {
         let mut dot = ask.clone();
@@ -264,7 +264,7 @@ async fn json_answers_have_the_shape_that_grafana_reads() {
         assert!(expected.contains(&functions(&answer)), "{answer}");
     }
 
-    // The values of all nodes of the tree are the total.
+    // The sum of all nodes' values in the tree is the total.
     let mut tree = ask.clone();
     tree["format"] = json!("PROFILE_FORMAT_TREE");
     let (_, answer) = site.ask("SelectMergeStacktraces", tree).await;
@@ -623,7 +623,7 @@ async fn sql_is_answered_in_three_formats_and_refused_with_the_reason() {
     assert_eq!(body, format!("total,n\r\n{},4\r\n", pushed.total()));
     let (_, kind, body) = post("/api/v1/sql?format=arrow", "text/plain", "*/*", query.clone()).await;
     assert_eq!(kind, "application/vnd.apache.arrow.stream");
-    // An IPC stream opens with a continuation mark and the schema, and ends with a mark of length 0.
+    // An IPC stream begins with a continuation mark and the schema, and ends with a mark of length 0.
     assert!(body.starts_with(&[0xff; 4]) && body.ends_with(&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]));
     assert!(body.windows(5).any(|window| window == b"total"));
 

@@ -1,14 +1,14 @@
-//! Times and steps that no question can mean, on every call that takes them.
+//! Times and steps that are invalid in any query, on every call that has such fields.
 //!
-//! Scenario: a server with a minute of profiles, asked with times at the ends of 64 bits. Guarantee: 400 that names the
-//! field, never an answer at times that are made up; the years 1 to 9999 are taken.
+//! Scenario: a server with a minute of profiles, queried with times at the ends of 64 bits. Guarantee: status 400 with
+//! the name of the field, and never a response for made-up times. The years 1 to 9999 are accepted.
 
 use alluvium::server::ServerOptions;
 use serde_json::{Value, json};
 
 use crate::http_store::{CPU, Site, now_ms, push_some};
 
-/// The calls with a range, each with what it needs besides.
+/// Returns the calls with a time range, each with its other required fields.
 fn calls() -> Vec<(&'static str, Value)> {
     let stacks = json!({"profileTypeID": CPU, "labelSelector": "{}"});
     let with = |name: &str, value: Value| {

@@ -1,8 +1,8 @@
 //! `pyroscope.java` and recordings of Java Flight Recorder, with real virtual machines.
 //!
-//! In: a program of ours in Java, compiled here, and async-profiler's library, which `make tools` gets. The collector
-//! finds the virtual machine by `discovery.process`, and what it sends is read as a server would. Waits are for
-//! conditions, with the patience of `program`.
+//! In: a Java program compiled here, and async-profiler's library, which `make tools` installs. The collector finds the
+//! virtual machine with `discovery.process`, and its pushes are read as a server would. Waits are for conditions, with
+//! the timeout of `program`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ use bytes::Bytes;
 
 use crate::program::{Address, PATIENCE, Program, file_of, other};
 
-/// Bytes of a profile in a test, opened, at most.
+/// Maximum size of a decompressed test profile in bytes.
 const MAX_PROFILE: usize = 64 << 20;
 
-/// Totals by profile type and function that was on a stack, with the labels of the last profile.
+/// Totals by profile type and by function on a stack, with the labels of the last profile.
 #[derive(Default)]
 struct Seen {
     totals: BTreeMap<(String, String), i64>,
@@ -48,7 +48,7 @@ async fn push(State(seen): State<Shared>, body: Bytes) -> Response {
     connect::encode(Codec::Proto, &PushResponse::default()).into_response()
 }
 
-/// What an SDK sends to `/ingest` in a form.
+/// Handles an upload that an SDK sends to `/ingest` in a form.
 async fn ingest(State(seen): State<Shared>, RawQuery(query): RawQuery, mut form: Multipart) {
     let (mut recording, mut labels) = (Bytes::new(), Bytes::new());
     while let Some(field) = form.next_field().await.unwrap() {
@@ -88,7 +88,7 @@ impl Seen {
     }
 }
 
-/// A server that takes pushes, for as long as the test runs.
+/// Starts a server that accepts pushes while the test runs.
 async fn sink() -> (String, Shared) {
     let seen = Shared::default();
     let router = Router::new()
@@ -101,7 +101,8 @@ async fn sink() -> (String, Shared) {
     (url, seen)
 }
 
-/// A virtual machine that runs `Busy`, without an agent on its command line. The property tells it from others.
+/// Starts a virtual machine that runs `Busy`, without an agent on its command line. The property distinguishes it from
+/// others.
 pub(crate) fn busy(folder: &Path, flags: &[&str]) -> Option<Program> {
     other("javac", &["-version"], "default-jdk-headless")?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("integration/fixtures/java/Busy.java");
@@ -121,7 +122,7 @@ pub(crate) fn busy(folder: &Path, flags: &[&str]) -> Option<Program> {
     Some(Program::start(java, &folder.join("java.log")))
 }
 
-/// The collector with `discovery.process`, and `pyroscope.java` of what it finds. `dist` is a folder or empty.
+/// Starts the collector with `discovery.process`, and `pyroscope.java` for its targets. `dist` is a folder or empty.
 fn collector(folder: &Path, url: &str, dist: &str) -> Program {
     let text = format!(
         r#"
@@ -171,7 +172,7 @@ pyroscope.write "sink" {{
     run(folder, &text)
 }
 
-/// The collector on a configuration.
+/// Starts the collector on a configuration.
 fn run(folder: &Path, text: &str) -> Program {
     let config = folder.join("config.alloy");
     std::fs::write(&config, text).unwrap();
@@ -189,7 +190,7 @@ fn run(folder: &Path, text: &str) -> Program {
     Program::alluvium(&arguments, &folder.join("log"))
 }
 
-/// Waits until `done` is true of what was seen.
+/// Waits until `done` is true for the received profiles.
 async fn until(seen: &Shared, programs: &mut [&mut Program], what: &str, done: impl Fn(&Seen) -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !done(&seen.lock().unwrap()) {
@@ -198,7 +199,7 @@ async fn until(seen: &Shared, programs: &mut [&mut Program], what: &str, done: i
         }
         assert!(
             Instant::now() < deadline,
-            "waited in vain: {what}\n{:?}\n{}",
+            "timed out: {what}\n{:?}\n{}",
             seen.lock().unwrap().totals.keys().take(40).collect::<Vec<_>>(),
             programs[0].tail()
         );
@@ -212,7 +213,7 @@ fn has(seen: &Seen, kind: &str, function: &str) -> bool {
         .is_some_and(|total| *total > 0)
 }
 
-/// Waits for the three methods of `Busy`, each in its profile; allocations are in the one of the recorder.
+/// Waits for the three methods of `Busy`, each in its profile. Allocations are in the recorder's profile.
 async fn until_all(seen: &Shared, programs: &mut [&mut Program], allocations: &str) {
     until(seen, programs, "CPU, allocations and locks", |seen| {
         has(seen, "process_cpu:cpu", "Busy.burn")
@@ -222,7 +223,7 @@ async fn until_all(seen: &Shared, programs: &mut [&mut Program], allocations: &s
     .await;
 }
 
-/// Files of ours in a folder.
+/// Returns Alluvium's files in a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -230,7 +231,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A folder that every user may enter.
+/// Creates a folder that every user may enter.
 fn folder() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("alluvium-java-test").tempdir().unwrap()
 }
@@ -263,7 +264,7 @@ async fn a_virtual_machine_without_an_agent_is_profiled_with_async_profiler() {
     }
     assert!(collector.terminate().success());
     assert_eq!(files(folder.path()), [] as [PathBuf; 0], "files are left");
-    // The profiler is off: another collector begins without taking anything over, and a crashed one is taken over.
+    // The profiler is off. Another collector starts without a takeover, and takes over from a crashed one.
     for _ in 0..2 {
         *seen.lock().unwrap() = Seen::default();
         let mut again = self::collector(folder.path(), &url, &library.display().to_string());

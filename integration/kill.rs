@@ -1,10 +1,11 @@
-//! SIGKILL under load: what was acknowledged is there after the restart, once.
+//! SIGKILL under load: every acknowledged profile is there once after the restart.
 //!
-//! Scenario: the real program, 8 clients that push small distinct profiles, 25 kills: a third at different moments, a
-//! third while memory is flushed to the tables, a third while files are merged. That a flush or merge was hit is seen
-//! in the folder: a file was written that no table names yet. Guarantee: after every restart the profiles in `profiles`
-//! and the rows in `samples` of each tenant are those that were acknowledged, each once; of those that were not
-//! acknowledged some, each at most once. Each finds its service in `series` and its function in `stacks`.
+//! Scenario: the real program, 8 clients that push small distinct profiles, and 25 kills. A third of the kills come at
+//! different moments, a third while memory is flushed to the tables, and a third while files are merged. The folder
+//! shows that a flush or merge is under way: it has a file that no table names yet. Guarantee: after every restart, the
+//! profiles in `profiles` and the rows in `samples` of each tenant are exactly the acknowledged ones, each once. Of the
+//! profiles that were not acknowledged, some may be there, each at most once. Each finds its service in `series` and
+//! its function in `stacks`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,16 +25,16 @@ use crate::program::{Address, PATIENCE, Program, sql};
 
 const ROUNDS: u64 = 25;
 const CLIENTS: u64 = 8;
-/// Clients push for these in turn.
+/// Tenants for which clients push in turn.
 const TENANTS: [&str; 2] = ["shop", "desk"];
 
-/// A profile of one sample whose value is its number, so that it can be found again.
+/// Returns a profile with one sample whose value is its number, so that it can be found again.
 pub(crate) fn numbered(number: u64, client: u64) -> RawProfile {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     numbered_at(number, &format!("client-{client}"), now)
 }
 
-/// The same of any service and moment since 1970.
+/// Returns the same profile for any service and any time since 1970.
 pub(crate) fn numbered_at(number: u64, service: &str, time: Duration) -> RawProfile {
     let function = format!("work_{}", number % 50);
     let profile = Profile {
@@ -75,14 +76,14 @@ pub(crate) fn numbered_at(number: u64, service: &str, time: Duration) -> RawProf
     }
 }
 
-/// Pushes until it shall stop, once at least: on a busy machine the time may be over before the client is made. The
-/// numbers that were acknowledged.
+/// Pushes until it is told to stop, but at least once. On a busy machine, the time may be over before the client
+/// exists. Returns the acknowledged numbers.
 pub(crate) async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
     let caller = Caller::new(client(), url.parse().unwrap());
     push_by(caller, client_number, next, stop).await
 }
 
-/// The same by a caller that names a tenant.
+/// Does the same with a caller that names a tenant.
 async fn push_by(caller: Caller, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
     let pusher = PushClient::new(caller.with_timeout(Duration::from_secs(30)));
     let mut acknowledged = Vec::new();
@@ -90,7 +91,7 @@ async fn push_by(caller: Caller, client_number: u64, next: Arc<AtomicU64>, stop:
         let number = next.fetch_add(1, Ordering::Relaxed);
         match pusher.push(&[numbered(number, client_number)]).await {
             Ok(()) => acknowledged.push(number),
-            // Refused or cut off in the middle: it may be there or not.
+            // A push that was refused or cut off may or may not be stored.
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
         }
         if stop.is_cancelled() {
@@ -99,12 +100,12 @@ async fn push_by(caller: Caller, client_number: u64, next: Arc<AtomicU64>, stop:
     }
 }
 
-/// Names of the Parquet files of all tables.
+/// Returns the names of the Parquet files of all tables.
 fn files(tables: &Path) -> BTreeSet<PathBuf> {
     let mut open = vec![tables.to_owned()];
     let mut found = BTreeSet::new();
     while let Some(folder) = open.pop() {
-        // A server may remove it meanwhile.
+        // A server may remove the file meanwhile.
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.extension().is_some_and(|extension| extension == "parquet") {
@@ -117,7 +118,7 @@ fn files(tables: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// What a file comes from: the names of merged ones begin with `c` and the level.
+/// Origin of a file. The names of merged files begin with `c` and the level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     Flush,
@@ -135,8 +136,8 @@ impl Work {
     }
 }
 
-/// Asks for flushes, one after the other, until so many more files of this work are there: then the work is under way.
-/// A flush writes four, each for another table.
+/// Requests flushes, one after the other, until there are this many more files from this operation, so that it is under
+/// way. A flush writes four files, one per table.
 async fn until_under_way(
     work: Work,
     count: usize,
@@ -239,7 +240,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
         }
     }
 
-    // Once more with everything in files, and none of it doubled by the flush at the end.
+    // Once more with everything in files. The flush at the end must duplicate nothing.
     let mut server = Program::alluvium(&arguments, &log);
     server.ready(&http, &format!("{url}/ready")).await;
     acknowledged.check(&http, &url, ROUNDS + 1).await;
@@ -260,12 +261,12 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
     }
 }
 
-/// The tenant for which a client pushes.
+/// Returns the tenant for which a client pushes.
 fn tenant_of(client: u64) -> &'static str {
     TENANTS[(client % TENANTS.len() as u64) as usize]
 }
 
-/// What was acknowledged: for each tenant the numbers, with the client that pushed them.
+/// Acknowledged numbers by tenant, with the client that pushed each.
 #[derive(Default)]
 struct Acknowledged(BTreeMap<&'static str, BTreeMap<u64, u64>>);
 
@@ -279,7 +280,7 @@ impl Acknowledged {
         self.0.values().map(BTreeMap::len).sum()
     }
 
-    /// Fails when something is not there with its names, is there for another tenant, or is there more than once.
+    /// Fails when a profile is missing, has wrong names, belongs to another tenant, or occurs more than once.
     async fn check(&self, http: &reqwest::Client, url: &str, round: u64) {
         let all: BTreeSet<u64> = self.0.values().flat_map(|numbers| numbers.keys().copied()).collect();
         let mut tenants = sql_of(http, url, &TENANTS.join("|"), "SELECT DISTINCT tenant FROM profiles").await;
@@ -309,7 +310,7 @@ impl Acknowledged {
                     "round {round}, {table} of {tenant}: lost {lost:?}, more than once {doubled:?}, of another \
                      {strange:?}"
                 );
-                // Each number is of one service and one function, by each of the tables of names.
+                // According to each of the name tables, each number has one service and one function.
                 let mut names = vec![("series", "series", "service_name")];
                 if table == "samples" {
                     names.push(("stacks", "stack", "frames[1]['function']"));
@@ -331,7 +332,7 @@ impl Acknowledged {
                         let expected = match (by, own.get(&number)) {
                             ("stacks", _) => function,
                             (_, Some(client)) => format!("client-{client}"),
-                            // It was not acknowledged: any client of the tenant may have pushed it.
+                            // It was not acknowledged, so any client of the tenant may have pushed it.
                             (_, None) => texts[0].to_owned(),
                         };
                         assert_eq!(texts, [expected], "round {round}: {by} of {number}");
@@ -342,7 +343,7 @@ impl Acknowledged {
     }
 }
 
-/// Asks in SQL as some tenants.
+/// Runs SQL as some tenants.
 async fn sql_of(http: &reqwest::Client, url: &str, tenants: &str, query: &str) -> Vec<Vec<String>> {
     let request = http
         .post(format!("{url}/api/v1/sql?format=csv"))
@@ -360,7 +361,7 @@ async fn sql_of(http: &reqwest::Client, url: &str, tenants: &str, query: &str) -
     rows.map(|row| row.split(',').map(str::to_owned).collect()).collect()
 }
 
-/// Fails when one of `acknowledged` is not there, or anything is there more than once.
+/// Fails when one of `acknowledged` is missing, or when anything occurs more than once.
 pub(crate) async fn check(http: &reqwest::Client, url: &str, acknowledged: &BTreeSet<u64>, round: u64) {
     for (table, column) in [("profiles", "total"), ("samples", "value")] {
         let rows = sql(http, url, &format!("SELECT {column}, count(*) FROM {table} GROUP BY 1")).await;

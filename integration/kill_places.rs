@@ -1,12 +1,12 @@
-//! SIGKILL at every kind of place: a child process works on a store (pushes of five tenants, flushes, merges, retention
-//! by age, by size and for free space, downsampling, deletions, vacuum, checkpoints) and stands still at a place of the
-//! disk that its round has drawn; there it is killed. One round in ten is killed at a random moment instead: while it
-//! starts, after opening, or after one or two cycles of work.
+//! SIGKILL at every kind of place. A child process works on a store: pushes of five tenants, flushes, merges, retention
+//! by age, by size and for free space, downsampling, deletions, vacuum, checkpoints. It stops at a place of the disk
+//! that its round has selected and is killed there. One round in ten kills at a random moment instead: during the
+//! start, after opening, or after one or two cycles of work.
 //!
-//! Guarantee, checked in the folder as it lies after every kill and so again after the recovery of the next round: an
-//! acknowledged profile is there once, with its samples, and both find their names (function and service) in the tables
-//! of the same day; sums by name stay when samples become coarse; what a finished deletion or retention took is not
-//! there; nothing is there twice. `ALLUVIUM_KILLS` sets the number of rounds.
+//! Guarantee, checked in the folder after every kill and again after the recovery of the next round: an acknowledged
+//! profile is there once with its samples. Both find their names (function and service) in the tables of the same day.
+//! Sums by name do not change when samples are downsampled. Nothing is left of what a finished deletion or retention
+//! removed, and nothing is there twice. `ALLUVIUM_KILLS` sets the number of rounds.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -24,21 +24,22 @@ use alluvium::telemetry::metrics::Scope;
 
 use crate::workload::{self, Ledger, STRIDE, TENANTS, drawn};
 
-/// Rounds unless `ALLUVIUM_KILLS` says otherwise.
+/// Number of rounds unless `ALLUVIUM_KILLS` is set.
 const ROUNDS: u64 = 200;
-/// Rounds with the same folder. Entries of the tables' logs stay for a week, so later rounds would take longer and
-/// longer.
+/// Number of rounds with the same folder. Entries of the table logs stay for a week, so later rounds would take longer
+/// and longer.
 const ROUNDS_A_FOLDER: usize = 40;
-/// Names the child's data folder; without it the child's test does nothing.
+/// Names the child's data folder. Without it, the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_KILL_CHILD";
-/// Where the child stands still: `class count`, or nothing.
+/// Place at which the child stops: `class count`, or empty.
 const TARGET: &str = "ALLUVIUM_TEST_KILL_TARGET";
 /// First number of the round's profiles.
 const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";
-/// Time for a round; none depends on speed, this ends a test that hangs.
+/// Time limit of a round. No round depends on speed; the limit ends a test that hangs.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// What the store is doing, and up to which event of it a round may count. A round counts two events an operation.
+/// Operation of the store, and the maximum event number that a round may select. A round counts two events per
+/// operation.
 const CLASSES: [(&str, u64); 11] = [
     ("log", 60),
     ("flush", 150),
@@ -53,18 +54,18 @@ const CLASSES: [(&str, u64); 11] = [
     ("open", 24),
 ];
 
-/// From when on a random moment is drawn, and how long it may take from there.
+/// Start of the interval from which a random moment is selected.
 const MOMENTS: [&str; 4] = ["starting", "opened", "one cycle later", "two cycles later"];
 const MOMENT: Duration = Duration::from_millis(400);
 
-/// One line that the parent has even when this process dies right after.
+/// Prints a line that the parent receives even when this process dies right after.
 fn say(line: &str) {
     let mut out = io::stdout().lock();
     writeln!(out, "@{line}").unwrap();
     out.flush().unwrap();
 }
 
-/// Stands still at the nth event of a class.
+/// Stops at the nth event of a class.
 struct Stand {
     class: String,
     left: AtomicU64,
@@ -97,7 +98,7 @@ impl Stand {
             return;
         }
         say(&format!("at {class} {when} {place:?}"));
-        // Until the kill.
+        // Waits for the kill.
         loop {
             std::thread::park();
         }
@@ -139,7 +140,8 @@ fn child_that_is_killed_at_a_place() {
             workload::config(dir)
         }
     };
-    // Where only the disk is too small, not all go that may.
+    // When only a lack of free space removes profiles, not all eligible ones are removed. The lines about them are
+    // omitted.
     let full = Arc::new(AtomicU64::new(0));
     let counted = full.clone();
     let say: workload::Say = Arc::new(move |line| {
@@ -161,7 +163,7 @@ fn child_that_is_killed_at_a_place() {
             say("open");
             let _ = std::fs::remove_file(dir.join(workload::SHORT));
             let next = Arc::new(AtomicU64::new(first));
-            // The young, and one that the class of the round needs: more would cost time only.
+            // The young tenant, and the one that the class of the round needs. More tenants would only cost time.
             let other = match class {
                 "downsample" => 1,
                 "retention" => 2,
@@ -174,7 +176,7 @@ fn child_that_is_killed_at_a_place() {
             }
             let short = dir.join(workload::SHORT);
             if is_short {
-                // The oldest that is there must be one that may go.
+                // The oldest remaining profile must be eligible for removal.
                 while full.load(Ordering::SeqCst) < 2 {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
@@ -189,7 +191,7 @@ fn child_that_is_killed_at_a_place() {
         });
 }
 
-/// Runs one child until it is killed. Returns the class of the place, or from when on the moment was drawn.
+/// Runs one child until it is killed. Returns the class of the place, or the start of the random interval.
 fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
     let (class, events) = CLASSES[(round % CLASSES.len() as u64) as usize];
     let at_a_moment = round % 10 == 9;
@@ -211,14 +213,14 @@ fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
     let out = BufReader::new(child.stdout.take().unwrap());
     let reader = std::thread::spawn(move || {
         for line in out.lines().map_while(Result::ok) {
-            // The harness writes before the first line of ours.
+            // The harness writes before the first line of the test.
             if let Some((_, line)) = line.split_once('@') {
                 let _ = lines.send(line.to_owned());
             }
         }
     });
     let started = Instant::now();
-    // How far the child has come, and how far it shall come before a moment is drawn.
+    // Progress of the child, and the progress at which a moment is selected.
     let mut come = 0;
     let from = if at_a_moment {
         drawn(round, 3) as usize % MOMENTS.len()
@@ -238,7 +240,7 @@ fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
                 }
                 if line == "open" || line == "took gone" {
                     come += 1;
-                    // A start may have fewer places than were drawn.
+                    // A start may have fewer places than were selected.
                     if come == from || (class == "open" && come == 1 && !at_a_moment) {
                         killed = MOMENTS[come];
                         wait = started.elapsed() + moment;
@@ -274,8 +276,8 @@ fn nothing_acknowledged_is_lost_or_doubled_by_kills_at_places() {
     let (mut kept, mut deleted, mut retired, mut crowded) = (0, 0, 0, 0);
     let started = Instant::now();
     for first in (0..rounds).step_by(ROUNDS_A_FOLDER) {
-        // A kill leaves what was written, synced or not: memory, where there is room, says as much as a disk and is not
-        // slow.
+        // A kill preserves everything that was written, synced or not. Therefore a file system in memory gives the same
+        // result as a disk, if there is room, and is faster.
         let dir = tempfile::tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
             .unwrap();

@@ -1,6 +1,6 @@
-//! A small profile of which every number is known: `main` calls `alpha` and `beta`.
+//! A small profile with known numbers: `main` calls `alpha` and `beta`.
 //!
-//! Out: its bytes, its totals, and a push of it to a server. For tests that compare what several readers find.
+//! Out: its bytes, its totals, and a push of it to a server. For tests that compare the results of several readers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -59,17 +59,17 @@ fn bytes_of(kind: &'static str) -> Vec<u8> {
     pprof::gzip(&pprof::encode(&profile))
 }
 
-/// gzip pprof of it, taken now.
+/// Returns the profile as gzip pprof, with the current time.
 pub(crate) fn bytes() -> Vec<u8> {
     bytes_of("cpu")
 }
 
-/// Pushes it as `process_cpu` with these labels.
+/// Pushes the profile as `process_cpu` with these labels.
 pub(crate) async fn push(url: &str, labels: &[(&str, &str)]) {
     push_bytes(url, "process_cpu", bytes(), labels).await;
 }
 
-/// Pushes it as a profile of another kind, whose sample type is called as the profile.
+/// Pushes the profile under another name, which is also its sample type.
 pub(crate) async fn push_as(url: &str, kind: &'static str, labels: &[(&str, &str)]) {
     push_bytes(url, kind, bytes_of(kind), labels).await;
 }

@@ -1,8 +1,8 @@
-//! Data of every layout that a release has written opens, answers and can be merged: one small store of each, in
-//! `fixtures/store/`.
+//! Data of every released layout can be opened, queried and merged. `fixtures/store/` has one small store of each
+//! layout.
 //!
-//! A fixture has the files of a data folder under plain names; [`unpack`] puts them where they belong. To add one for
-//! the layout of this program: `cargo test --test integration layouts::write_the_fixture_of_this_layout -- --ignored`.
+//! A fixture has the files of a data folder under plain names; [`unpack`] puts them into place. To add a fixture for
+//! this program's layout: `cargo test --test integration layouts::write_the_fixture_of_this_layout -- --ignored`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -40,19 +40,19 @@ fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-/// Opens the store in a folder, on a thread where that may block.
+/// Opens the store in a folder, on a thread that may block.
 pub(crate) async fn open(dir: &Path) -> Arc<Store> {
     let opened = config(dir);
     let store = tokio::task::spawn_blocking(|| Store::open(opened, &Scope::new()));
     store.await.unwrap().unwrap()
 }
 
-/// The data folder that a program of this layout wrote.
+/// Creates the data folder that a program of this layout wrote.
 pub(crate) fn written_by(layout: u32, dir: &Path) {
     unpack(&root().join(format!("integration/fixtures/store/v{layout}")), dir);
 }
 
-/// The data folder of a fixture.
+/// Creates the data folder of a fixture.
 fn unpack(fixture: &Path, dir: &Path) {
     let names = std::fs::read_to_string(fixture.join("files.txt")).unwrap();
     for (number, name) in names.lines().enumerate() {
@@ -75,7 +75,7 @@ async fn every_layout_that_was_ever_written_opens_and_can_be_merged() {
         assert_eq!(inspect::stats(dir.path()).unwrap().layout, version);
         assert!(!inspect::check(dir.path()).unwrap().has_errors());
         let store = open(dir.path()).await;
-        // Programs that know the old layout only must not write to it any more.
+        // Programs that know only the old layout must not write to the folder any more.
         assert_eq!(inspect::stats(dir.path()).unwrap().layout, LAYOUT_VERSION);
         let before = store.snapshot();
         // Two profiles of two types each, flushed one by one.
@@ -90,7 +90,7 @@ async fn every_layout_that_was_ever_written_opens_and_can_be_merged() {
     }
 }
 
-/// Profiles of a fixture as they were sent.
+/// Returns the profiles of a fixture as they were sent.
 fn sent(id: &str) -> Vec<RawProfile> {
     let names = Names::new(SHAPE.functions);
     let profile = |seed| RawProfile {
@@ -101,7 +101,7 @@ fn sent(id: &str) -> Vec<RawProfile> {
     (0..2).map(profile).collect()
 }
 
-/// The lines at which functions start in a merge of all that the store has, none twice.
+/// Returns the lines at which functions start, in a merge of all profiles. None occurs twice.
 async fn start_lines(engine: &QueryEngine) -> BTreeSet<i64> {
     let kind = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
     let query = StackQuery::new(kind.parse().unwrap(), Vec::new(), TimeRange::ALL);
@@ -124,7 +124,7 @@ async fn stacks_of_layout_1_get_the_lines_at_which_functions_start_from_the_prof
     let before = rows(&store.snapshot(), Table::Stacks);
     let refused = store.append(&tenant("t"), sent("again")).await;
     assert!(refused.is_empty(), "{refused:?}");
-    // In the head, in files of both layouts, and in one file that both were merged to.
+    // The rows are in the head, in files of both layouts, and in a file merged from both.
     let in_head = start_lines(&engine()).await;
     assert!(in_head.len() > 10 && in_head.is_subset(&known), "{in_head:?}");
     store.flush().await.unwrap();

@@ -1,4 +1,4 @@
-//! The one integration test binary: a module a subject.
+//! The integration test binary, with one module per subject.
 
 #![allow(
     clippy::unwrap_used,

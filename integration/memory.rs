@@ -1,7 +1,7 @@
-//! A server with little memory, in the real program: more senders and askers than fit in it at once.
+//! A server with little memory, as the real program: more senders and queries than its memory can hold at once.
 //!
-//! Scenario: the fleet's profiles from eight clients as fast as they can, and flame graphs of everything meanwhile;
-//! then short statements whose rows, names and plans are large. Guarantee: the process' own memory stays within
+//! Scenario: eight clients send the fleet's profiles as fast as they can while others query flame graphs of everything;
+//! then short statements run whose rows, names and plans are large. Guarantee: the process' own memory stays within
 //! `--memory-limit`, and after retries every profile is stored once.
 
 use std::path::Path;
@@ -22,7 +22,7 @@ const LIMIT_BYTES: u64 = 128 << 20;
 const CLIENTS: usize = 8;
 const TICKS: u64 = 12;
 
-/// The parts of a server whose memory has a limit.
+/// Parts of a server that have a memory limit.
 const PARTS: [&str; 7] = [
     "heads",
     "decoding",
@@ -33,14 +33,14 @@ const PARTS: [&str; 7] = [
     "maintenance",
 ];
 
-/// What a metric of memory says of a part, in bytes.
+/// Returns the value of a memory metric for a part, in bytes.
 fn of_part(metrics: &str, kind: &str, part: &str) -> u64 {
     let name = format!("alluvium_memory_{kind}_bytes{{part=\"{part}\"}} ");
     let value = metrics.lines().find_map(|line| line.strip_prefix(&name));
     value.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
 }
 
-/// Memory of a process without pages of files, in bytes.
+/// Returns the memory of a process without pages of files, in bytes.
 fn own_memory(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -48,7 +48,7 @@ fn own_memory(process: u32) -> u64 {
     kib.unwrap_or(0) << 10
 }
 
-/// A server with little memory.
+/// Starts a server with little memory.
 fn serve(address: &str, folder: &Path) -> Program {
     let (data, limit) = (folder.join("data"), LIMIT_BYTES.to_string());
     let arguments = [
@@ -63,7 +63,7 @@ fn serve(address: &str, folder: &Path) -> Program {
     Program::alluvium(&arguments, &folder.join("log"))
 }
 
-/// The most memory that a process has until it shall stop, in bytes.
+/// Returns the maximum memory of a process until it is told to stop, in bytes.
 async fn peak(process: u32, stop: Shutdown) -> u64 {
     let mut peak = 0;
     while !stop.is_cancelled() {
@@ -73,7 +73,7 @@ async fn peak(process: u32, stop: Shutdown) -> u64 {
     peak
 }
 
-/// Pushes profile after profile until none is left, each as often as the server asks for.
+/// Pushes profile after profile until none is left, and retries each as often as the server asks for it.
 async fn push_all(url: String, fleet: Arc<Fleet>, start: i64, next: Arc<AtomicUsize>, refused: Arc<AtomicU64>) {
     let pusher = PushClient::new(Caller::new(client(), url.parse().unwrap()).with_timeout(PATIENCE));
     let each = fleet.profiles_per_tick();
@@ -96,7 +96,7 @@ async fn push_all(url: String, fleet: Arc<Fleet>, start: i64, next: Arc<AtomicUs
     }
 }
 
-/// Asks for the flame graph of everything until it shall stop. A question may be refused for want of memory.
+/// Queries the flame graph of everything until it is told to stop. The server may refuse a query for lack of memory.
 async fn ask(url: String, stop: Shutdown) -> u64 {
     let http = client();
     let mut answered = 0;
@@ -168,7 +168,7 @@ async fn a_server_with_little_memory_stays_within_it_and_loses_nothing() {
     assert!(limits <= LIMIT_BYTES, "{limits}");
 
     let wanted = fleet.profiles_per_tick() as u64 * TICKS;
-    // Each profile has a time of its own.
+    // Each profile has a unique time.
     let each = "select time, profile_type, count(*) as times from profiles group by time, profile_type";
     let stored = sql(
         &http,
@@ -180,7 +180,7 @@ async fn a_server_with_little_memory_stays_within_it_and_loses_nothing() {
     assert!(server.terminate().success());
 }
 
-/// Statements of at most 256 KiB that made gigabytes.
+/// Returns statements of at most 256 KiB that would produce gigabytes.
 fn large_statements() -> Vec<String> {
     let numbers = "(SELECT unnest(range(0, 8192)) AS n) t";
     let columns = |each: &dyn Fn(usize) -> String| (0..20).map(each).collect::<Vec<_>>().join(", ");
@@ -227,7 +227,7 @@ async fn short_statements_with_large_rows_names_or_plans_stay_within_the_limit()
         let asked = asked.header("content-type", "text/plain").body(text).send();
         let answer = asked.await.unwrap();
         let status = answer.status();
-        // An answer that meets a limit after it has begun is broken off.
+        // A response that meets a limit after it has begun is aborted.
         let rest = answer.bytes().await.map(|bytes| bytes.len());
         println!("{shown}: {status}, {rest:?}, {} MiB", own_memory(process) >> 20);
         server.check();

@@ -1,7 +1,7 @@
-//! The page of metrics against what the collector prints.
+//! Checks the metrics page against the metrics that the collector prints.
 //!
-//! In: `docs/reference/metrics.md` and a controller that runs every component which needs nothing but this machine.
-//! Out: names that the page lacks, has too many, or calls by another type.
+//! In: `docs/reference/metrics.md`, and a controller that runs every component that needs only this machine. Out:
+//! metrics that the page lacks, has in excess, or lists with another type.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use crate::tidy::{Findings, root, tracked_files};
 
 const PAGE: &str = "docs/reference/metrics.md";
 
-/// Metrics of the engine that are printed only when something was slow.
+/// Metrics of the engine that are printed only after a slow operation.
 const RARE: [&str; 1] = ["alloy_component_evaluation_slow_seconds"];
 
-/// Name, type and line of every row of the page's tables.
+/// Returns name, type and line of every row of the page's tables.
 fn documented() -> BTreeMap<String, (String, usize)> {
     let page = std::fs::read_to_string(root().join(PAGE)).unwrap();
     let row = |(at, line): (usize, &str)| {

@@ -1,8 +1,8 @@
-//! Code without function names from end to end: two processes of a C program are sampled at addresses of their own, and
-//! what the server gives back is symbolised by `go tool pprof`.
+//! Code without function names from end to end. Two processes of a C program are sampled at different addresses, and
+//! `go tool pprof` symbolizes what the server returns.
 //!
-//! Guarantee: one instruction of one file is one frame, wherever a process loaded the file; the tool finds its function
-//! in the exported profile, for programs that are loaded at any address and for those at a fixed one.
+//! Guarantee: one instruction of one file is one frame, wherever a process loaded the file. The tool finds its function
+//! in the exported profile, both for position-independent programs and for programs at a fixed address.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -38,7 +38,7 @@ int main(void) {
 }
 "#;
 
-/// Where a process has an instruction of the function: its address, and the mapping that holds it.
+/// Position of an instruction of the function in a process: its address, and the mapping that contains it.
 struct Place {
     address: u64,
     mapping: (u64, u64, u64),
@@ -68,7 +68,7 @@ fn run(program: &str) -> Place {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
     let mut lines = text.lines();
-    // Behind the first instruction, as a sample has it.
+    // The address is after the first instruction, as in a sample.
     let address = number(lines.next().unwrap()) + 1;
     let mapping = lines.find_map(|line| {
         let mut cells = line.split_whitespace();
@@ -80,7 +80,7 @@ fn run(program: &str) -> Place {
     Place { address, mapping }
 }
 
-/// A profile with one sample at a place, without functions.
+/// Returns a profile with one sample at a place, without functions.
 fn profile(program: &str, place: &Place, value: i64) -> Vec<u8> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let cpu = ValueType {
@@ -136,7 +136,7 @@ async fn code_without_names_is_one_frame_in_every_process_and_go_finds_its_funct
                 pprof: profile(&program, &run(&program), value).into(),
             };
             pusher.push(&[raw]).await.unwrap();
-            // One comes from files and one from memory.
+            // One profile is in files and one in memory.
             if value == 1_000 {
                 let answer = http.post(format!("{url}/flush")).send().await.unwrap();
                 assert!(answer.status().is_success(), "{}", server.tail());

@@ -1,9 +1,9 @@
-//! Tables in a bucket, on a real S3 server that is killed too: nothing acknowledged is lost or doubled, by one server
-//! or three.
+//! Tables in a bucket on a real S3 server, which is killed as well. One server or three neither lose nor duplicate
+//! acknowledged profiles.
 //!
-//! Scenarios: a server and its bucket killed in turn under load; a bucket that is away while profiles come; three
-//! servers on one bucket, one of them killed; more profiles than memory may hold without a bucket. SeaweedFS is the S3
-//! server, which honours `If-None-Match`.
+//! Scenarios: a server and its bucket killed in turn under load; a bucket that is unavailable while profiles arrive;
+//! three servers on one bucket, one of them killed; more profiles than memory may hold without a bucket. The S3 server
+//! is SeaweedFS, which supports `If-None-Match`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,7 +31,7 @@ use crate::seaweed::{ACCESS_KEY, BUCKET, SECRET_KEY, Seaweed};
 pub(crate) struct Server {
     // `http://HOST:PORT`.
     pub url: String,
-    /// The file that it logs to.
+    /// Log file of the server.
     pub log: std::path::PathBuf,
     pub process: Program,
     arguments: Vec<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it with a section `storage`, in a folder of this name.
+    /// Starts the server with a section `storage`, in a folder of this name.
     pub(crate) async fn start(folder: &Path, name: &str, storage: &str) -> Self {
         let folder = folder.join(name);
         std::fs::create_dir_all(&folder).unwrap();
@@ -77,7 +77,7 @@ impl Server {
         self.process.ready(&client(), &format!("{}/ready", self.url)).await;
     }
 
-    /// Flushes until it succeeds.
+    /// Flushes until a flush succeeds.
     pub(crate) async fn flush(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -91,7 +91,7 @@ impl Server {
         }
     }
 
-    /// The sum of a metric over its labels.
+    /// Returns the sum of a metric over its labels.
     pub(crate) async fn metric(&self, name: &str) -> f64 {
         let text = client()
             .get(format!("{}/metrics", self.url))
@@ -108,7 +108,7 @@ impl Server {
     }
 }
 
-/// Pushes for a while; the numbers that were acknowledged.
+/// Pushes for a while and returns the acknowledged numbers.
 pub(crate) async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -> Vec<u64> {
     let stop = Shutdown::new();
     let clients: Vec<_> = (0..4)
@@ -123,7 +123,7 @@ pub(crate) async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -
     acknowledged
 }
 
-/// How often each number is in a table.
+/// Returns how often each number occurs in a table.
 pub(crate) async fn numbers(url: &str, table: &str, column: &str) -> BTreeMap<u64, u64> {
     let rows = sql(
         &client(),
@@ -159,7 +159,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
             server.restart().await;
         } else {
             weed.kill();
-            // Pushes go on into the local log, and what is local is answered.
+            // Pushes go on into the local log, and local profiles can be queried.
             let while_away = push_for(&server.url, &next, Duration::from_millis(1500)).await;
             assert!(
                 !while_away.is_empty(),
@@ -175,7 +175,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     }
     server.flush().await;
     check(&http, &server.url, &acknowledged, 100).await;
-    // Merged, with other files.
+    // The rows are merged with other files.
     let deadline = Instant::now() + PATIENCE;
     while server.metric("alluvium_store_jobs_total").await == 0.0 {
         assert!(
@@ -187,7 +187,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     }
     check(&http, &server.url, &acknowledged, 101).await;
 
-    // The cache keeps to its bound, and says what it does.
+    // The cache stays within its limit and reports its activity.
     let cached: u64 = std::fs::read_dir(folder.path().join("one/data/cache"))
         .unwrap()
         .map(|entry| entry.unwrap().metadata().unwrap().len())
@@ -202,7 +202,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     let log = std::fs::read_to_string(&server.log).unwrap();
     assert!(!log.contains(SECRET_KEY), "the secret is in the log");
 
-    // The commands for a folder take the same storage.
+    // The commands for a folder use the same storage.
     let data = folder.path().join("one/data").to_string_lossy().into_owned();
     let config = folder.path().join("one/server.yaml").to_string_lossy().into_owned();
     let (good, out, errors) = run(&["store", "check", &data, "--config", &config, "--format", "json"]);
@@ -232,7 +232,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     );
 }
 
-/// The Python package `deltalake` counts the rows in the bucket.
+/// Counts the rows in the bucket with the Python package `deltalake`.
 fn foreign_reader(weed: &Seaweed, prefix: &str, rows: u64) {
     let python = std::env::var("ALLUVIUM_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let Some(python) = other(
@@ -290,8 +290,8 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
     for server in &mut servers {
         server.flush().await;
     }
-    // Each sees what the others have committed, and all of it once, while all three merge files. What was stored and
-    // not acknowledged may be seen later than what was: they agree in the end.
+    // Each server sees the commits of the others, everything exactly once, while all three merge files. A profile that
+    // was stored but not acknowledged may appear later than the others. In the end, all servers agree.
     for (table, column) in [("profiles", "total"), ("samples", "value")] {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -319,7 +319,7 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
         let status = server.process.terminate();
         assert!(status.success(), "{status}\n{}", server.process.tail());
     }
-    // What is in the tables, without any of the servers.
+    // Reads the tables without any of the servers.
     let data = folder.path().join("a/data").to_string_lossy().into_owned();
     let config = folder.path().join("a/server.yaml").to_string_lossy().into_owned();
     let (good, out, errors) = run(&["store", "check", &data, "--config", &config]);
@@ -383,11 +383,14 @@ async fn without_its_bucket_a_store_takes_profiles_up_to_its_bound_and_goes_on_a
             None => taken += 1,
             Some(refused) => break refused.error,
         }
-        assert!(Instant::now() < deadline, "{taken} were taken and there is no end");
+        assert!(
+            Instant::now() < deadline,
+            "{taken} profiles were accepted without a limit"
+        );
     };
     assert_eq!(refusal.kind, SinkErrorKind::Unavailable, "{refusal:?}");
     assert!(taken > 10, "only {taken} were taken");
-    // What is in memory is still answered.
+    // Profiles in memory can still be queried.
     assert!(!store.snapshot().heads.is_empty());
     weed.restart().await;
     let deadline = Instant::now() + PATIENCE;
@@ -396,7 +399,10 @@ async fn without_its_bucket_a_store_takes_profiles_up_to_its_bound_and_goes_on_a
         .await
         .is_empty()
     {
-        assert!(Instant::now() < deadline, "it takes nothing with its bucket back");
+        assert!(
+            Instant::now() < deadline,
+            "the store accepts nothing although its bucket is back"
+        );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     taken += 1;
@@ -454,10 +460,10 @@ async fn a_push_is_acknowledged_while_the_bucket_is_away() {
     server.flush().await;
     weed.kill();
     pusher.push(&[numbered(2, 0)]).await.unwrap();
-    // The first is in the cache of what was just written, the second in memory.
+    // The first profile is in the cache of recent writes, the second in memory.
     let found = numbers(&server.url, "samples", "value").await;
     assert_eq!(found.keys().copied().collect::<Vec<_>>(), [1, 2]);
-    // Killed without a bucket, it comes back when the bucket does.
+    // After a kill without a bucket, the server recovers when the bucket does.
     server.process.kill();
     weed.restart().await;
     server.restart().await;

@@ -1,8 +1,8 @@
-//! A bucket that lies: a proxy of ours in front of the real S3 server answers with errors in bursts, with errors after
-//! it has done what was asked, twice, late, or with less than there is.
+//! A bucket that lies. A test proxy before the real S3 server returns bursts of errors, errors after it has done the
+//! request, repeated, late and truncated responses.
 //!
-//! Guarantee: pushes go on, since they need the local log only; a flush fails or is done and is tried again; a question
-//! is answered whole or refused; when the bucket is honest again everything that was acknowledged is there once. Errors
+//! Guarantee: pushes go on, since they need only the local log. A flush fails, or is done and tried again. A query gets
+//! a complete response or is refused. When the bucket is honest again, every acknowledged profile is there once. Errors
 //! are counted.
 
 use std::collections::BTreeSet;
@@ -26,22 +26,22 @@ use crate::objects::{Server, push_for};
 use crate::program::{PATIENCE, run};
 use crate::seaweed::Seaweed;
 
-/// The largest body of a request to the bucket.
+/// Maximum size of a request body for the bucket.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What is wrong with an answer.
+/// What is wrong with a response.
 #[derive(Debug, Clone, Copy)]
 enum Lie {
-    /// An error, and nothing is done.
+    /// An error, and the request is not done.
     Refuse(u16),
-    /// An error, and it is done.
+    /// An error, but the request is done.
     Deny(u16),
-    /// It is done twice, and the second answer is given.
+    /// The request is done twice, and the second response is returned.
     Repeat,
     Late(Duration),
     /// The connection ends in the middle of the body.
     Cut,
-    /// A piece of an object has half of the bytes that its range says.
+    /// A part of an object has half of the bytes of the requested range.
     Halve,
 }
 
@@ -49,14 +49,15 @@ enum Lie {
 struct Liar {
     target: String,
     client: reqwest::Client,
-    /// What it does, to each so many-th request.
+    /// The current lie, and the number of requests from one lie to the next.
     lie: Arc<Mutex<Option<(Lie, u64)>>>,
     requests: Arc<AtomicU64>,
     told: Arc<AtomicU64>,
 }
 
 impl Liar {
-    /// Stands before the server at `target` until the test's runtime ends; with its own `127.0.0.1:PORT`.
+    /// Starts the proxy before the server at `target`, until the test's runtime ends. Returns it with its
+    /// `127.0.0.1:PORT`.
     async fn start(target: String) -> (Self, String) {
         let liar = Self {
             target,
@@ -76,7 +77,7 @@ impl Liar {
         *self.lie.lock() = Some((lie, to_each));
     }
 
-    /// Honest from now on; how often it has lied since the last time.
+    /// Makes the proxy honest. Returns the number of lies since the last call.
     fn stops(&self) -> u64 {
         *self.lie.lock() = None;
         self.told.swap(0, Ordering::SeqCst)
@@ -91,11 +92,11 @@ impl Liar {
     async fn ask(&self, head: &http::request::Parts, body: Bytes) -> (StatusCode, HeaderMap, Bytes) {
         let target = format!("http://{}{}", self.target, head.uri);
         let mut headers = head.headers.clone();
-        // The name of the host, which is signed, stays.
+        // The host name is signed, so it stays.
         for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
             headers.remove(name);
         }
-        // As the bucket has it, and not packed on the way.
+        // The body is passed on as the bucket has it, without compression.
         headers
             .entry(ACCEPT_ENCODING)
             .or_insert(HeaderValue::from_static("identity"));
@@ -160,7 +161,7 @@ async fn pass(State(liar): State<Liar>, request: Request) -> Response {
     (status, headers, answer).into_response()
 }
 
-/// A server whose bucket is behind a liar.
+/// A server whose bucket is behind the proxy.
 struct Site {
     server: Server,
     liar: Liar,
@@ -171,12 +172,12 @@ struct Site {
 }
 
 impl Site {
-    /// `None` where there is no S3 server.
+    /// Returns `None` if there is no S3 server.
     async fn start() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let weed = Seaweed::start(folder.path()).await?;
         let (liar, address) = Liar::start(weed.endpoint()).await;
-        // Everything that is asked for is read from the bucket.
+        // Every query is answered from the bucket.
         let storage = weed
             .storage("lies")
             .replace(&weed.endpoint(), &address)
@@ -203,7 +204,7 @@ impl Site {
         check(&client(), &self.server.url, &self.acknowledged, round).await;
     }
 
-    /// Ends in good order; the tables are sound, without the server.
+    /// Shuts the server down cleanly and checks the tables without it.
     fn end(mut self) {
         let status = self.server.process.terminate();
         assert!(status.success(), "{status}\n{}", self.server.process.tail());
@@ -227,7 +228,7 @@ async fn a_bucket_that_lies_about_what_it_has_done_loses_and_doubles_nothing() {
     let Some(mut site) = Site::start().await else {
         return;
     };
-    // Errors of the server are tried again within a request. 403 is not, and fails the flush.
+    // A request retries server errors. It does not retry 403, which fails the flush.
     let lies = [
         (Lie::Refuse(503), 5),
         (Lie::Deny(500), 5),
@@ -246,7 +247,7 @@ async fn a_bucket_that_lies_about_what_it_has_done_loses_and_doubles_nothing() {
             "{lie:?}: {flushed}\n{}",
             site.server.process.tail()
         );
-        assert!(site.liar.stops() > 0, "{lie:?} was never told");
+        assert!(site.liar.stops() > 0, "{lie:?} never happened");
         site.server.flush().await;
         site.check(round).await;
     }
@@ -267,7 +268,7 @@ async fn a_bucket_that_answers_late_or_in_part_is_never_believed_in_part() {
         (Lie::Late(Duration::from_millis(100)), 2),
     ];
     for (round, (lie, to_each)) in (0..).zip(lies) {
-        // Files that nobody has read yet.
+        // Creates files that nobody has read yet.
         site.push().await;
         site.server.flush().await;
         site.liar.lies(lie, to_each);
@@ -289,15 +290,15 @@ async fn a_bucket_that_answers_late_or_in_part_is_never_believed_in_part() {
                         site.acknowledged.len()
                     );
                 }
-                // The answer had begun: it ends with an error, not as if that were all.
+                // The response had already begun. It ends with an error, not as if it were complete.
                 Err(_) if status.is_success() => {}
                 text => assert!(status.is_server_error(), "{lie:?}: {status} {text:?}"),
             }
             if site.liar.told.load(Ordering::SeqCst) > 0 {
                 break;
             }
-            // It has read what it needs already: something new.
-            assert!(Instant::now() < deadline, "{lie:?} was never told");
+            // The server has already read what it needs, so something new is pushed.
+            assert!(Instant::now() < deadline, "{lie:?} never happened");
             site.push().await;
             let _ = client().post(format!("{}/flush", site.server.url)).send().await;
         }

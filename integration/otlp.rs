@@ -1,7 +1,7 @@
-//! Profiles of OpenTelemetry into a real store: gRPC, HTTP with protobuf and JSON, compressed or not, wrong ones; and
-//! what a query then says.
+//! OpenTelemetry profiles into a real store: gRPC, HTTP with protobuf and JSON, with and without compression, invalid
+//! requests, and the results of queries.
 //!
-//! Requests are made here by hand; expected values follow from them.
+//! The test builds requests by hand; expected values follow from them.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -28,7 +28,7 @@ use crate::program::Address;
 const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 const HTTP: &str = "/v1development/profiles";
 
-/// What one tick stands for, in nanoseconds.
+/// Nanoseconds that one tick stands for.
 const PERIOD: i64 = 10_000_000;
 
 fn now_nanos() -> u64 {
@@ -50,7 +50,7 @@ fn sample(stack: i32, values: &[i64]) -> Sample {
     }
 }
 
-/// Ticks of `main`, of `work` in it, and of a service of its own in the samples: 3, 7 and 2.
+/// Returns ticks of `main`, of `work` in it, and of a service named by the samples: 3, 7 and 2.
 fn request(service: &str) -> ExportProfilesServiceRequest {
     let strings = [
         "",
@@ -144,7 +144,7 @@ fn profile(request: &mut ExportProfilesServiceRequest) -> &mut Profile {
     &mut request.resource_profiles[0].scope_profiles[0].profiles[0]
 }
 
-/// Status, content type and body of a post.
+/// Returns status, content type and body of a post.
 async fn post(site: &Site, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> (u16, String, Vec<u8>) {
     let mut request = site.server.post(path);
     for (name, value) in headers {
@@ -159,7 +159,7 @@ async fn post(site: &Site, path: &str, headers: &[(&str, &str)], body: Vec<u8>) 
     )
 }
 
-/// Nanoseconds of a service, by function.
+/// Returns the nanoseconds of a service by function.
 async fn times(site: &Site, selector: &str) -> Vec<(String, i64)> {
     let now_ms = (now_nanos() / 1_000_000) as i64;
     let selection = Selection {
@@ -327,7 +327,7 @@ async fn the_tenant_and_the_limits_are_those_of_every_route() {
     assert!(grpc_status::decode(&body).unwrap().message.contains("2000 bytes"));
 }
 
-/// By HTTP to the first, by gRPC to the second, by HTTP to the server.
+/// Sends by HTTP to the first collector, by gRPC to the second, and by HTTP to the server.
 #[tokio::test(flavor = "multi_thread")]
 async fn profiles_go_through_two_collectors_and_keep_their_types_and_totals() {
     let site = Site::new(ServerOptions::default()).await;

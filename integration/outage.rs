@@ -1,8 +1,8 @@
-//! A collector in the real program whose endpoint is away for an hour's worth of profiles.
+//! A collector as the real program, whose endpoint is unavailable for an hour's worth of profiles.
 //!
-//! Scenario: `pyroscope.receive_http` takes pushes for `pyroscope.write`, whose endpoint answers 503; the process is
-//! killed in the middle, started again, and takes the rest. Guarantee: when the endpoint is back it gets everything
-//! that was acknowledged, once and in the order of time.
+//! Scenario: `pyroscope.receive_http` accepts pushes for `pyroscope.write`, whose endpoint responds with 503. The
+//! process is killed in the middle, started again, and accepts the rest. Guarantee: when the endpoint is back, it gets
+//! every acknowledged profile once, in the order of time.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -24,11 +24,11 @@ use axum::routing::post;
 
 use crate::program::{Address, PATIENCE, Program, client};
 
-/// Profiles of an hour at 33 in a second, and how many of them come in a push.
+/// Number of profiles of an hour at 33 per second, and number of profiles in a push.
 const HOUR: u64 = 33 * 3600;
 const PUSH: usize = 100;
 
-/// A server that is there at times, and the numbers of the profiles that it took, in the order in which they came.
+/// A server that is available at times, with the numbers of the accepted profiles in the order of arrival.
 #[derive(Clone, Default)]
 pub(crate) struct Sink {
     pub(crate) is_there: Arc<AtomicBool>,
@@ -36,7 +36,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Serves as long as the test's runtime; the URL.
+    /// Serves while the test's runtime exists. Returns the URL.
     pub(crate) async fn serve(&self) -> String {
         let routes = Router::new()
             .route("/push.v1.PusherService/Push", post(take))
@@ -52,7 +52,7 @@ impl Sink {
         self.taken.lock().unwrap().clone()
     }
 
-    /// Waits until it has taken the profile with this number.
+    /// Waits until the server has accepted the profile with this number.
     pub(crate) async fn has(&self, number: u64, program: &mut Program) {
         let deadline = Instant::now() + PATIENCE;
         while self.taken.lock().unwrap().last() != Some(&number) {
@@ -81,7 +81,7 @@ async fn take(State(sink): State<Sink>, body: Bytes) -> Response {
     connect::encode(Codec::Proto, &PushResponse::default()).into_response()
 }
 
-/// A profile with its number as a label. Nobody on its way looks into its bytes.
+/// Returns a profile with its number as a label. Nothing on its way reads its bytes.
 pub(crate) fn numbered(number: u64, pprof: &Bytes) -> RawProfile {
     let number = number.to_string();
     RawProfile {
@@ -99,8 +99,8 @@ pub(crate) fn pusher(receiver: &str) -> PushClient {
     PushClient::new(Caller::new(client(), format!("http://{receiver}").parse().unwrap()))
 }
 
-/// A collector with its files in a storage folder, which sends to these endpoints: address of its receiver, its own,
-/// and its process.
+/// Starts a collector that keeps its files in a storage folder and sends to these endpoints. Returns the address of its
+/// receiver, its own address, and its process.
 pub(crate) async fn collector(storage: &Path, endpoints: &[&str], log: &Path) -> (Address, Address, Program) {
     let (own, receiver) = (Address::keep(), Address::keep());
     let endpoints: String = endpoints

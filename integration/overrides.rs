@@ -1,11 +1,11 @@
-//! Limits of single tenants in a real server: put in force when their file changes, without a restart.
+//! Limits of single tenants in a real server. They take effect when their file changes, without a restart.
 
 use std::time::{Duration, Instant};
 
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program};
 
-/// Pushes a profile of text; the status of the answer.
+/// Pushes a text profile and returns the status of the response.
 async fn push(http: &reqwest::Client, url: &str, tenant: &str) -> u16 {
     let request = http
         .post(format!("{url}/ingest?name=shop"))
@@ -42,12 +42,12 @@ async fn a_tenants_limits_change_while_the_server_runs() {
 
     let slow = "overrides:\n  shop:\n    ingestion_rate_mb: 0.000001\n    ingestion_burst_size_mb: 0.000001\n";
     for (text, wanted) in [(slow, 429), ("overrides: nonsense\n", 429), ("overrides: {}\n", 200)] {
-        // At once: a reader must not see the empty file in between, which has no limits.
+        // The file is replaced atomically: a reader must not see an empty file, which has no limits.
         std::fs::write(in_folder("next.yaml"), text).unwrap();
         std::fs::rename(in_folder("next.yaml"), &overrides).unwrap();
         let deadline = Instant::now() + PATIENCE;
         loop {
-            // What is in force was seen: this text, or for the wrong one the metric.
+            // The new limits are in force: this text, or for an invalid file the metric.
             let metrics = http
                 .get(format!("{url}/metrics"))
                 .send()
@@ -126,7 +126,7 @@ async fn tenants_are_those_of_a_list_and_no_more_than_a_number() {
     let of_tenant = |tenant: &str| folder.path().join(format!("data/tables/samples/tenant={tenant}"));
     assert!(of_tenant("a").is_dir() && !of_tenant("c").exists());
 
-    // Those of before the start have their places, and one on the list that is new has none.
+    // Tenants from before the start keep their places, and a new one on the list needs none.
     let mut server = start("{max: 2, allowed: [b, c]}");
     server.ready(&http, &format!("{url}/ready")).await;
     for (tenant, status) in [("b", 200), ("c", 429), ("a", 400), ("d", 400)] {
@@ -134,7 +134,7 @@ async fn tenants_are_those_of_a_list_and_no_more_than_a_number() {
     }
     assert!(server.terminate().success());
 
-    // Nor may many be new at once. The answer names the key to raise.
+    // The number of new tenants is also limited. The response names the key to raise.
     let mut server = start("{new_per_minute: 1}");
     server.ready(&http, &format!("{url}/ready")).await;
     for (tenant, status) in [("a", 200), ("b", 200), ("e", 200), ("f", 429), ("e", 200)] {

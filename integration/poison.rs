@@ -1,9 +1,9 @@
-//! Profiles of a few kilobytes that expand to gigabytes, pushed over HTTP into the real program under a limit of
-//! memory, beside an honest client. Nothing of it may end the server, keep it from flushing or starting again, or cost
-//! the honest client an error.
+//! Profiles of a few kilobytes that expand to gigabytes, pushed over HTTP to the real program under a memory limit,
+//! beside an honest client. They must not end the server, prevent flushes or restarts, or cause errors for the honest
+//! client.
 //!
-//! The profiles are made here, one function a case; each names what multiplies. Those that are beyond a bound are
-//! refused with a number, those within are stored.
+//! Each case has a function that makes its profile and is named after what multiplies. The server refuses profiles
+//! beyond a bound with a number, and stores the others.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::harness::client;
 use crate::kill::numbered;
 use crate::program::{Address, Program, sql};
 
-/// Memory that the server may use, the page cache of its files included.
+/// Maximum memory of the server in bytes, including the page cache of its files.
 const LIMIT_BYTES: u64 = 512 << 20;
-/// Clients that send poison at one time.
+/// Number of clients that send poison concurrently.
 const CLIENTS: usize = 64;
 
 const CPU: ValueType<'static> = ValueType {
@@ -32,11 +32,11 @@ const CPU: ValueType<'static> = ValueType {
     unit: "nanoseconds",
 };
 
-/// A push and what is to come of it.
+/// A push and its expected outcome.
 struct Case {
     name: &'static str,
     body: Vec<u8>,
-    /// Words of the refusal; `None` when it is to be accepted.
+    /// Words of the refusal; `None` when the push must be accepted.
     refused: Option<&'static str>,
 }
 
@@ -45,13 +45,13 @@ fn now_nanos() -> i64 {
     i64::try_from(now.as_nanos()).unwrap()
 }
 
-/// A profile written field by field. The encoder would look up a long text as often as it is named, which is what these
-/// profiles are made to make others do.
+/// A profile written field by field. The encoder would look up a long text as often as it is named, and these profiles
+/// are made to cause exactly that in other programs.
 struct Raw(Vec<u8>);
 
 impl Raw {
-    /// One sample type, these strings after `cpu` and `nanoseconds` (3, 4, ...), function and location 1 of the name
-    /// with number 1.
+    /// Starts a profile with one sample type, these strings after `cpu` and `nanoseconds` (3, 4, ...), and function and
+    /// location 1 with the name number 1.
     fn new(strings: &[&str]) -> Self {
         let mut raw = Self(Vec::new());
         raw.message(1, &[1 << 3, 1, 2 << 3, 2]);
@@ -71,7 +71,7 @@ impl Raw {
         self.0.extend_from_slice(bytes);
     }
 
-    /// 16,000 samples of one stack and one label, strings 3 and 4.
+    /// Adds 16,000 samples with one stack and one label, from strings 3 and 4.
     fn labelled(mut self) -> Vec<u8> {
         for _ in 0..16_000 {
             self.message(2, &[1 << 3, 1, 2 << 3, 1, 3 << 3 | 2, 4, 1 << 3, 3, 2 << 3, 4]);
@@ -80,7 +80,7 @@ impl Raw {
     }
 }
 
-/// A profile without samples.
+/// Returns a profile without samples.
 fn empty<'a>() -> Profile<'a> {
     Profile {
         sample_types: vec![CPU],
@@ -101,7 +101,7 @@ fn push_function<'a>(profile: &mut Profile<'a>, name: &'a str) -> u32 {
     u32::try_from(profile.functions.len() - 1).unwrap()
 }
 
-/// A location of these functions, each on a line of its own.
+/// Adds a location with these functions, each on its own line.
 fn push_location(profile: &mut Profile<'_>, mapping: u32, functions: impl Iterator<Item = u32>) -> u32 {
     let lines_start = u32::try_from(profile.lines.len()).unwrap();
     profile
@@ -127,7 +127,7 @@ fn push_sample<'a>(profile: &mut Profile<'a>, stack: impl Iterator<Item = u32>, 
     profile.values.extend(std::iter::repeat_n(1, types));
 }
 
-/// Stacks of `depth` frames that differ in their leaf.
+/// Adds stacks of `depth` frames that differ in their leaf.
 fn distinct_stacks(profile: &mut Profile<'_>, count: u32, depth: usize, location: u32, leaves: u32) {
     for stack in 0..count {
         let rest = std::iter::repeat_n(location, depth - 1);
@@ -182,7 +182,7 @@ fn long_files_of_mappings() -> Vec<u8> {
     pprof::encode(&profile)
 }
 
-/// 16,000 samples of one stack, each with the labels that `labels` gives for its number.
+/// Adds 16,000 samples with one stack, each with the labels that `labels` returns for its number.
 fn labelled<'a>(mut profile: Profile<'a>, labels: impl Fn(usize) -> Vec<SampleLabel<'a>>) -> Vec<u8> {
     let function = push_function(&mut profile, "work");
     let location = push_location(&mut profile, Location::NO_MAPPING, std::iter::once(function));
@@ -226,7 +226,7 @@ fn a_long_period_type() -> Vec<u8> {
 
 fn comments() -> Vec<u8> {
     let mut body = pprof::encode(&empty());
-    // Field 13, packed: two million times string 0.
+    // Field 13, packed: string 0 two million times.
     let count = 2_000_000u32;
     body.push(13 << 3 | 2);
     prost::encoding::encode_varint(u64::from(count), &mut body);
@@ -252,7 +252,7 @@ fn empty_sample_labels() -> Vec<u8> {
     body
 }
 
-/// One name of a megabyte with Go's type parameters, of a hundred thousand functions.
+/// Returns one name of a megabyte with Go's type parameters, in a hundred thousand functions.
 fn go_names() -> Vec<u8> {
     let mut raw = Raw::new(&[&format!("{}[go.shape.int]", "g".repeat(1 << 20))]);
     for id in 2..100_000u64 {
@@ -264,7 +264,7 @@ fn go_names() -> Vec<u8> {
     raw.0
 }
 
-/// Four megabytes of names that no frame has.
+/// Returns four megabytes of names that no frame has.
 fn names_of_nothing() -> Vec<u8> {
     let names: Vec<String> = (0..60)
         .map(|number| format!("{number}{}", "x".repeat(65_000)))
@@ -278,7 +278,7 @@ fn names_of_nothing() -> Vec<u8> {
     pprof::encode(&profile)
 }
 
-/// The profiles of the cases, uncompressed, with their names.
+/// Returns the uncompressed profiles of the cases, with their names.
 pub(crate) fn profiles() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("lines", lines_of_a_location()),
@@ -299,7 +299,7 @@ pub(crate) fn profiles() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Small profiles of the same kinds, for changes of them.
+/// Returns small profiles of the same kinds, for random changes.
 pub(crate) fn small() -> Vec<Vec<u8>> {
     let mut profile = empty();
     let leaf = push_function(&mut profile, "leaf[go.shape.int]");
@@ -375,7 +375,7 @@ fn cases() -> Vec<Case> {
     let mut wide: Vec<(&str, &str)> = LABELS.to_vec();
     wide.extend(names.iter().map(|name| (name.as_str(), long.as_str())));
     let compressed: Bytes = pprof::gzip(&names_of_nothing()).into();
-    // The trailer of the last member says that there are four bytes.
+    // The trailer of the last member claims that there are four bytes.
     let lying: Bytes = [compressed.as_ref(), &pprof::gzip(&[0x48, 0, 0x50, 0])].concat().into();
     vec![
         refused(
@@ -464,7 +464,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The program, able to use [`LIMIT_BYTES`]: by a control group where one can be made, else by the size of its data.
+/// The program with at most [`LIMIT_BYTES`] of memory: by a control group if possible, otherwise by the size of its
+/// data.
 struct Limited {
     program: Program,
     group: Option<std::path::PathBuf>,
@@ -495,7 +496,7 @@ impl Limited {
         }
     }
 
-    /// The most memory that the process has had resident.
+    /// Returns the peak resident memory of the process.
     fn peak(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.program.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -529,7 +530,7 @@ async fn flush(http: &reqwest::Client, url: &str) {
     assert_eq!(status, 204, "flush");
 }
 
-/// How many profiles of honest clients there are.
+/// Returns the number of stored profiles of honest clients.
 async fn stored(http: &reqwest::Client, url: &str) -> u64 {
     let honest = "SELECT series FROM series WHERE service_name LIKE 'client-%'";
     let rows = sql(
@@ -553,7 +554,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
 
     let mut server = Limited::start(&arguments, &log);
     server.program.ready(&http, &format!("{url}/ready")).await;
-    // Each for itself: the answer, and a start after SIGKILL, every other time with all of it in the log.
+    // Each case alone: the response, and a start after SIGKILL, in every second case with all of it in the log.
     let next = AtomicU64::new(1);
     let mut honest = 0u64;
     let all = cases();
@@ -584,7 +585,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
         server.program.ready(&http, &format!("{url}/ready")).await;
         assert_eq!(stored(&http, &url).await, honest, "honest profiles after {}", case.name);
     }
-    // All at once, many times, beside a client that pushes one profile after the other.
+    // All cases at once, many times, beside a client that pushes one profile after the other.
     let all = Arc::new(all);
     let stop = Arc::new(AtomicBool::new(false));
     let mut poisoners = tokio::task::JoinSet::new();
@@ -595,7 +596,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
                 let case = &all[(client_number + round * 7) % all.len()];
                 let (status, text) = send(&http, &url, case.body.clone()).await;
                 let shown: String = text.chars().take(300).collect();
-                // What is within the bounds may be too much at one time.
+                // Profiles within the bounds may be too much at the same time.
                 let fine = if case.refused.is_none() {
                     [200, 503, 429]
                 } else {
@@ -625,7 +626,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
     let peak = server.peak();
     assert!(peak < LIMIT_BYTES, "all at once: {peak} bytes");
     println!("peak of {CLIENTS} clients at once: {} MiB", peak >> 20);
-    // Killed with all of it in the log.
+    // Kills the server while the log contains everything.
     drop(server);
 
     let mut server = Limited::start(&arguments, &log);

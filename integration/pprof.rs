@@ -1,7 +1,7 @@
-//! Our decoder, encoder and tables against Go's: the same profile must give the same numbers, function by function.
+//! Alluvium's decoder, encoder and tables against Go's: the same profile must give the same numbers for every function.
 //!
-//! In: the profiles under `fixtures/pprof` and what `go tool pprof -top` said of them. Where `go` is on the path the
-//! tool is run too, on the fixtures and on profiles that we encoded.
+//! In: the profiles under `fixtures/pprof`, and the recorded output of `go tool pprof -top`. If `go` is on the path,
+//! the test also runs the tool on the fixtures and on profiles that Alluvium encoded.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use crate::program::other;
 
-/// Profile, sample type, unit as the tool names it.
+/// Profile, sample type, and unit under the tool's name.
 const CASES: [(&str, &str, &str); 5] = [
     ("go-cpu", "cpu", "ns"),
     ("go-allocs", "alloc_space", "B"),
@@ -51,7 +51,7 @@ pub(crate) fn ours(profile: &Profile<'_>, sample_type: &str) -> Table {
         .collect()
 }
 
-/// Reads `flat flat% sum% cum cum% name`. The tool marks functions that were inlined everywhere.
+/// Parses `flat flat% sum% cum cum% name`. The tool marks functions that were inlined everywhere.
 fn theirs(text: &str) -> Table {
     let lines = text.lines().skip_while(|line| !line.trim_start().starts_with("flat "));
     let number = |cell: &str| -> i64 {
@@ -73,7 +73,7 @@ fn theirs(text: &str) -> Table {
         .collect()
 }
 
-/// What the tool says of a profile.
+/// Returns the tool's table of a profile.
 pub(crate) fn run_tool(path: &Path, sample_type: &str, unit: &str) -> Table {
     let sample_index = format!("-sample_index={sample_type}");
     let unit = format!("-unit={unit}");
@@ -141,7 +141,7 @@ fn the_difference_of_two_heap_profiles_is_what_was_allocated_between() {
     };
     let (before, after) = (total(&open("go-allocs")), total(&open("go-allocs-later")));
     let difference = total(&difference());
-    // The counted types grew by the difference; the states are those of the later profile.
+    // The counted types grew by the difference. The state types are those of the later profile.
     assert_eq!(difference[..2], [after[0] - before[0], after[1] - before[1]]);
     assert_eq!(difference[2..], after[2..]);
     assert!(difference[1] > 0);

@@ -1,7 +1,7 @@
-//! Who may read what server and collector keep on the disk: nobody but their user, whatever the mask of new files was
-//! when they were started.
+//! Permissions of the files that server and collector keep on the disk: only their user may access them, whatever the
+//! umask was at their start.
 //!
-//! In: real processes behind `umask 022`. Out: the modes of every folder and file that they leave.
+//! In: real processes behind `umask 022`. Out: the modes of every folder and file that they leave behind.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::harness::client;
 use crate::known;
 use crate::program::{Address, PATIENCE, Program};
 
-/// Our program, behind the mask that systems have.
+/// Returns the program behind the usual umask of systems.
 fn behind_a_wide_mask(arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command
@@ -25,7 +25,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// Folders and files below a folder, and which of them others may use.
+/// Returns the number of files and folders below a folder, and those that others may access.
 fn look(folder: &Path) -> (usize, Vec<String>) {
     let (mut seen, mut open) = (0, Vec::new());
     let mut folders = vec![folder.to_owned()];
@@ -52,7 +52,8 @@ async fn what_a_server_keeps_is_for_its_user_alone() {
     let log = folder.path().join("serve.log");
     let (address, http) = (Address::keep(), client());
     let url = format!("http://{address}");
-    // The second start finds a folder of an older version; the third one that its administrator has opened to a group.
+    // The second start finds a folder of an older version. The third finds one that its administrator has opened to a
+    // group.
     for (start, wanted) in [(0, 0o700), (1, 0o755), (2, 0o750)] {
         if start > 0 {
             std::fs::set_permissions(&data, std::fs::Permissions::from_mode(wanted)).unwrap();
@@ -62,7 +63,7 @@ async fn what_a_server_keeps_is_for_its_user_alone() {
         server.ready(&http, &format!("{url}/ready")).await;
         known::push(&url, &[("service_name", "shop")]).await;
         assert!(server.terminate().success());
-        assert_eq!(mode(&data), wanted, "what an administrator has set stays");
+        assert_eq!(mode(&data), wanted, "the administrator's mode is kept");
         let told = std::fs::read_to_string(&log).unwrap();
         assert_eq!(
             told.matches("other users of this machine can read this folder").count(),
@@ -100,7 +101,7 @@ async fn what_a_collector_keeps_is_for_its_user_alone() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut collector = Program::start(behind_a_wide_mask(&arguments), &folder.path().join("run.log"));
     collector.ready(&client(), &format!("http://{own}/-/ready")).await;
-    // Its id, the queue of the endpoint with its lock and a segment, and the folders above.
+    // The collector's id, the queue of the endpoint with its lock and a segment, and the parent folders.
     let deadline = Instant::now() + PATIENCE;
     while look(&storage).0 < 6 {
         collector.check();

@@ -1,7 +1,7 @@
-//! Real processes for tests: our own program and those of others, with their ports, files and ends.
+//! Real processes for tests: Alluvium and other programs, with their ports, files and ends.
 //!
-//! In: a command line. Out: a running process that is killed with its value, its log for the report when something
-//! fails, and HTTP helpers that wait for a condition with a deadline. Programs of others may be absent: see [`other`].
+//! In: a command line. Out: a running process that is killed on drop, its log for the report when something fails, and
+//! HTTP helpers that wait for a condition with a deadline. Other programs may be missing: see [`other`].
 
 use std::fmt::{Display, Formatter};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,24 +13,25 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpSocket;
 
-/// A debug build on a busy machine with two cores starts within seconds; this is for the worst day.
+/// Timeout for the start of a program. A debug build on a busy machine with two cores starts within seconds.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// One recording of whole programs at a time: each alone keeps both CPUs busy. Others wait until the value is dropped.
+/// Allows one recording of whole programs at a time, because each keeps both CPUs busy. Others wait until the value is
+/// dropped.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static RECORDING: Mutex<()> = Mutex::new(());
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A client that asks this machine and no proxy.
+/// Returns a client that uses no proxy.
 pub(crate) fn client() -> reqwest::Client {
-    // Only the first of all tests installs it.
+    // Only the first test installs the provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
-/// Takes a measure until what it is to show holds, three times at most: on a machine with more work than CPUs samples
-/// are lost and come late.
+/// Repeats a measurement until its claim holds, at most three times. On a machine with more work than CPUs, samples are
+/// lost and come late.
 pub(crate) fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {
     let mut last = String::new();
     for _ in 0..3 {
@@ -43,7 +44,7 @@ pub(crate) fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Resu
     panic!("{last}");
 }
 
-/// A process that ends with its value.
+/// A process that is killed on drop.
 pub(crate) struct Program {
     child: Child,
     log: PathBuf,
@@ -51,14 +52,14 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts our own program; its output goes to `log`.
+    /// Starts Alluvium with its output in `log`.
     pub(crate) fn alluvium<S: AsRef<str>>(arguments: &[S], log: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_alluvium"));
         command.args(arguments.iter().map(AsRef::as_ref));
         Self::start(command, log)
     }
 
-    /// Starts a process; both its outputs go to the end of `log`.
+    /// Starts a process and appends both its outputs to `log`.
     pub(crate) fn start(mut command: Command, log: &Path) -> Self {
         let file = std::fs::File::options().create(true).append(true).open(log).unwrap();
         let name = command.get_program().to_string_lossy().into_owned();
@@ -79,13 +80,13 @@ impl Program {
         self.child.id()
     }
 
-    /// SIGKILL, and gone when this returns.
+    /// Sends SIGKILL and waits until the process is gone.
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
 
-    /// SIGTERM; the status with which it ended.
+    /// Sends SIGTERM and returns the exit status.
     pub(crate) fn terminate(&mut self) -> ExitStatus {
         let status = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(status.success(), "kill failed");
@@ -111,7 +112,7 @@ impl Program {
         }
     }
 
-    /// The memory that the process has now without pages of files, in bytes.
+    /// Returns the current memory of the process without pages of files, in bytes.
     pub(crate) fn own_memory(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -119,7 +120,7 @@ impl Program {
         kib.unwrap_or(0) << 10
     }
 
-    /// The most memory that the process ever had, in bytes.
+    /// Returns the peak memory of the process in bytes.
     pub(crate) fn peak_memory(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -133,7 +134,7 @@ impl Program {
         lines[lines.len().saturating_sub(40)..].join("\n")
     }
 
-    /// Waits until a GET of `url` is answered with 200.
+    /// Waits until a GET of `url` returns 200.
     pub(crate) async fn ready(&mut self, client: &reqwest::Client, url: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -161,11 +162,11 @@ impl Drop for Program {
     }
 }
 
-/// An address of 127.0.0.1 that is kept for one program, which may be started there again and again; while it is away,
+/// An address of 127.0.0.1 reserved for one program, which may be started there repeatedly. While the program is away,
 /// connections are refused.
 ///
-/// The socket is bound and does not listen. A server, which sets SO_REUSEADDR as this does, may listen beside it
-/// (socket(7)), but Linux gives the port to nobody who asks for any port, and to no outgoing connection.
+/// The socket is bound but does not listen. A server that sets SO_REUSEADDR as well may listen beside it (socket(7)).
+/// Linux gives the port to no other program that requests any port, and to no outgoing connection.
 pub(crate) struct Address {
     text: String,
     _kept: TcpSocket,
@@ -182,7 +183,7 @@ impl Address {
         }
     }
 
-    /// The part behind the colon.
+    /// Returns the part after the colon.
     pub(crate) fn port(&self) -> &str {
         self.text.rsplit(':').next().unwrap()
     }
@@ -205,8 +206,8 @@ impl Display for Address {
 #[test]
 fn an_address_that_is_kept_is_given_to_nobody_and_its_program_may_start_again() {
     let kept: Vec<Address> = (0..16).map(|_| Address::keep()).collect();
-    // Of less than 30,000 ports each listener takes any: one of an address that is not kept would meet it several
-    // times.
+    // Each listener takes any of fewer than 30,000 ports, so one of them would get the port of a released address
+    // several times.
     for _ in 0..20_000 {
         let other = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -223,7 +224,7 @@ fn an_address_that_is_kept_is_given_to_nobody_and_its_program_may_start_again() 
     }
 }
 
-/// Runs our own program to its end: whether it ended well, standard output, standard error.
+/// Runs Alluvium to its end. Returns whether it succeeded, its standard output and its standard error.
 pub(crate) fn run<S: AsRef<str>>(arguments: &[S]) -> (bool, Vec<u8>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_alluvium"))
         .args(arguments.iter().map(AsRef::as_ref))
@@ -234,7 +235,8 @@ pub(crate) fn run<S: AsRef<str>>(arguments: &[S]) -> (bool, Vec<u8>, String) {
     (output.status.success(), output.stdout, errors)
 }
 
-/// A program of someone else: its path when it works. When it does not, a line and `None`; with `CI` set a failure.
+/// Returns the path of another program if it works. Otherwise prints a line and returns `None`; with `CI` set, it
+/// fails.
 pub(crate) fn other(program: &str, probe: &[&str], package: &str) -> Option<PathBuf> {
     let works = Command::new(program)
         .args(probe)
@@ -250,8 +252,8 @@ pub(crate) fn other(program: &str, probe: &[&str], package: &str) -> Option<Path
     None
 }
 
-/// The file that a variable names (`make tools` sets it). When there is none, a line and `None`; with `CI` set a
-/// failure.
+/// Returns the file that a variable names (`make tools` sets it). If there is none, prints a line and returns `None`;
+/// with `CI` set, it fails.
 pub(crate) fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable)
         .map(PathBuf::from)
@@ -265,7 +267,7 @@ pub(crate) fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
     None
 }
 
-/// Asks the server in SQL; the answer's rows as CSV, without the line of names.
+/// Queries the server in SQL. Returns the rows as CSV, without the header line.
 pub(crate) async fn sql(client: &reqwest::Client, url: &str, query: &str) -> Vec<Vec<String>> {
     let answer = client
         .post(format!("{url}/api/v1/sql?format=csv"))

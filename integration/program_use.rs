@@ -1,7 +1,7 @@
-//! The program as its user meets it: mistakes get one clear answer, a bad reload changes nothing, a dead endpoint loses
-//! nothing.
+//! The program as its user meets it: a mistake gives one clear message, a bad reload changes nothing, a dead endpoint
+//! loses nothing.
 //!
-//! Scenario: real processes with real mistakes. Guarantee: exit codes, texts and what goes on running, as
+//! Scenario: real processes with real mistakes. Guarantee: exit codes, texts and continued operation as
 //! `docs/operations.md` and the pages of the commands promise.
 
 use std::path::Path;
@@ -116,13 +116,13 @@ async fn a_bad_reload_changes_nothing_and_a_dead_endpoint_loses_nothing() {
         "{text}"
     );
 
-    // Nobody listens at the endpoint: profiles pile up in the queue, visibly.
+    // Nobody listens at the endpoint, so profiles accumulate in the queue, and a metric shows it.
     let metrics = format!("http://{own}/metrics");
     wait(&mut collector, async || {
         metric(&http, &metrics, "pyroscope_write_queue_profiles").await >= 3.0
     })
     .await;
-    // They outlive a restart of the collector.
+    // The profiles survive a restart of the collector.
     collector.kill();
     std::fs::write(&config, &good).unwrap();
     let mut collector = Program::alluvium(&arguments, &folder.path().join("run.log"));
@@ -152,12 +152,12 @@ async fn a_bad_reload_changes_nothing_and_a_dead_endpoint_loses_nothing() {
     .await;
     let stored: f64 = rows[0][0].parse().unwrap();
     assert!(stored >= waiting, "{stored} of {waiting}");
-    assert_eq!(rows[0][0], rows[0][1], "none twice");
+    assert_eq!(rows[0][0], rows[0][1], "no duplicates");
     assert!(collector.terminate().success());
     assert!(server.terminate().success());
 }
 
-/// A target that answers every pprof path with the known profile.
+/// Starts a target that responds to every pprof path with the known profile.
 async fn serve_known_profiles() -> String {
     let answer = async || ([("content-type", "application/octet-stream")], known::bytes());
     let routes = axum::Router::new().fallback(answer);
@@ -171,12 +171,12 @@ async fn wait(program: &mut Program, mut done: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !done().await {
         program.check();
-        assert!(Instant::now() < deadline, "waited in vain\n{}", program.tail());
+        assert!(Instant::now() < deadline, "timed out\n{}", program.tail());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
-/// Sum of a metric over its series.
+/// Returns the sum of a metric over its series.
 async fn metric(http: &reqwest::Client, url: &str, name: &str) -> f64 {
     let text = http.get(url).send().await.unwrap().text().await.unwrap();
     let lines = text.lines().filter(|line| line.split(['{', ' ']).next() == Some(name));

@@ -1,4 +1,4 @@
-//! Metrics beside profiles: a real Prometheus behind our server, and servers that would have it ask somebody else.
+//! Metrics beside profiles: a real Prometheus behind the server, and fake ones that try to redirect it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -87,7 +87,7 @@ async fn a_range_query_is_answered_by_the_prometheus_of_the_configuration() {
     assert!(shown.text().await.unwrap().contains(&metrics_url));
 }
 
-/// A server that reads a request and answers each with the same bytes; its address.
+/// Starts a server that reads requests and sends the same bytes for each. Returns its address.
 async fn answering(answer: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -102,7 +102,7 @@ async fn answering(answer: String) -> String {
     format!("http://{address}")
 }
 
-/// Status and message of our server when its Prometheus is at `address`.
+/// Returns status and message of the server when its Prometheus is at `address`.
 async fn asked(address: &str) -> (u16, String) {
     let options = ServerOptions {
         prometheus: Some(Prometheus::new(address).unwrap()),
@@ -132,7 +132,7 @@ async fn nobody_makes_the_server_ask_elsewhere_or_read_without_end() {
         "{status} {message}"
     );
 
-    // A port at which nobody listens.
+    // Nobody listens at this port.
     let (status, message) = asked(&format!("http://ada:hidden@{}", &*Address::keep())).await;
     assert!(status == 503 && !message.contains("hidden"), "{status} {message}");
 

@@ -1,8 +1,9 @@
-//! The Rust code under `src/wire/proto` is what the files under `proto/` give: this test makes it again and compares.
+//! The Rust code under `src/wire/proto` is generated from `proto/`. This test generates it again and compares.
 //!
-//! In: `proto/**/*.proto`. Out: one file a package: messages as prost makes them, their JSON form (`wire::json`), and a
-//! trait for each service that is served. JSON is made for what those services use, and read where it is asked for.
-//! `UPDATE_EXPECT=1` rewrites the files instead of failing. No `protoc` is needed: protox compiles the text.
+//! In: `proto/**/*.proto`. Out: one file per package, with prost's messages, their JSON form (`wire::json`), and a
+//! trait for each service that is served. JSON code is generated only for messages of those services, and its reading
+//! part only for requests. `UPDATE_EXPECT=1` rewrites the files instead of failing. No `protoc` is needed: protox
+//! compiles the text.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -29,7 +30,7 @@ const PACKAGES: [(&str, &str, &[&str]); 14] = [
     ("adhocprofiles", "adhocprofiles/v1/adhocprofiles.proto", &[]),
 ];
 
-/// Services that the server has: they get a trait, and their messages a JSON form.
+/// Services of the server: they get a trait, and their messages a JSON form.
 const SERVED: [&str; 12] = [
     "ProfilesService",
     "PusherService",
@@ -45,7 +46,7 @@ const SERVED: [&str; 12] = [
     "Health",
 ];
 
-/// Fields of bytes that are hexadecimal in JSON, as OTLP says of ids; others are base64.
+/// Bytes fields that are hexadecimal in JSON, as OTLP specifies for ids. Others are base64.
 const HEXADECIMAL: [&str; 3] = ["profile_id", "span_id", "trace_id"];
 
 const HEADER: &str = "\
@@ -77,7 +78,7 @@ fn the_generated_code_is_that_of_the_proto_files() {
     );
 }
 
-/// Messages by what services do with them; full names with a dot before.
+/// Messages by their use in services, as full names with a leading dot.
 struct Used {
     asked: BTreeSet<String>,
     all: BTreeSet<String>,
@@ -99,7 +100,7 @@ impl Used {
     }
 }
 
-/// Adds a message and those in its fields.
+/// Adds a message and the messages in its fields.
 fn add(files: &FileDescriptorSet, name: &str, messages: &mut BTreeSet<String>) {
     if !messages.insert(name.to_owned()) {
         return;
@@ -141,7 +142,8 @@ fn generate(root: &Path, package: &str, source: &str, imports: &[&str], used: &U
     (path, format!("{header}\n{messages}{json}"))
 }
 
-/// The JSON form of a message that a service uses, a line a field: writing, and reading when it comes in a question.
+/// Generates the JSON form of a message that a service uses, one line per field. It includes reading if a request
+/// contains the message.
 fn json_form(file: &FileDescriptorProto, message: &DescriptorProto, used: &Used) -> String {
     let name = full_name(file, message);
     let mut out = String::new();
@@ -227,7 +229,7 @@ fn is_hexadecimal(field: &FieldDescriptorProto) -> bool {
     field.r#type() == Type::Bytes && HEXADECIMAL.contains(&field.name())
 }
 
-/// Path of the type of a field that is an enumeration.
+/// Returns the path of the type of an enum field.
 fn enumeration(field: &FieldDescriptorProto) -> Option<String> {
     if field.r#type() != Type::Enum {
         return None;
@@ -243,7 +245,7 @@ fn enumeration(field: &FieldDescriptorProto) -> Option<String> {
     Some(format!("crate::wire::proto::{package}::{name}"))
 }
 
-/// The value of an enumeration as its name.
+/// Converts an enum value to its name.
 fn enum_to_json(field: &FieldDescriptorProto, rust: &str, kind: String) -> String {
     let name = format!("{kind}::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)");
     if field.proto3_optional() {
@@ -253,7 +255,7 @@ fn enum_to_json(field: &FieldDescriptorProto, rust: &str, kind: String) -> Strin
     }
 }
 
-/// The name that prost gives a message: `GoPGO` is `GoPgo`.
+/// Returns prost's name of a message: `GoPGO` is `GoPgo`.
 fn rust_type(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let is_upper = |index: usize| letters.get(index).is_none_or(char::is_ascii_uppercase);
@@ -268,7 +270,7 @@ fn rust_type(name: &str) -> String {
     lowered.collect()
 }
 
-/// The name that prost gives a field: `profile_typeID` is `profile_type_id`.
+/// Returns prost's name of a field: `profile_typeID` is `profile_type_id`.
 fn rust_name(field: &FieldDescriptorProto) -> String {
     let mut name = String::new();
     let mut was_lower = false;
@@ -285,7 +287,7 @@ fn rust_name(field: &FieldDescriptorProto) -> String {
     name
 }
 
-/// Writes the trait of a service that is served.
+/// Writes the trait of a service that the server has.
 struct Services;
 
 impl prost_build::ServiceGenerator for Services {

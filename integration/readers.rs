@@ -1,10 +1,10 @@
-//! Other engines read our tables while the server runs: DuckDB the Parquet files, the Python package `deltalake` and
-//! chDB (ClickHouse) the tables.
+//! Other engines read Alluvium's tables while the server runs: DuckDB reads the Parquet files, the Python package
+//! `deltalake` and chDB (ClickHouse) read the tables.
 //!
-//! Scenarios: the real server, one known profile, a flush, then a Python program that knows nothing of us; and readers
-//! that read again and again while the server takes profiles, flushes, merges and deletes replaced files. Guarantee:
-//! function names, labels and values are there in plain columns, and what a reader finds is whole at every moment.
-//! Python is taken from `ALLUVIUM_PYTHON` (`make tools` sets it up).
+//! Scenarios: the real server, one known profile, a flush, and then a Python program without any of Alluvium's code.
+//! Further readers read repeatedly while the server accepts profiles, flushes, merges and deletes replaced files.
+//! Guarantee: function names, labels and values are in plain columns, and a reader sees a consistent state at every
+//! moment. `ALLUVIUM_PYTHON` names the Python (`make tools` sets it up).
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -54,7 +54,7 @@ sys.stdout.flush()
 os._exit(0)
 "#;
 
-/// Reads everything by chDB, which has the tables' log by the function `deltaLakeLocal` (for paths below the current
+/// Reads everything with chDB, whose function `deltaLakeLocal` reads the table log (for paths below the current
 /// folder).
 const CHDB: &str = r#"
 import os, sys, chdb
@@ -81,7 +81,7 @@ sys.stdout.flush()
 os._exit(0)
 "#;
 
-/// Sums of `profiles` and `samples`, again and again until standard input ends.
+/// Prints sums of `profiles` and `samples` repeatedly, until standard input ends.
 const AGAIN: &str = r#"
 import os, select, sys
 reader, tables = sys.argv[1], sys.argv[2]
@@ -101,7 +101,7 @@ while True:
         os._exit(0)
 "#;
 
-/// Prints of the stacks: how many there are, how many have lines at which functions start, and the sum of these lines.
+/// Prints the number of stacks, the number of stacks with start lines of functions, and the sum of these lines.
 const LINES: &str = r#"
 import os, sys
 reader, tables = sys.argv[1], sys.argv[2]
@@ -180,7 +180,7 @@ async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let yaml = folder.path().join("server.yaml");
-    // Files are merged within a moment, and what they replaced is deleted while a reader may still come to it a little
+    // Files are merged within a moment. The replaced files are deleted while a reader may still open them a little
     // later.
     let text = "maintenance:\n  interval: 200ms\n  vacuum_interval: 500ms\n  deletion_delay: 30s\n";
     std::fs::write(&yaml, text).unwrap();
@@ -234,7 +234,7 @@ async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_
                 .for_each(|line| drop(lines.send(line)));
         });
         let mut readings = Vec::new();
-        // Ten flushes make a merge of eight of them.
+        // Ten flushes lead to a merge of eight of them.
         let least = pushed + 10;
         while pushed < least || readings.len() < 4 {
             push().await;
@@ -318,7 +318,7 @@ async fn duckdb_and_deltalake_read_the_tables_while_the_server_runs() {
     let lines: Vec<_> = text.lines().map(str::to_owned).collect();
     assert_eq!(lines, expected, "{text}");
 
-    // The server goes on meanwhile.
+    // The server keeps working meanwhile.
     known::push(&url, &[("service_name", "readers"), ("version", "1.2")]).await;
     let rows = sql(&http, &url, "SELECT sum(total) FROM profiles").await;
     assert_eq!(rows, [[(2 * known::TOTAL).to_string()]]);

@@ -1,5 +1,5 @@
-//! The relabel rules of a tenant in a real server: put in force by the file of overrides, the same after a crash under
-//! another file, and refused with their place when they are wrong.
+//! The relabel rules of a tenant in a real server. The overrides file puts them into force, a crash under another file
+//! changes nothing, and invalid rules are refused with their position.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ overrides:
       - {action: drop, source_labels: [__type__], regex: alloc_.*}
 ";
 
-/// Objects and bytes, allocated on two routes.
+/// Returns objects and bytes, allocated on two routes.
 fn heap(labels: &[(&str, &str)]) -> RawProfile {
     let of = |kind, unit| ValueType { kind, unit };
     let mut builder = Builder::new(Profile {
@@ -86,7 +86,7 @@ impl Site {
         PushClient::new(caller).push(&[profile]).await.unwrap();
     }
 
-    /// Rows of a query of SQL as CSV.
+    /// Returns the rows of an SQL query as CSV.
     async fn rows(&self, tenant: &str, query: &str) -> String {
         let request = self
             .http
@@ -111,7 +111,7 @@ impl Site {
         line.unwrap_or_default().trim().to_owned()
     }
 
-    /// What is stored of `shop` and of a tenant without rules.
+    /// Checks what is stored of `shop` and of a tenant without rules.
     async fn check(&self) {
         let all = "SELECT profile_type, labels['team'] AS team, labels['pod'] AS pod, sum(value) AS value FROM flat \
                    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
@@ -128,7 +128,11 @@ impl Site {
             "one row for what became one series"
         );
         let names = "SELECT count(*) AS n FROM stacks";
-        assert_eq!(self.rows("shop", names).await, "n\n2\n", "no stack of what was dropped");
+        assert_eq!(
+            self.rows("shop", names).await,
+            "n\n2\n",
+            "no stack of a dropped profile"
+        );
     }
 }
 

@@ -1,5 +1,5 @@
-//! Profiles that are sent again, since the answer was lost: stored once, also across a crash, and nothing else is taken
-//! for one of them.
+//! Profiles that are sent again because the response was lost. They are stored once, also across a crash, and no other
+//! profile is mistaken for one of them.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::program::{Address, Program, sql};
 
 const COUNT: &str = "SELECT count(*), sum(total) FROM profiles";
 
-/// A profile of `value` at a time in Unix nanoseconds, 0 for none.
+/// Returns a profile of `value` at a time in Unix nanoseconds, 0 for none.
 fn profile(id: &str, service: &str, time_nanos: i64, value: i64) -> RawProfile {
     let mut builder = Builder::new(Profile {
         sample_types: vec![ValueType {
@@ -35,7 +35,7 @@ fn profile(id: &str, service: &str, time_nanos: i64, value: i64) -> RawProfile {
     }
 }
 
-/// Number and total of the stored profiles.
+/// Returns number and total of the stored profiles.
 async fn stored(http: &reqwest::Client, url: &str) -> (u64, i64) {
     let rows = sql(http, url, COUNT).await;
     (rows[0][0].parse().unwrap(), rows[0][1].parse().unwrap_or_default())
@@ -55,7 +55,7 @@ async fn a_profile_with_an_id_is_stored_once_and_what_differs_in_anything_is_ano
     site.flush().await;
     pusher.push(std::slice::from_ref(&one)).await.unwrap();
     assert_eq!(stored(http, url).await, (1, 1), "also when it is in a file");
-    // An id that a program gives to all of its profiles costs none of them.
+    // An id that a program gives to all of its profiles loses none of them.
     let others = [
         profile("7b1d", "shop", now, 10),
         profile("7b1d", "shop", now + 1000, 1),
@@ -65,7 +65,7 @@ async fn a_profile_with_an_id_is_stored_once_and_what_differs_in_anything_is_ano
     pusher.push(&others).await.unwrap();
     pusher.push(&others).await.unwrap();
     assert_eq!(stored(http, url).await, (5, 1112));
-    // Without an id, or without a time, nothing says that two are the same.
+    // Without an id or without a time, nothing shows that two profiles are the same.
     for profile in [profile("", "desk", now, 10_000), profile("7b1d", "desk", 0, 10_000)] {
         for _ in 0..2 {
             pusher.push(std::slice::from_ref(&profile)).await.unwrap();
@@ -116,7 +116,7 @@ async fn what_the_log_has_is_known_after_a_crash() {
     server.kill();
     let mut server = start();
     server.ready(&http, &format!("{url}/ready")).await;
-    // The client has not seen the answer, and sends all that it has.
+    // The client has not seen the response, so it sends everything again.
     pusher.push(&profiles).await.unwrap();
     assert_eq!(stored(&http, &url).await, (20, (1 << 20) - 1));
     let answer = http.get(format!("{url}/metrics")).send().await.unwrap();

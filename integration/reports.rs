@@ -1,7 +1,7 @@
-//! Our reports against those of `go tool pprof`: `top`, `tree`, `peek` and `list` of ten profiles, to the byte.
+//! Alluvium's reports against `go tool pprof`: `top`, `tree`, `peek` and `list` of ten profiles, byte for byte.
 //!
-//! In: the profiles under `fixtures/pprof`, synthetic ones, and one with frames that it drops itself. Where `go` is not
-//! on the path the test says so; with `CI` set it fails.
+//! In: the profiles under `fixtures/pprof`, synthetic ones, and one with drop_frames. If `go` is not on the path, the
+//! test says so; with `CI` set it fails.
 
 use std::path::Path;
 use std::process::Command;
@@ -25,17 +25,17 @@ const FIXTURES: [(&str, &str); 7] = [
     ("go-goroutine", "goroutine"),
 ];
 
-/// What is printed of a profile.
+/// Form of a report of a profile.
 #[derive(Clone, Copy)]
 enum Form {
     Top,
     Tree,
     Peek(&'static str),
-    /// By the whole program, which reads source files: the command line behind `list`.
+    /// By the whole program, which reads source files: the arguments after `list`.
     List(&'static [&'static str]),
 }
 
-/// A call of the tool, and the same for us.
+/// A call of the tool, and Alluvium's equivalent.
 struct Call {
     flags: &'static [&'static str],
     form: Form,
@@ -165,7 +165,7 @@ fn list(flags: &'static [&'static str], ours: &'static [&'static str]) -> Call {
     call(flags, Form::List(ours), options)
 }
 
-/// Name, sample type and bytes of each profile.
+/// Returns name, sample type and bytes of each profile.
 fn profiles() -> Vec<(String, String, Vec<u8>)> {
     let mut profiles = Vec::new();
     for (name, sample_type) in FIXTURES {
@@ -206,7 +206,7 @@ fn ours(path: &Path, profile: &Profile<'_>, sample_type: &str, call: &Call) -> S
     }
 }
 
-/// What our program prints; for a failure what it says.
+/// Returns the program's output, or its error if it fails.
 fn listed(path: &Path, sample_type: &str, words: &[&str]) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_alluvium"));
     program.arg("list").args(words).arg(sample_type).arg("--file").arg(path);
@@ -215,12 +215,12 @@ fn listed(path: &Path, sample_type: &str, words: &[&str]) -> String {
         return String::from_utf8(output.stdout).unwrap();
     }
     let errors = String::from_utf8_lossy(&output.stderr);
-    // Lines before the last say which flags matched nothing.
+    // The lines before the last one say which flags matched nothing.
     let last = errors.trim_end().lines().last().unwrap_or_default();
     last.trim_start_matches("alluvium: error: ").to_owned()
 }
 
-/// What the tool prints; for a failure its last line.
+/// Returns the tool's output, or its last line if it fails.
 fn theirs(path: &Path, sample_type: &str, call: &Call) -> String {
     let output = Command::new("go")
         .args([
@@ -275,7 +275,7 @@ fn reports_are_those_of_go_tool_pprof_to_the_byte() {
     assert_eq!(compared, 130);
 }
 
-/// The first line that differs, of each.
+/// Returns the first differing line of each.
 fn unlike(ours: &str, theirs: &str) -> String {
     let mut lines = ours.lines().zip(theirs.lines()).enumerate();
     let counts = format!("{} and {} lines", ours.lines().count(), theirs.lines().count());

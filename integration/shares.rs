@@ -1,10 +1,11 @@
-//! Programs in many languages whose truth is known, all recorded at once: every function has its true share, and stacks
-//! are whole.
+//! Programs in many languages with known shares, all recorded at once: every function has its true share, and stacks
+//! are complete.
 //!
-//! In: sources in `fixtures/ebpf`, compiled here; each program measures its functions by the clock of its thread. The
-//! claims are statistical: at ten thousand samples a program three standard deviations of a share of one half are 1.5
-//! points. Shares are compared, never times, so a busy machine only takes longer. What the programs do takes varying
-//! times, each of many ticks: sampling in step with the work, or seeing the profiler's own time elsewhere than where it
+//! In: sources in `fixtures/ebpf`, compiled here. Each program measures its functions by the clock of its thread. The
+//! claims are statistical: with ten thousand samples per program, three standard deviations of a share of one half are
+//! 1.5 points. Shares are compared, never times, so a busy machine only takes longer. The work of the programs takes
+//! varying times, each of many ticks. If sampling ran in step with the work, or if the profiler's own time appeared in
+//! the wrong place, a share would move by more than chance explains. Needs what `alluvium record` needs.
 //! was spent, would move a share by more than chance does. Needs what `alluvium record` needs.
 
 use std::collections::BTreeMap;
@@ -13,14 +14,14 @@ use std::process::{Command, Stdio};
 
 use crate::program::{alone, insist, other};
 
-/// Ticks a second of busy time: many, so that few seconds are enough.
+/// Ticks per second of busy time. The number is large, so that few seconds are enough.
 const HERTZ: u32 = 3499;
 /// CPU seconds of a program with three functions.
 const SECONDS: &str = "3.4";
-/// Points by which a share may differ.
+/// Maximum difference of a share in points.
 const POINTS: f64 = 1.5;
-/// The same for processes that live for 20 and 50 ms: of their first moments the stack may not be known, and they have
-/// a larger part in the shorter.
+/// The same for processes that live for 20 and 50 ms. The stack of their first moments may be unknown, and these
+/// moments are a larger part of the shorter life.
 const BRIEF_POINTS: f64 = 6.0;
 
 fn source(name: &str) -> PathBuf {
@@ -47,18 +48,18 @@ fn compile(folder: &Path, name: &str, compiler: &str, flags: &[&str], file: &str
         .arg(source(file)));
 }
 
-/// What was recorded of some programs.
+/// Recording of some programs.
 struct Recorded {
     /// Stacks, root first, with their nanoseconds.
     stacks: Vec<(Vec<String>, u64)>,
-    /// What the programs say of themselves.
+    /// Values that the programs report about themselves.
     truth: BTreeMap<String, u64>,
     summary: String,
 }
 
-/// Waits in the shell until its parent, the profiler, has had nothing to do for a second: what its threads ran and
-/// waited for a CPU is less than half of the time (`scheduler/sched-stats.rst` of Linux). Only what the shell can do
-/// itself and `sleep`, so that little of it is recorded; a minute at most.
+/// Waits in the shell until its parent, the profiler, has been idle for a second: its threads ran and waited for a CPU
+/// for less than half of the time (`scheduler/sched-stats.rst` of Linux). It uses only shell built-ins and `sleep`, so
+/// that little of it is recorded, and waits for at most a minute.
 const REST: &str = r#"
 busy() {
     total=0
@@ -78,10 +79,10 @@ rest() {
 }
 "#;
 
-/// Records two lines of programs, one beside the other. Before that each program of `first` runs for a moment, and the
-/// profiler comes to rest: it makes tables of unwinding when the first stack asks for them, and as a build for
-/// debugging that ticks so often it can keep stacks for a short time only. Twice, as the first table may show the way
-/// to code that needs another.
+/// Records two lines of programs concurrently. Before that, each program of `first` runs for a moment, and the profiler
+/// becomes idle. The profiler makes unwind tables when the first stack needs them, and a debug build that ticks this
+/// often can keep stacks only for a short time. This happens twice, because the first table may lead to code that needs
+/// another.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
     let _alone = alone();
     let output = folder.join("out.folded");
@@ -121,7 +122,7 @@ fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
 }
 
 impl Recorded {
-    /// Nanoseconds of the stacks of a program that a function is in.
+    /// Returns the nanoseconds of a program's stacks that contain a function.
     fn of(&self, program: &str, function: &str) -> u64 {
         self.stacks
             .iter()
@@ -131,7 +132,7 @@ impl Recorded {
             .sum()
     }
 
-    /// Compares the shares of functions of a program. `program` is part of its name, or nothing for any.
+    /// Compares the shares of functions of a program. `program` is part of its name, or empty for any.
     fn check(&self, program: &str, functions: &[&str]) -> Result<(), String> {
         let sampled: u64 = functions.iter().map(|name| self.of(program, name)).sum();
         let truth: u64 = functions.iter().map(|name| self.truth[*name]).sum();
@@ -155,7 +156,7 @@ impl Recorded {
         Ok(())
     }
 
-    /// The nanoseconds of stacks that `is_it`.
+    /// Returns the nanoseconds of stacks for which `is_it` is true.
     fn sum(&self, is_it: impl Fn(&[String]) -> bool) -> u64 {
         self.stacks
             .iter()
@@ -164,7 +165,7 @@ impl Recorded {
             .sum()
     }
 
-    /// Asks for a part of the samples to be whole, by the summary.
+    /// Requires a share of the samples to be complete, according to the summary.
     fn check_whole(&self, part: f64) -> Result<(), String> {
         let before = |words: &str| {
             let (before, _) = self.summary.split_once(words).unwrap();
@@ -263,7 +264,8 @@ fn functions_of_compiled_programs_have_their_true_shares_and_stacks_are_whole() 
     );
 }
 
-/// What the compiler put in place has its name, by DWARF and by Go's table; goroutines' stacks end where Go ends them.
+/// Checks that inlined code has its name, by DWARF and by Go's table, and that goroutines' stacks end where Go ends
+/// them.
 fn check_inlined(recorded: &Recorded) -> Result<(), String> {
     let has = |stack: &[String], name: &str| stack.iter().any(|function| function.contains(name));
     let turned = recorded.sum(|stack| has(stack, "faults_half") && has(stack, "::turn"));
@@ -326,7 +328,7 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
             recorded.check("", &["nodeHalf", "nodeThird", "nodeFifth"])?;
             recorded.check("", &["Shares.javaHalf", "Shares.javaThird", "Shares.javaFifth"])?;
             recorded.check("", &["trampolineHalf", "trampolineThird", "trampolineFifth"])?;
-            // Without a frame of their own the pieces of code must not end a stack.
+            // Pieces of code without their own frame must not end a stack.
             let names = [
                 "_start",
                 "main",
@@ -340,8 +342,8 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
             if share < 0.98 {
                 return Err(format!("{share} of trampolineHalf is below main"));
             }
-            // Where Java calls native code without a frame the chain of frame pointers breaks: two of a hundred samples
-            // here.
+            // The chain of frame pointers breaks where Java calls native code without a frame: in two of a hundred
+            // samples here.
             recorded.check_whole(0.95)
         },
     );

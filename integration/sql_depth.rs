@@ -1,9 +1,9 @@
-//! The largest statements of SQL that are accepted, asked of the program as it is shipped.
+//! The largest SQL statements that are accepted, sent to the program as it is shipped.
 //!
-//! Scenario: a server of this build with its defaults, over HTTP and PostgreSQL, and an empty store: joins, subqueries,
-//! unions, windows, expressions at the bounds of `query::guard`. Guarantee: the server answers or refuses each of them
-//! and lives; the threads of SQL use less than half of their stack. Linux only: the use of a stack is read from
-//! `/proc/PID/smaps`.
+//! Scenario: a server of this build with its defaults and an empty store, over HTTP and PostgreSQL. The statements have
+//! joins, subqueries, unions, windows and expressions at the bounds of `query::guard`. Guarantee: the server answers or
+//! refuses each of them and keeps running, and the SQL threads use less than half of their stack. Linux only: the test
+//! reads the stack usage from `/proc/PID/smaps`.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 
 use crate::program::{Address, PATIENCE, Program, client};
 
-/// Stack size of the threads of SQL.
+/// Stack size of the SQL threads in bytes.
 const STACK_BYTES: u64 = 64 << 20;
 
-/// `count` times the head, the core, `count` times the tail.
+/// Returns `count` times the head, the core, and `count` times the tail.
 fn nested(count: usize, head: &str, core: &str, tail: &str) -> String {
     format!("{}{core}{}", head.repeat(count), tail.repeat(count))
 }
@@ -35,7 +35,7 @@ fn parts(count: usize, body: &str) -> String {
     format!("WITH t0 AS (SELECT value AS n FROM samples){parts} SELECT n FROM t{count}")
 }
 
-/// `columns` columns that are handed through `count` subqueries.
+/// Returns `columns` columns that pass through `count` subqueries.
 fn wide(columns: usize, count: usize) -> String {
     let columns: Vec<String> = (0..columns).map(|number| format!("value AS c{number}")).collect();
     let parts: String = (1..=count)
@@ -47,7 +47,7 @@ fn wide(columns: usize, count: usize) -> String {
     )
 }
 
-/// Statements at the bounds. Those that are marked must be answered; others may be refused.
+/// Returns statements at the bounds. Marked ones must be answered; others may be refused.
 fn statements() -> Vec<(&'static str, bool, String)> {
     let values = "SELECT value AS n FROM samples";
     let numbers: Vec<String> = (0..30_000).map(|number| number.to_string()).collect();
@@ -178,7 +178,7 @@ fn statements() -> Vec<(&'static str, bool, String)> {
     ]
 }
 
-/// The largest part of a stack of SQL that was ever used, in bytes: pages of a stack are never given back.
+/// Returns the largest part of an SQL stack that was ever used, in bytes. The pages of a stack are never released.
 fn deepest_stack(server: &Program) -> u64 {
     let maps = std::fs::read_to_string(format!("/proc/{}/smaps", server.id())).unwrap_or_default();
     let (mut is_stack, mut most) = (false, 0);
@@ -187,7 +187,7 @@ fn deepest_stack(server: &Program) -> u64 {
         let first = words.next().unwrap_or_default();
         if let Some((start, end)) = first.split_once('-') {
             let address = |text| u64::from_str_radix(text, 16).unwrap_or(0);
-            // A stack, and perhaps what the system puts beside it.
+            // A stack, and possibly memory that the system puts beside it.
             is_stack = address(end).abs_diff(address(start)).abs_diff(STACK_BYTES) < 1 << 20;
         } else if first == "Rss:" && is_stack {
             let kilobytes: u64 = words.next().and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -197,7 +197,8 @@ fn deepest_stack(server: &Program) -> u64 {
     most
 }
 
-/// Asks over the PostgreSQL port by the simple protocol: the type of the first message that is not about the session.
+/// Queries the PostgreSQL port by the simple protocol. Returns the type of the first message that does not concern the
+/// session.
 async fn ask_postgres(address: &str, statement: &str) -> Option<u8> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     let parameters = b"user\0a\0database\0alluvium\0\0";
@@ -282,7 +283,7 @@ async fn the_largest_accepted_statements_fit_on_half_of_the_stack() {
     server.terminate();
 }
 
-/// A statement whose planning takes seconds and more in a debug build.
+/// Returns a statement whose planning takes seconds or more in a debug build.
 fn expensive() -> String {
     joined(70, "JOIN")
 }
@@ -292,7 +293,7 @@ async fn planning_that_nobody_waits_for_keeps_no_place() {
     let folder = tempfile::tempdir().unwrap();
     let http = Address::keep();
     let (data, config) = (folder.path().join("data"), folder.path().join("config.yaml"));
-    // Shorter than the planning of the expensive statement.
+    // The timeout is shorter than the planning of the expensive statement.
     std::fs::write(&config, "sql:\n  max_concurrent_queries: 2\n  timeout: 5s\n").unwrap();
     let (data, config) = (data.display().to_string(), config.display().to_string());
     let arguments = [
@@ -315,7 +316,7 @@ async fn planning_that_nobody_waits_for_keeps_no_place() {
             .body(statement);
         async move { asked.send().await.map(|answer| answer.status().as_u16()) }
     };
-    // Eight clients that leave, for two places.
+    // Eight clients that disconnect compete for two places.
     let leaving = (0..8).map(|_| ask(expensive(), Duration::from_millis(300)));
     futures::future::join_all(leaving).await;
     let answered = ask("SELECT 1 AS n".to_owned(), PATIENCE).await;

@@ -1,5 +1,5 @@
-//! The store against kill -9: a child process appends and flushes, is killed at a random moment, and whatever it had
-//! acknowledged must be there once and whole, by its number.
+//! The store against kill -9. A child process appends and flushes and is killed at a random moment. Every profile that
+//! it had acknowledged must be there once and complete, by its number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -22,11 +22,11 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::harness::tenant;
 
-/// Names the child's data folder; without it the child's test does nothing.
+/// Names the child's data folder. Without it, the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_STORE_CHILD";
 /// First number of the child's profiles.
 const FIRST: &str = "ALLUVIUM_TEST_STORE_FIRST";
-/// Rows of the profiles table that a profile makes: one a sample type.
+/// Number of rows that a profile has in the profiles table: one per sample type.
 const ROWS: u64 = 2;
 
 const SHAPE: Shape = Shape {
@@ -38,7 +38,7 @@ const SHAPE: Shape = Shape {
 
 fn config(dir: &Path) -> StoreConfig {
     StoreConfig {
-        // A flush every few dozen profiles, so that kills fall into all of its steps.
+        // A flush every few dozen profiles, so that kills hit all of its steps.
         flush_bytes: 400_000,
         limits: Limits {
             reject_older_than: Duration::ZERO,
@@ -49,14 +49,14 @@ fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-/// What is in files and heads.
+/// Contents of files and heads.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Stored {
-    /// Rows of `profiles`, by the number of the profile.
+    /// Number of rows in `profiles` by profile number.
     profiles: BTreeMap<u64, u64>,
-    /// Samples that these rows say to have.
+    /// Number of samples that these rows claim to have.
     expected: u64,
-    // Rows of `samples`.
+    // Number of rows in `samples`.
     samples: u64,
 }
 
@@ -96,8 +96,8 @@ impl Stored {
         }
     }
 
-    /// Asks for each acknowledged profile to be there once and whole, and each other that was sent once and whole or
-    /// not at all.
+    /// Requires each acknowledged profile to be there once and complete. Each other sent profile must be there once and
+    /// complete, or not at all.
     fn check(&self, kept: &BTreeSet<u64>, sent: &BTreeSet<u64>) {
         let lost: Vec<_> = kept
             .iter()
@@ -144,7 +144,7 @@ fn child_that_is_killed() {
     });
 }
 
-/// One line that the parent has even when this process dies right after.
+/// Prints a line that the parent receives even when this process dies right after.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "@{line}").unwrap();
@@ -169,7 +169,7 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
         let mut seen = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
-            // The harness writes before the first line of ours.
+            // The harness writes before the first line of the test.
             let Some((_, said)) = line.split_once('@') else {
                 continue;
             };
@@ -193,12 +193,12 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
         let store = Store::open(config(dir.path()), &Scope::new()).unwrap();
         assert_eq!(Stored::of(store.as_ref()), found);
     }
-    // Flushed, it is the same.
+    // After a flush, the result is the same.
     let store = Store::open(config(dir.path()), &Scope::new()).unwrap();
     let found = Stored::of(store.as_ref());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(store.close(Duration::from_secs(30))).unwrap();
     assert_eq!(Stored::of(store.as_ref()), found);
-    // How many files there are depends on what was merged by then.
+    // The number of files depends on the merges until then.
     assert!(store.snapshot().files.iter().any(|file| file.table == Table::Profiles));
 }

@@ -1,6 +1,6 @@
-//! Strangers at the ports: what their pages make a browser ask for, and how much memory their bodies may take.
+//! Strangers at the ports: requests that their pages make a browser send, and the memory that their bodies take.
 //!
-//! Scenario: real processes; many greedy clients at once beside an honest one. Guarantee: pages of strangers get 403,
+//! Scenario: real processes, and many greedy clients at once beside an honest one. Guarantee: foreign pages get 403,
 //! memory is bounded, and the honest client is served, as `docs/operations.md` promises.
 
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use crate::program::{Address, PATIENCE, Program};
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 
-/// The memory that a server may take in all, in bytes.
+/// Maximum total memory of a server in bytes.
 const MOST_MEMORY: usize = 512 << 20;
 
 async fn serve(folder: &std::path::Path, flags: &[&str]) -> (Program, String) {
@@ -128,7 +128,7 @@ async fn a_port_that_other_machines_reach_without_a_password_is_told_once_at_the
         let deadline = std::time::Instant::now() + PATIENCE;
         while !text().contains(&format!("msg={begun}")) || !text().contains("password") {
             program.check();
-            assert!(std::time::Instant::now() < deadline, "waited in vain\n{}", text());
+            assert!(std::time::Instant::now() < deadline, "timed out\n{}", text());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert!(program.terminate().success());
@@ -147,7 +147,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A push of one small profile of now.
+/// Returns a push of one small profile with the current time.
 fn honest(number: usize) -> Vec<u8> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     let profile = Profile {
@@ -168,10 +168,10 @@ fn honest(number: usize) -> Vec<u8> {
     push::to_request(&[profile]).encode_to_vec()
 }
 
-/// What a greedy client sends: path, content type, content encoding, body.
+/// A greedy client's request: path, content type, content encoding, body.
 type Greedy = (&'static str, &'static str, &'static str, bytes::Bytes);
 
-/// Bodies that would be some hundred megabytes to some gigabytes in memory.
+/// Returns bodies that would take some hundred megabytes to some gigabytes of memory.
 fn greedy() -> Vec<Greedy> {
     let proto = "application/proto";
     let zeros = vec![0u8; 125 << 20];
@@ -237,7 +237,7 @@ async fn many_clients_with_bodies_that_grow_take_bounded_memory_and_an_honest_on
         .collect();
     let client = client();
     let mut sent = 0;
-    // Until every kind of body was there often enough.
+    // Runs until every kind of body has been sent often enough.
     while sent < 30 || refused.load(Ordering::Relaxed) < 2 * CLIENTS {
         let body = honest(sent);
         let (body, encoding) = match sent % 2 {

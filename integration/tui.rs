@@ -1,7 +1,7 @@
-//! `alluvium tui` in a real terminal: tmux, 80 columns and 24 lines, keys pressed and the screen read.
+//! `alluvium tui` in a real terminal: tmux, 80 columns and 24 lines. The test presses keys and reads the screen.
 //!
 //! Scenarios: a file with two types, and a server to which profiles are pushed meanwhile. Guarantee: zoom, search,
-//! switch of the type and live refresh show on the screen, with colour and without, no refresh clears the screen, and
+//! switching the type and live refresh show on the screen, with and without colour. No refresh clears the screen, and
 //! the terminal is left as it was.
 
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use alluvium::profile::pprof::{self, Builder, Profile, ValueType};
 
 use crate::program::{PATIENCE, other};
 
-/// A terminal, with a shell that has run our program when that has ended.
+/// A terminal with a shell in which Alluvium runs.
 struct Terminal {
     socket: PathBuf,
-    /// What our program has written, from [`Terminal::record`] on.
+    /// Alluvium's output from [`Terminal::record`] on.
     recording: PathBuf,
 }
 
 impl Terminal {
-    /// Runs our program with these words in a terminal of this size. `None` where there is no tmux.
+    /// Runs Alluvium with these arguments in a terminal of this size. Returns `None` without tmux.
     fn run(folder: &Path, (columns, lines): (u16, u16), variables: &[(&str, &str)], words: &[&str]) -> Option<Self> {
         other("tmux", &["-V"], "Debian's package tmux")?;
         let terminal = Self {
@@ -33,7 +33,7 @@ impl Terminal {
             .iter()
             .map(|(name, value)| quoted(&format!("{name}={value}")))
             .collect();
-        // The settings of the terminal are compared before and after.
+        // The terminal settings before and after are compared.
         let script = format!(
             "before=$(stty -g); env -u NO_COLOR TERM=xterm-256color {} {} tui {}; code=$?; \
              [ \"$before\" = \"$(stty -g)\" ] && same=same || same=changed; echo \"ended $code $same\"; exec sleep 600",
@@ -54,13 +54,13 @@ impl Terminal {
         tmux.args(arguments).env_remove("TMUX").output().unwrap()
     }
 
-    /// What stands on the screen; with `-e` its colours and such, too.
+    /// Returns the contents of the screen; with `-e` also its colours and attributes.
     fn screen(&self, flags: &[&str]) -> String {
         let output = self.tmux(&[&["capture-pane", "-p", "-t", "t"], flags].concat());
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Presses keys: names of tmux, such as `Enter`, or single letters.
+    /// Presses keys: names of tmux such as `Enter`, or single letters.
     fn press(&self, keys: &[&str]) {
         let output = self.tmux(&[&["send-keys", "-t", "t"], keys].concat());
         assert!(output.status.success());
@@ -80,13 +80,13 @@ impl Terminal {
         }
     }
 
-    /// Waits until the screen has a text.
+    /// Waits until the screen contains a text.
     #[track_caller]
     fn see(&self, text: &str) -> String {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// Writes over the screen, as another program would.
+    /// Overwrites the screen, as another program would.
     fn scribble(&self, text: &str) {
         let output = self.tmux(&["display-message", "-p", "-t", "t", "#{pane_tty}"]);
         let device = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -94,13 +94,13 @@ impl Terminal {
         self.see(text);
     }
 
-    /// From now on keeps what our program writes.
+    /// Records Alluvium's output from this moment on.
     fn record(&self) {
         let command = format!("cat >> '{}'", self.recording.display());
         assert!(self.tmux(&["pipe-pane", "-t", "t", &command]).status.success());
     }
 
-    /// Sees that no byte of the recording has cleared a part of the screen. Our program has ended.
+    /// Checks that no byte of the recording cleared a part of the screen, after Alluvium has ended.
     fn never_cleared(&self) {
         let deadline = Instant::now() + PATIENCE;
         let written = loop {
@@ -119,7 +119,7 @@ impl Terminal {
         assert_eq!(clearing, None, "{written:?}");
     }
 
-    /// Presses `q`, and sees that the terminal is as it was.
+    /// Presses `q` and checks that the terminal is as it was.
     fn quit(&self) {
         self.press(&["q"]);
         let screen = self.see("ended 0 same");
@@ -135,7 +135,7 @@ impl Drop for Terminal {
     }
 }
 
-/// The numbers of all attributes that a screen sets.
+/// Returns the numbers of all attributes that a screen sets.
 fn codes(screen: &str) -> impl Iterator<Item = u32> {
     let parts = screen.split("\u{1b}[").skip(1).filter_map(|part| part.split_once('m'));
     parts
@@ -143,7 +143,7 @@ fn codes(screen: &str) -> impl Iterator<Item = u32> {
         .map(|code| code.parse().unwrap_or(0))
 }
 
-/// The attributes with which a text stands on a screen.
+/// Returns the attributes of a text on a screen.
 fn attributes_of(screen: &str, text: &str) -> Vec<u32> {
     let (before, _) = screen.split_once(text).unwrap();
     let mut set = Vec::new();
@@ -157,7 +157,8 @@ fn attributes_of(screen: &str, text: &str) -> Vec<u32> {
     set
 }
 
-/// A profile of two types: `main` calls `work` and `rest`, and a function whose name would command the terminal.
+/// Returns a profile of two types: `main` calls `work` and `rest`, and a function whose name contains a terminal escape
+/// sequence.
 fn profile() -> Vec<u8> {
     let kind = |kind, unit| ValueType { kind, unit };
     let mut builder = Builder::new(Profile {
@@ -195,7 +196,7 @@ fn a_file_is_zoomed_searched_and_seen_by_another_type() {
         lines[3].starts_with("|total") && lines[4].starts_with("|main"),
         "{screen}"
     );
-    // What is in a name does not clear the screen.
+    // An escape sequence in a name does not clear the screen.
     assert!(
         lines[5].contains("[31mred") && lines[5].contains("|rest") && lines[5].contains("|work"),
         "{screen}"
@@ -297,7 +298,7 @@ fn what_cannot_be_shown_is_said_and_a_signal_leaves_the_terminal_as_it_was() {
     };
     let screen = terminal.see("ended 1 same");
     assert!(screen.replace('\n', "").contains("cannot read the file"), "{screen}");
-    // Another folder has another tmux: the one before may still be ending.
+    // Another folder has its own tmux, because the previous one may still be ending.
     drop(terminal);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("heap.pb.gz");
@@ -305,7 +306,7 @@ fn what_cannot_be_shown_is_said_and_a_signal_leaves_the_terminal_as_it_was() {
     let words = ["--file", file.to_str().unwrap()];
     let terminal = Terminal::run(folder.path(), (80, 24), &[], &words).unwrap();
     terminal.see("total 5 MiB");
-    // The shell of the terminal has one child: our program.
+    // The shell of the terminal has a single child: Alluvium.
     let shell = terminal.tmux(&["display-message", "-p", "-t", "t", "#{pane_pid}"]);
     let shell = String::from_utf8_lossy(&shell.stdout).trim().to_owned();
     let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
@@ -356,7 +357,7 @@ async fn a_server_is_watched_and_no_refresh_clears_the_screen() {
 
     known::push(&url, &labels).await;
     let screen = terminal.see("total 200 ms");
-    // Zoom, selection and search are where they were.
+    // Zoom, selection and search are unchanged.
     assert!(screen.contains("zoomed: total > main > alpha"), "{screen}");
     assert!(
         screen.contains("self 140 ms 70.00%  total 140 ms 70.00%  alpha"),
@@ -371,7 +372,7 @@ async fn a_server_is_watched_and_no_refresh_clears_the_screen() {
     let screen = terminal.see("wall:wall{service_name=\"watched\"}");
     assert!(screen.contains("total 100 ms"), "{screen}");
 
-    // A server that is gone is said, and what it said last stays.
+    // If the server is gone, the screen says so, and the last data stays.
     server.kill();
     let screen = terminal.see("! ");
     assert!(

@@ -1,7 +1,7 @@
-"""The same pushes to Pyroscope and to Alluvium, then the same questions to both: are the answers equal?
+"""Sends the same pushes and then the same queries to Pyroscope and Alluvium, and compares the responses.
 
-Both servers run and are empty. All is drawn from `--seed` and `--now`, so that a run can be repeated; with `--ask-only` nothing is pushed. Answers are compared as
-values: lists whose order means nothing without it, trees and profiles as stacks with their values. Out: a line for each call, and the differences.
+Both servers must be running and empty. `--seed` and `--now` determine all random data, so that a run can be repeated. With `--ask-only`, nothing is pushed. Responses
+are compared as values: unordered lists without their order, trees and profiles as stacks with their values. Out: a line for each call, and the differences.
 
     python3 benches/differential --pyroscope http://127.0.0.1:4041 --alluvium http://127.0.0.1:4040 --pushes 1000 --sets 50
 """
@@ -23,7 +23,7 @@ import questions
 
 
 def send(url, method, path, body, headers):
-    """Status and body of the answer to one request."""
+    """Status and body of the response to one request."""
     at = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
     try:
@@ -35,7 +35,7 @@ def send(url, method, path, body, headers):
 
 
 def ask(url, question):
-    """Status and body of the answer to a question."""
+    """Status and body of the response to a query."""
     body = question.body
     headers = {} if question.method == "GET" or isinstance(body, bytes) else {"content-type": "application/json", "accept": "application/json; allow-utf8-labelnames=true"}
     if body is not None and not isinstance(body, bytes):
@@ -44,7 +44,7 @@ def ask(url, question):
 
 
 def push_all(urls, drawn, workers):
-    """Pushes to both; the differing statuses, each with the format."""
+    """Pushes to both servers. Returns the differing statuses, each with the format."""
     def one(push):
         return [send(url, "POST", push.path, push.body, push.headers) for url in urls.values()]
 
@@ -61,7 +61,7 @@ def push_all(urls, drawn, workers):
 
 
 def known(url, world):
-    """Profile types, each with a service that has it, as a server lists them."""
+    """Profile types as a server lists them, each with a service that has it."""
     within = {"start": world.start - 60_000, "end": world.end + 60_000, "labelNames": ["__profile_type__", "service_name"]}
     _, body = ask(url, questions.Question("", "POST", questions.QUERIER + "Series", within))
     pairs = [{one["name"]: one["value"] for one in each["labels"]} for each in json.loads(body).get("labelsSet", [])]
@@ -69,7 +69,7 @@ def known(url, world):
 
 
 def settled(urls, world, seconds):
-    """Waits until both list the same: Pyroscope's index of all services comes late."""
+    """Waits until both servers list the same data, because Pyroscope's index of all services comes late."""
     until, seen = time.monotonic() + seconds, {}
     while time.monotonic() < until:
         seen = {name: known(url, world) for name, url in urls.items()}
@@ -80,7 +80,7 @@ def settled(urls, world, seconds):
 
 
 def compare(urls, asked, shown):
-    """Asks everything of both, prints the differences, and returns how many calls were equal and how many not."""
+    """Sends all queries to both, prints the differences, and returns the numbers of equal and differing calls."""
     def one(question):
         return [ask(url, question) for url in urls.values()]
 
@@ -104,18 +104,18 @@ def compare(urls, asked, shown):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--alluvium", required=True, help="URL of our server")
-    parser.add_argument("--pyroscope", required=True, help="URL of a Pyroscope")
+    parser.add_argument("--alluvium", required=True, help="URL of Alluvium")
+    parser.add_argument("--pyroscope", required=True, help="URL of Pyroscope")
     parser.add_argument("--pushes", type=int, default=1000)
-    parser.add_argument("--sets", type=int, default=50, help="sets of arguments for each call")
-    parser.add_argument("--calls", default="", help="only calls that have this in their names")
+    parser.add_argument("--sets", type=int, default=50, help="number of argument sets for each call")
+    parser.add_argument("--calls", default="", help="send only calls whose name contains this text")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--now", type=int, default=int(time.time() * 1000), help="milliseconds; the profiles lie before")
-    parser.add_argument("--recording", type=pathlib.Path, help="a file of Java Flight Recorder to push, too")
-    parser.add_argument("--only", choices=["alluvium", "pyroscope"], help="push to this one; the other has them")
+    parser.add_argument("--now", type=int, default=int(time.time() * 1000), help="Unix time in milliseconds; the profiles are older")
+    parser.add_argument("--recording", type=pathlib.Path, help="recording of Java Flight Recorder to push as well")
+    parser.add_argument("--only", choices=["alluvium", "pyroscope"], help="push only to this server; the other already has the data")
     parser.add_argument("--ask-only", action="store_true")
-    parser.add_argument("--wait", type=int, default=100, help="seconds, at most, until both list the same types")
-    parser.add_argument("--shown", type=int, default=2, help="differences shown for each call")
+    parser.add_argument("--wait", type=int, default=100, help="maximum seconds until both list the same types")
+    parser.add_argument("--shown", type=int, default=2, help="maximum number of differences to show for each call")
     given = parser.parse_args()
     print(f"--seed {given.seed} --now {given.now} --pushes {given.pushes}")
     urls = {"alluvium": given.alluvium, "pyroscope": given.pyroscope}

@@ -1,4 +1,4 @@
-"""Answers as values that can be compared: what has no order loses it, and trees and profiles become stacks with their values."""
+"""Converts responses to comparable values: unordered lists lose their order, and trees and profiles become stacks with their values."""
 
 import base64
 import json
@@ -6,7 +6,7 @@ import re
 
 
 def flame_graph(graph, width=4):
-    """Stacks of names with total and own value, of the levels of a flame graph; seven numbers a node of a difference."""
+    """Stacks of names with total and own value, from the levels of a flame graph. A node of a difference has seven numbers."""
     if not graph:
         return {}
     sides, out, above = (width - 1) // 3, {}, []
@@ -30,14 +30,14 @@ def flame_graph(graph, width=4):
 
 
 def whole_graph(graph, width=4):
-    """The same with the numbers beside it."""
+    """The same, together with the other numbers."""
     graph = graph or {}
     beside = {key: int(graph.get(key, 0)) for key in ("total", "maxSelf", "leftTicks", "rightTicks")}
     return {"stacks": flame_graph(graph, width), **(beside if graph.get("names") else {})}
 
 
 def tree(data):
-    """Stacks with their own values, of the bytes of a tree whose last child comes first."""
+    """Stacks with their own values, from the bytes of a tree whose last child comes first."""
     data, at, out = base64.b64decode(data or ""), 0, {}
 
     def number():
@@ -63,7 +63,10 @@ def tree(data):
 
 
 def profile(message, addresses=True):
-    """Stacks with all that a frame says and the labels of the sample, and the types, of a pprof. Time, duration and period are Pyroscope's guesses."""
+    """Stacks of a pprof with all data of their frames, the labels of the samples, and the types.
+
+    Time, duration and period are omitted, because Pyroscope guesses them.
+    """
     message = message or {}
     strings = message.get("stringTable", [""])
     text = lambda entry, key: strings[int(entry.get(key, 0))]
@@ -119,7 +122,7 @@ def rendered(answer):
 
 
 def read(call, status, body):
-    """The answer of a call as a value; that of a mistake is its status and code."""
+    """The response of a call as a value. An error becomes its status and code."""
     if status != 200:
         try:
             return {"status": status, "code": json.loads(body).get("code")} if call != "wrong push" else {"status": status}
@@ -148,7 +151,7 @@ def read(call, status, body):
 
 
 def differences(ours, theirs, at="", most=6):
-    """Where two values differ, as lines of text."""
+    """The places where two values differ, as lines of text."""
     if type(ours) is type(theirs) is dict:
         out = []
         for key in sorted(set(ours) | set(theirs), key=str):

@@ -1,6 +1,6 @@
-"""Messages as dictionaries, written as protobuf or as its JSON. Only what the pushes of this driver need.
+"""Encodes messages from dictionaries as protobuf or as its JSON, as far as the pushes of this driver need it.
 
-A message is a dictionary of field names as JSON spells them; `SCHEMAS` says number and kind of each field. A list is a repeated field, packed when it holds numbers.
+A message is a dictionary with JSON's field names. `SCHEMAS` defines number and kind of each field. A list is a repeated field, packed when it contains numbers.
 """
 
 import base64
@@ -26,7 +26,7 @@ SCHEMAS = {
     "Context": {"labels": (1, "Pairs")},
     "Contexts": {"key": (1, "int"), "value": (2, "Context")},
     "LabelsSnapshot": {"contexts": (1, "Contexts"), "strings": (2, "Strings")},
-    # OpenTelemetry's, as of its release 1.10.
+    # OpenTelemetry's messages, as of its release 1.10.
     "ArrayValue": {"values": (1, "AnyValue")},
     "AnyValue": {"stringValue": (1, "str"), "intValue": (3, "int64"), "arrayValue": (5, "ArrayValue")},
     "KeyValue": {"key": (1, "str"), "value": (2, "AnyValue")},
@@ -65,7 +65,7 @@ def varint(number):
 
 
 def delimited(number, data):
-    """A field of bytes."""
+    """A length-delimited field."""
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
@@ -99,7 +99,7 @@ def encode(name, message):
 
 
 def to_json(name, message):
-    """The same message as protobuf's JSON; ids are hexadecimal, as OpenTelemetry has them."""
+    """The same message as protobuf's JSON. Ids are hexadecimal, as in OpenTelemetry."""
     def one(kind, value):
         if kind in ("int64", "fixed64"):
             return str(value)

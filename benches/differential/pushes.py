@@ -1,6 +1,6 @@
-"""Pushes of every format that both servers take, drawn from a seed: what is drawn is the same for both, byte for byte.
+"""Generates pushes of every format that both servers accept from a seed. Both servers get the same bytes.
 
-A push is a method, a path with its query, headers and a body. Profiles lie in the forty minutes before the run, because a server refuses older ones.
+A push is a method, a path with its query, headers and a body. Profiles are from the forty minutes before the run, because a server refuses older ones.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ TRACES = ["0af7651916cd43dd8448eb211c80319c", "4bf92f3577b34da6a3ce929d0e0e4736"
 
 @dataclasses.dataclass
 class Push:
-    """One request, and what it is for a report."""
+    """One request, and its description for a report."""
     format: str
     path: str
     headers: dict
@@ -40,7 +40,7 @@ class Push:
 
 
 class World:
-    """What profiles are drawn from: services, functions and the time of the run."""
+    """The source of random profiles: services, functions and the time of the run."""
 
     def __init__(self, random, now_ms, recording):
         self.random, self.recording = random, recording
@@ -50,7 +50,7 @@ class World:
         self.functions += ["a b c", "größe", "std::vector<int>::push_back", "com/example/App.run"]
 
     def time(self):
-        """Milliseconds; one of three lies on a full step of 15 s."""
+        """Time in milliseconds. One of three times is on a full step of 15 s."""
         span = (self.end - self.start) // 15_000
         step = self.start + self.random.randrange(span) * 15_000
         return step if self.random.random() < 0.3 else step + self.random.randrange(15_000)
@@ -63,7 +63,7 @@ class World:
         return labels
 
     def stacks(self, most=30):
-        """Stacks, root first, with callers that occur again; now and then one twice."""
+        """Stacks, root first, with recurring callers. Sometimes a stack occurs twice."""
         stacks = [["main"]]
         for _ in range(self.random.randrange(1, most)):
             base = self.random.choice(stacks)
@@ -127,14 +127,14 @@ def pprof(world, kind, time_ms, native=False):
     profile = {"sampleType": [{"type": text(name), "unit": text(unit)} for name, unit in types], "sample": samples, "mapping": mappings,
                "location": list(locations.values()), "function": list(functions.values()), "timeNanos": time_ms * 1_000_000 + random.randrange(1_000_000),
                "durationNanos": 15_000_000_000, "period": period, "defaultSampleType": text(types[-1][0])}
-    # Pyroscope 2.2 panics on a profile without one when a sample of it falls out.
+    # Pyroscope 2.2 panics on a profile without one when it drops a sample of it.
     profile["periodType"] = {"type": text(period_type[0]), "unit": text(period_type[1])} if period_type else {"type": 0, "unit": 0}
     profile["stringTable"] = list(strings)
     return protobuf.encode("Profile", profile)
 
 
 def packed(world, data):
-    """Gzip or not."""
+    """The data, with or without gzip."""
     return gzip.compress(data, 1, mtime=0) if world.random.random() < 0.6 else data
 
 
@@ -231,7 +231,7 @@ def tree(world):
 
 
 def trie(world):
-    """Stacks as `trie`: names from the root on make a text."""
+    """Stacks as `trie`: the names from the root on form a text."""
     values = {}
     for stack in world.stacks():
         values[";".join(stack).encode()] = world.value() % 10_000
@@ -254,7 +254,7 @@ def trie(world):
 
 
 def jfr(world, multipart):
-    """The recording, as a body or in a form with labels of a context that it does not have."""
+    """The recording as a body, or in a form with labels of a context that it does not have."""
     path = ingest_path(world, f"java-{world.random.randrange(3)}", format="jfr", spyName="javaspy", **text_query(world))
     if not multipart or not world.recording:
         return Push("ingest jfr", path, {"content-type": "application/octet-stream"}, world.recording)
@@ -265,7 +265,7 @@ def jfr(world, multipart):
 
 
 def speedscope(world):
-    """A file of speedscope with one profile of samples."""
+    """A speedscope file with one profile of samples."""
     names, samples, weights = {}, [], []
     for stack in world.stacks():
         samples.append([names.setdefault(name, len(names)) for name in stack])
@@ -305,7 +305,7 @@ def otlp(world, codec):
             sample = {"stackIndex": len(stacks) - 1, "values": [world.value() % 10_000 + 1]}
             if random.random() < 0.3:
                 sample["attributeIndices"] = [attribute("thread.name", f"t{random.randrange(3)}")]
-            # In JSON Pyroscope takes the ids of links for base64, and loses them.
+            # In JSON, Pyroscope decodes the ids of links as base64 and loses them.
             if codec == "proto" and random.random() < 0.2:
                 sample["linkIndex"] = random.randrange(1, len(links))
             samples.append(sample)
@@ -334,5 +334,5 @@ MAKERS = [lambda world: push(world, "json"), lambda world: push(world, "proto"),
 
 
 def draw(world, count):
-    """`count` pushes, each format in turn; those of recordings are left out where there is none."""
+    """`count` pushes, each format in turn. Pushes of recordings are omitted if there is none."""
     return [push for push in (MAKERS[number % len(MAKERS)](world) for number in range(count)) if push.body]

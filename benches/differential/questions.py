@@ -1,4 +1,4 @@
-"""Questions about what was pushed: every call of querier.v1 and every plain route, with arguments that are drawn, most of them right and some wrong."""
+"""Generates queries about the pushed data: every call of querier.v1 and every plain route, with random arguments, most of them valid and some invalid."""
 
 import dataclasses
 import urllib.parse
@@ -16,7 +16,7 @@ CALLS = STACKS + LABELS + WRONG
 
 @dataclasses.dataclass
 class Question:
-    """One request, and how its answer is read."""
+    """One request, and how its response is read."""
     call: str
     method: str
     path: str
@@ -24,21 +24,21 @@ class Question:
 
 
 class Asker:
-    """Draws questions from what one of the servers says that there is, so that most of them have an answer."""
+    """Generates queries from the data that one of the servers lists, so that most of them have a result."""
 
     def __init__(self, random, world, pairs):
         self.random, self.world, self.pairs = random, world, pairs
         self.types, self.services = (sorted(set(column)) for column in zip(*pairs))
 
     def range(self):
-        """A range, half of them on steps; some before all data."""
+        """A time range, in half of the cases on steps, and sometimes before all data."""
         start, end = sorted([self.world.time(), self.world.time() + 1])
         if self.random.random() < 0.4:
             return self.world.start - 60_000, self.world.end + 60_000
         return start, end + 15_000
 
     def kind(self):
-        """A profile type, and most often a service that has it."""
+        """A profile type, and usually a service that has it."""
         kind, service = self.random.choice(self.pairs)
         return kind, service if self.random.random() < 0.9 else self.random.choice(self.services)
 
@@ -87,7 +87,7 @@ class Asker:
         return self.get(call, "render", query=self.query(), **{"from": start // 1000, "until": end // 1000}, **more)
 
     def wrong(self, call):
-        """A request with one mistake, of which the code is compared."""
+        """A request with one mistake. The error codes are compared."""
         if call == "wrong render":
             broken = {"query": self.query(), "from": "now-1h", "until": "now"}
             broken["query"] = self.random.choice(["", "{", "no type", "x{a=}", "process_cpu{}"])
@@ -105,7 +105,7 @@ class Asker:
         return Question(call, "POST", QUERIER + name, body)
 
     def labels(self, call):
-        """A call about labels, over everything: Pyroscope answers of a part by the blocks that lie in it."""
+        """A call about labels over the whole time, because Pyroscope answers a part of it by the blocks in that part."""
         start, end = self.world.start - 60_000, self.world.end + 60_000
         matchers = [] if self.random.random() < 0.3 else [self.selector()]
         body = {"start": start, "end": end}
@@ -118,7 +118,7 @@ class Asker:
         return Question(call, "POST", QUERIER + call, {} if call == "GetProfileStats" else body)
 
     def ask(self, call):
-        """A question of a call of `CALLS`."""
+        """A query for a call of `CALLS`."""
         if call in WRONG:
             return self.wrong(call)
         if call in ("render", "render dot", "render-diff", "label-values"):

@@ -1,4 +1,4 @@
-//! The program as a collector, with a folder of its own, and what the kernel knows of it.
+//! The program as a collector in a separate folder, and the kernel's measurements of it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Clock ticks a second in `/proc`, on every Linux.
+/// Clock ticks per second in `/proc`, the same on every Linux.
 const TICKS: f64 = 100.0;
 
 pub(crate) struct Collector {
     child: Child,
     folder: PathBuf,
     address: String,
-    /// Seconds from its start to the first good answer of `/-/ready`.
+    /// Seconds from the start to the first successful response of `/-/ready`.
     pub ready_after: f64,
 }
 
-/// Resident memory in 10^6 bytes.
+/// Resident memory in units of 10^6 bytes.
 pub(crate) struct Resident {
     pub all: f64,
-    /// Pages that only this process has.
+    /// Pages that belong only to this process.
     pub anon: f64,
-    /// Pages of files that it has mapped, most of them its own code.
+    /// Pages of files that the process has mapped, most of them its own code.
     pub file: f64,
 }
 
@@ -62,7 +62,7 @@ impl Collector {
         collector
     }
 
-    /// Reads the configuration again; the seconds it took.
+    /// Reloads the configuration and returns the seconds that the reload took.
     pub(crate) fn reload(&self) -> f64 {
         let started = Instant::now();
         let answer = self.get("/-/reload");
@@ -70,12 +70,12 @@ impl Collector {
         started.elapsed().as_secs_f64()
     }
 
-    /// Writes another configuration, which nothing reads yet.
+    /// Writes another configuration without loading it.
     pub(crate) fn write(&self, text: &str) {
         std::fs::write(self.folder.join("bench.alloy"), text).unwrap();
     }
 
-    /// The whole answer; empty when there is none.
+    /// Returns the whole response, or an empty text if the request fails.
     pub(crate) fn get(&self, path: &str) -> String {
         let ask = || -> std::io::Result<String> {
             let mut stream = TcpStream::connect(&self.address)?;
@@ -106,12 +106,12 @@ impl Collector {
 
     pub(crate) fn cpu_seconds(&self) -> f64 {
         let stat = self.proc("stat");
-        // Behind the name, which may have spaces: utime and stime are the 12th and 13th.
+        // The fields follow the name, which may contain spaces: utime and stime are the 12th and 13th.
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
         (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / TICKS
     }
 
-    /// Percent of a processor that it uses in a time from now on.
+    /// Returns the CPU time that the process uses in the given time, in percent of one processor.
     pub(crate) fn cpu_percent(&self, length: Duration) -> f64 {
         let before = self.cpu_seconds();
         std::thread::sleep(length);

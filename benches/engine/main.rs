@@ -1,10 +1,11 @@
-//! What the engine costs: `cargo bench --no-default-features --features agent --bench engine`.
+//! Measures the cost of the engine: `cargo bench --no-default-features --features agent --bench engine`.
 //!
-//! Runs the release program itself: 3,000 chained `discovery.relabel` blocks (start to ready, reload, resident memory),
-//! as many with a regular expression each, an idle collector with one component, one that scrapes a hundred targets,
-//! one that scrapes two thousand, and one that follows five thousand pods that come and go. Every result is a line of
-//! JSON on stdout; bounds are in `benches/tables.py`. Words on the command line choose: `binary`, `chain`, `regex`,
-//! `idle`, `scrape`, `many`, `pods`. `ALLUVIUM` names another program to measure.
+//! The bench runs the release program itself in several ways:
+//! 3,000 chained `discovery.relabel` blocks (start to ready, reload, resident memory), the same number with a regular
+//! expression each, and an idle collector with one component. Further collectors scrape a hundred targets, scrape two
+//! thousand, and follow five thousand pods that come and go. Every result is a line of JSON on stdout; the bounds are
+//! in `benches/tables.py`. Words on the command line select measurements: `binary`, `chain`, `regex`, `idle`, `scrape`,
+//! `many`, `pods`. `ALLUVIUM` names another program to measure.
 
 #![allow(
     clippy::print_stdout,
@@ -26,25 +27,26 @@ use pods::Cluster;
 use scrape::Targets;
 
 const LINKS: usize = 3000;
-/// The block that all others refer to.
+/// The block that all other blocks refer to.
 const FIRST: &str =
     "discovery.relabel \"r0\" {\n\ttargets = [{\"__address__\" = \"localhost:1\", \"job\" = \"a\"}]\n}\n";
-/// After a load the collector gives back what the load left behind.
+/// Time after a load in which the collector releases the memory that the load left behind.
 const SETTLED: Duration = Duration::from_secs(2);
-/// How long the idle collector is watched.
+/// Time for which the idle collector is observed.
 const IDLE: Duration = Duration::from_secs(30);
-/// How long the collector that scrapes is left alone, then watched: each target is scraped four times in either.
+/// Time for which the scraping collector first runs alone and is then observed. Each target is scraped four times in
+/// either period.
 const SCRAPING: Duration = Duration::from_mins(1);
 
-/// Targets of the small fleet and of the large one.
+/// Number of targets of the small fleet and of the large fleet.
 const FEW: usize = 100;
 const MANY: usize = 2000;
 
-/// Measures one thing about a program.
+/// Measures one property of a program.
 type Measure = fn(&Path);
 
 fn main() {
-    // `cargo bench` passes `--bench`; what is left are choices.
+    // `cargo bench` passes `--bench`; the other arguments select measurements.
     let chosen: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let program = std::env::var_os("ALLUVIUM").map_or_else(|| env!("CARGO_BIN_EXE_alluvium").into(), PathBuf::from);
     let all: [(&str, Measure); 7] = [
@@ -63,7 +65,7 @@ fn main() {
     }
 }
 
-/// Prints the values of a figure.
+/// Prints the values of a result.
 fn figure(name: &str, values: &[f64]) {
     println!("{}", serde_json::json!({"mode": "engine", name: values}));
 }
@@ -95,7 +97,7 @@ fn chain(program: &Path) {
     figure("chain_reload_seconds", &reloads);
     std::thread::sleep(SETTLED);
     memory("chain_reloaded", &collector);
-    // A reload that has to read everything again, because one block in the middle is another.
+    // A reload that reads everything again, because one block in the middle differs.
     let changed = |turn| {
         let (before, after) = text.split_at(text.len() / 2);
         let other = format!("target_label  = \"turn{turn}\"");
@@ -113,7 +115,7 @@ fn chain(program: &Path) {
     memory("chain_changed", &collector);
 }
 
-/// As many blocks, each with a regular expression that no other has.
+/// Measures as many blocks, each with its own regular expression.
 fn regex(program: &Path) {
     let mut text = FIRST.to_owned();
     for link in 1..LINKS {
@@ -128,7 +130,7 @@ fn regex(program: &Path) {
     drop(collector);
 }
 
-/// Starts a collector five times: how long each took, and the memory of the last, which goes on.
+/// Starts a collector five times and prints each start time, and the memory of the last one, which keeps running.
 fn started(name: &str, program: &Path, text: &str) -> Collector {
     let ready: Vec<f64> = (0..4).map(|_| Collector::start(program, text).ready_after).collect();
     let collector = Collector::start(program, text);
@@ -167,7 +169,7 @@ fn scrape(program: &Path) {
     );
 }
 
-/// Two thousand targets: whether each is scraped in time.
+/// Scrapes two thousand targets and checks whether each is scraped on time.
 fn many(program: &Path) {
     let targets = Targets::start(MANY);
     let collector = Collector::start(program, &targets.config());
@@ -182,11 +184,12 @@ fn many(program: &Path) {
     figure("many_scrapes", &[jitter.len() as f64]);
 }
 
-/// Five thousand pods of which fifty a second come or go, through the ten rules of the shipped configuration.
+/// Follows five thousand pods, of which fifty per second come or go, through the ten rules of the shipped
+/// configuration.
 fn pods(program: &Path) {
     let cluster = Cluster::start();
     let collector = Collector::start(program, &cluster.config());
-    // The first list has been taken up, and the first pods have come and gone.
+    // By then, the collector has read the first list, and the first pods have come and gone.
     std::thread::sleep(SCRAPING / 4);
     let changed = cluster.changed();
     let percent: Vec<f64> = (0..4).map(|_| collector.cpu_percent(SCRAPING / 4)).collect();

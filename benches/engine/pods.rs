@@ -1,7 +1,7 @@
-//! A Kubernetes API of five thousand pods, of which fifty a second come or go.
+//! A Kubernetes API of five thousand pods, of which fifty per second come or go.
 //!
-//! It answers lists of pods whole and watches of them, over plain HTTP, as far as a discovery needs it. No pod asks for
-//! profiles: what is measured is finding them.
+//! It responds to lists of pods with all pods, and to watches with changes, over plain HTTP, as far as a discovery
+//! needs it. No pod has annotations for profiles, because the bench measures only their discovery.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Pods that are there at any time.
+/// Number of pods at any time.
 const PODS: u64 = 5000;
-/// Time from one change to the next.
+/// Time between two changes.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// The API, on a port of its own.
+/// The API, on its own port.
 pub(crate) struct Cluster {
     address: String,
     started: Instant,
-    /// Changes that a watch has been told.
+    /// Number of changes that were sent to a watch.
     changed: AtomicU64,
 }
 
@@ -42,24 +42,24 @@ impl Cluster {
         cluster
     }
 
-    /// The shipped configuration for annotated pods, with this API as the cluster.
+    /// Returns the shipped configuration for annotated pods, with this API as the cluster.
     pub(crate) fn config(&self) -> String {
         let shipped = include_str!("../../config/kubernetes.alloy");
         let there = format!("role       = \"pod\"\n\tapi_server = \"http://{}\"", self.address);
         shipped.replace("role = \"pod\"", &there)
     }
 
-    /// Pods that came or went since a watch began.
+    /// Returns the number of pods that came or went since a watch began.
     pub(crate) fn changed(&self) -> u64 {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Changes that are due by now: odd ones take the oldest pod away, even ones bring another.
+    /// Returns the number of changes that are due: odd ones remove the oldest pod, even ones add one.
     fn due(&self) -> u64 {
         (self.started.elapsed().as_nanos() / EVERY.as_nanos()) as u64
     }
 
-    /// Answers what comes over a connection until it is closed.
+    /// Handles the requests of a connection until it is closed.
     fn answer(&self, mut stream: &TcpStream) {
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
@@ -82,7 +82,7 @@ impl Cluster {
         }
     }
 
-    /// All pods; the version is the number of changes by now.
+    /// Returns all pods. The version is the number of changes so far.
     fn list(&self) -> Value {
         let version = self.due();
         let (gone, come) = (version.div_ceil(2), version / 2);
@@ -91,7 +91,7 @@ impl Cluster {
             "items": items })
     }
 
-    /// Tells each change from a version on when it is due, for as long as somebody reads.
+    /// Sends each change after a version when it is due, as long as the client reads.
     fn watch(&self, mut stream: &TcpStream, path: &str) -> std::io::Result<()> {
         let from = path
             .split(['?', '&'])
@@ -115,7 +115,7 @@ impl Cluster {
     }
 }
 
-/// A running pod with the usual labels, two containers and three ports.
+/// Returns a running pod with the usual labels, two containers and three ports.
 fn pod(number: u64, version: u64) -> Value {
     let port = |name: &str, number: u16| json!({ "name": name, "containerPort": number, "protocol": "TCP" });
     let name = format!("shop-{}-6d5f7c9b8-{number:05}", number % 100);

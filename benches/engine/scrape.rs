@@ -1,4 +1,4 @@
-//! Targets that answer as Go programs do, and a receiver of what the collector makes of it.
+//! Targets that respond like Go programs, and a receiver for the collector's pushes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,29 +11,29 @@ use alluvium::profile::pprof::{self, Profile, ValueType};
 
 /// Seconds between two scrapes of a target.
 const EVERY: u64 = 15;
-/// Programs that the targets share.
+/// Number of programs that the targets share.
 const PROGRAMS: usize = 20;
-/// Scrapes for which cumulative profiles grow; later ones are the same again.
+/// Number of scrapes for which cumulative profiles grow. Later scrapes repeat the last profile.
 const ROUNDS: usize = 16;
 
-/// Answers for targets and endpoint, on one port.
+/// Server for targets and endpoint, on one port.
 pub(crate) struct Targets {
     address: String,
     started: Instant,
-    /// When goroutines were asked for, by target, in seconds from the start.
+    /// Times at which goroutines were requested, by target, in seconds from the start.
     asked: Vec<Mutex<Vec<f64>>>,
-    /// Bodies by program, then by round.
+    /// Response bodies by program and round.
     cpu: Vec<Vec<Vec<u8>>>,
     heap: Vec<Vec<Vec<u8>>>,
     contention: Vec<Vec<Vec<u8>>>,
     goroutines: Vec<Vec<Vec<u8>>>,
-    /// Profiles that were scraped, and bytes that were pushed.
+    /// Number of scraped profiles, and number of pushed bytes.
     scraped: AtomicU64,
     pushed: AtomicU64,
 }
 
 impl Targets {
-    /// Makes the profiles, and answers for so many targets from then on.
+    /// Builds the profiles and serves this number of targets.
     pub(crate) fn start(count: usize) -> Arc<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let shape = FleetShape {
@@ -72,7 +72,7 @@ impl Targets {
         targets
     }
 
-    /// A configuration that scrapes all of them and pushes here.
+    /// Returns a configuration that scrapes all targets and pushes to this server.
     pub(crate) fn config(&self) -> String {
         let target = |index| {
             format!(
@@ -91,7 +91,7 @@ impl Targets {
         )
     }
 
-    /// Profiles scraped so far.
+    /// Returns the number of profiles scraped so far.
     pub(crate) fn scraped(&self) -> u64 {
         self.scraped.load(Ordering::Relaxed)
     }
@@ -100,7 +100,7 @@ impl Targets {
         self.pushed.load(Ordering::Relaxed)
     }
 
-    /// By how many seconds each interval between two scrapes of a target missed its length, sorted.
+    /// Returns the deviations in seconds of the intervals between two scrapes of a target, sorted.
     pub(crate) fn jitter(&self) -> Vec<f64> {
         let of_target = |asked: &Mutex<Vec<f64>>| {
             let asked = asked.lock().unwrap();
@@ -112,7 +112,7 @@ impl Targets {
         all
     }
 
-    /// Answers what comes over a connection until it is closed.
+    /// Handles the requests of a connection until it is closed.
     fn answer(&self, mut stream: &TcpStream) {
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
@@ -145,7 +145,7 @@ impl Targets {
         }
     }
 
-    /// What a path of a target answers, after the seconds that it asks for; nothing for a push.
+    /// Returns the response of a target's path, after the requested seconds; empty for a push.
     fn body(&self, path: &str) -> &[u8] {
         let Some((target, rest)) = path.trim_start_matches('/').split_once("/debug/pprof/") else {
             return &[];
@@ -181,7 +181,7 @@ fn bodies(fleet: &Fleet, kind: Kind, change: impl Fn(Profile<'_>, usize) -> Prof
     (0..PROGRAMS).map(rounds).collect()
 }
 
-/// The profile after some rounds of the same again.
+/// Returns the profile after some more rounds of the same work.
 fn grown(mut profile: Profile<'_>, round: usize) -> Profile<'_> {
     for value in &mut profile.values {
         *value *= round as i64 + 1;

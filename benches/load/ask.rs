@@ -1,4 +1,4 @@
-//! The asking side: the questions of a page of flame graphs, in JSON over HTTP as a browser asks them.
+//! The query side: the queries of a flame graph page, in JSON over HTTP as a browser sends them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ struct Question {
     body: Value,
 }
 
-/// The questions about the profiles of a plan. "All" is its last hour, "5 min" its last five minutes.
+/// Returns the queries about the profiles of a plan. "All" is its last hour, "5 min" its last five minutes.
 fn questions(plan: &Plan) -> Vec<Question> {
     let end = plan.end_ms();
     let hour = (end - 3_600_000).max(plan.start_ms);
@@ -106,7 +106,7 @@ impl Asker {
         })
     }
 
-    /// Asks once: the time it took, and what came.
+    /// Sends a query once and returns its duration and its response.
     async fn ask(&self, question: &Question) -> anyhow::Result<Answer> {
         let start = Instant::now();
         let url = format!("{}/{}", self.base, question.call);
@@ -135,11 +135,11 @@ struct Answer {
 }
 
 impl Answer {
-    /// The sum of all values of a flame graph, by which the answers of two servers are compared.
+    /// Returns the sum of all values of a flame graph, by which the responses of two servers are compared.
     fn total(&self) -> Value {
         let document: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let total = document.pointer("/flamegraph/total").cloned().unwrap_or_default();
-        // A number beyond 2^53 is a text in JSON of protobuf.
+        // In protobuf's JSON, a number beyond 2^53 is a text.
         total
             .as_str()
             .and_then(|text| text.parse::<i64>().ok())
@@ -147,14 +147,14 @@ impl Answer {
     }
 }
 
-/// The questions that are wanted.
+/// Returns the queries that the arguments select.
 fn wanted(common: &Common, plan: &Plan) -> Vec<Question> {
     let mut questions = questions(plan);
     questions.retain(|question| question.name.contains(&common.only));
     questions
 }
 
-/// Asks everything several times in a row, after once that is not counted.
+/// Sends every query several times in a row, after one time that does not count.
 pub(crate) async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
     let mut answers = serde_json::Map::new();
@@ -184,8 +184,7 @@ pub(crate) async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyho
     Ok(Value::Object(answers))
 }
 
-/// Asks every question once, each of a process that was just started; as root the system's cache of files is emptied
-/// before.
+/// Sends every query once, each to a process that was just started. As root, it first empties the system's page cache.
 pub(crate) async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value> {
     let mut answers = serde_json::Map::new();
     let mut dropped = true;
@@ -201,8 +200,8 @@ pub(crate) async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value>
     Ok(Value::Object(answers))
 }
 
-/// Asks two servers everything in turn, so that what the machine does meanwhile meets both; how much longer the second
-/// one takes, by the median of all turns. The first round, in which files are read, stands apart.
+/// Sends every query to two servers in turn, so that other load of the machine affects both. Returns how much longer
+/// the second server takes, by the median of all rounds. The first round, in which files are read, is separate.
 pub(crate) async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Result<Value> {
     let askers = [Asker::new(first)?, Asker::new(second)?];
     let mut answers = serde_json::Map::new();
@@ -235,8 +234,8 @@ pub(crate) async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> any
     Ok(Value::Object(answers))
 }
 
-/// Asks for one service's flame graph for so long, ten times a second. The first answer, which may have to read files,
-/// stands apart from the quantiles.
+/// Requests one service's flame graph ten times a second for this time. The first response, which may have to read
+/// files, is not part of the quantiles.
 pub(crate) async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
     let question = of_one_service(plan)?;
@@ -250,7 +249,7 @@ pub(crate) async fn steady(common: &Common, plan: &Plan, length: Duration) -> an
     Ok(merged(quantiles(&mut times), json!({"first": rounded(first, 2)})))
 }
 
-/// Asks for one service's flame graph of the last `common.minutes` once a second.
+/// Requests one service's flame graph of the last `common.minutes` once a second.
 pub(crate) async fn each_second(common: Common, times: Arc<Mutex<Vec<f64>>>, length: Duration) -> anyhow::Result<()> {
     let asker = Asker::new(&common)?;
     let start = Instant::now();

@@ -1,5 +1,5 @@
-//! The questions about the newest time of two servers in turn: one has only that time in its tables, the other nine
-//! more before it, both merged.
+//! Sends queries about the newest hour to two servers in turn. One has only that hour in its tables; the other has nine
+//! more before it. Both are merged.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::work::Plan;
 use crate::{Servers, ask, report, send};
 
 pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
-    // A server refuses what is more than an hour old unless told otherwise.
+    // By default, a server refuses profiles that are more than an hour old.
     let config = given.folder.join("growth.yaml");
     let ten = Launch::ours(given, "ten")?.with(&["--config", &config.display().to_string()]);
     std::fs::write(&config, "limits:\n  reject_older_than: 0s\n")?;

@@ -1,4 +1,4 @@
-//! Starts and stops servers: ours, or another by the command line given for it.
+//! Starts and stops servers: Alluvium, or another server by a given command line.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -10,31 +10,31 @@ use anyhow::{Context as _, bail};
 use crate::process::{Server, children_cpu_seconds};
 use crate::{Common, Servers, client};
 
-/// Longest time until a server is ready, and until it has stopped.
+/// Timeout for a server to become ready, and to stop.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// How a server is started.
+/// Instructions for starting a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
-    /// Where it answers, and `data`, the folder that it writes to.
+    /// Address of the server, and `data`, the folder that it writes to.
     pub common: Common,
     words: Vec<String>,
     data: PathBuf,
 }
 
 impl Launch {
-    /// Our server, with an empty folder of this name.
+    /// Launches Alluvium with an empty folder of this name.
     pub(crate) fn ours(given: &Servers, name: &str) -> anyhow::Result<Self> {
         let program = given.program.display().to_string();
         let mut words: Vec<String> = [&program, "serve", "--listen", "127.0.0.1:{port}", "--data", "{folder}"]
             .map(str::to_owned)
             .into();
-        // Without cargo's own flag, which lands among the further arguments.
+        // Cargo's own flag would otherwise be among the additional arguments.
         words.extend(given.arguments.iter().filter(|word| *word != "--bench").cloned());
         Self::new(given, name, words)
     }
 
-    /// A server of someone else by its command line, in which `{port}` and `{folder}` are filled in.
+    /// Launches another server by its command line, in which `{port}` and `{folder}` are filled in.
     pub(crate) fn other(given: &Servers, name: &str, command: &str) -> anyhow::Result<Self> {
         Self::new(given, name, command.split_whitespace().map(str::to_owned).collect())
     }
@@ -54,13 +54,13 @@ impl Launch {
         Ok(launch)
     }
 
-    /// The same server with further arguments.
+    /// Returns the same server with additional arguments.
     pub(crate) fn with(mut self, further: &[&str]) -> Self {
         self.words.extend(further.iter().map(|word| (*word).to_owned()));
         self
     }
 
-    /// The same server, on the next port and with another folder.
+    /// Returns the same server on the next port and with another folder.
     pub(crate) fn beside(&self, data: &Path) -> anyhow::Result<Self> {
         let mut url = reqwest::Url::parse(&self.common.url).context("--url")?;
         if url.set_port(Some(self.port()? + 1)).is_err() {
@@ -73,12 +73,12 @@ impl Launch {
         Ok(launch)
     }
 
-    /// The folder that the server writes to.
+    /// Returns the folder that the server writes to.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
 
-    /// The command line as it was given, but programs without their folders.
+    /// Returns the command line as given, with programs without their folders.
     pub(crate) fn command(&self) -> String {
         let name = |word: &String| {
             let path = Path::new(word);
@@ -93,7 +93,7 @@ impl Launch {
         Ok(url.port_or_known_default().unwrap_or(4040))
     }
 
-    /// Starts the server and waits until `/ready` says yes.
+    /// Starts the server and waits until `/ready` succeeds.
     pub(crate) async fn start(&self) -> anyhow::Result<Running> {
         let (port, folder) = (self.port()?.to_string(), self.data.display().to_string());
         let fill = |word: &String| word.replace("{port}", &port).replace("{folder}", &folder);
@@ -113,7 +113,7 @@ impl Launch {
             .with_context(|| format!("starting {program}"))?;
         let mut common = self.common.clone();
         common.pid = Some(child.id());
-        // From here on it is stopped whatever happens.
+        // From here on, the server is stopped in any case.
         let mut running = Running {
             child: Some(child),
             ready: Duration::ZERO,
@@ -139,7 +139,8 @@ impl Launch {
         );
     }
 
-    /// Runs `alluvium store` with these arguments over the folder of our stopped server; the processor seconds it took.
+    /// Runs `alluvium store` with these arguments on the folder of the stopped server. Returns the CPU seconds that it
+    /// took.
     pub(crate) fn store(&self, arguments: &[&str]) -> anyhow::Result<f64> {
         let Some(program) = self.words.first() else {
             bail!("no command line for the server");
@@ -158,7 +159,7 @@ impl Launch {
         Ok(children_cpu_seconds() - before)
     }
 
-    /// Merges as if the hours were over and removes what was merged; the processor seconds of the merging.
+    /// Merges as if the hours were over, and removes the merged files. Returns the CPU seconds of the merges.
     pub(crate) fn merge(&self) -> anyhow::Result<f64> {
         let cpu = self.store(&["compact"])?;
         self.store(&["vacuum", "--grace", "0s"])?;
@@ -167,16 +168,16 @@ impl Launch {
 }
 
 pub(crate) struct Running {
-    /// None for one that was not started here.
+    /// `None` for a server that was not started here.
     child: Option<Child>,
-    /// From the start of the process to the first good answer of `/ready`.
+    /// Time from the start of the process to the first successful response of `/ready`.
     pub ready: Duration,
     pub common: Common,
     pub server: Server,
 }
 
 impl Running {
-    /// A server that somebody else has started.
+    /// Refers to a server that was started elsewhere.
     pub(crate) fn elsewhere(common: Common) -> anyhow::Result<Self> {
         Ok(Self {
             child: None,
@@ -186,7 +187,7 @@ impl Running {
         })
     }
 
-    /// Ends the server as an init system would.
+    /// Stops the server as an init system would.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         let child = self.child.as_ref().context("the server was not started here")?;
         let told = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status()?;
@@ -203,7 +204,7 @@ impl Running {
         bail!("the server did not stop within {} s", PATIENCE.as_secs());
     }
 
-    /// Ends the server by SIGKILL; the signal that it died of.
+    /// Kills the server with SIGKILL and returns the signal that ended it.
     pub(crate) fn kill(mut self) -> anyhow::Result<i32> {
         let child = self.child.as_mut().context("the server was not started here")?;
         child.kill()?;

@@ -1,10 +1,10 @@
-//! A load driver for any server that speaks Pyroscope's protocols: `cargo bench --bench load -- run --url
+//! A load driver for any server that supports Pyroscope's protocols: `cargo bench --bench load -- run --url
 //! http://127.0.0.1:4040`.
 //!
-//! It pushes the profiles of a made-up fleet ([`alluvium::profile::fleet`]) over push.v1 and asks over querier.v1, in
-//! JSON over HTTP; it reads the server's CPU time and peak memory from /proc, and prints one JSON document a mode.
-//! Nothing in it is particular to our server but `POST /flush`, which others may refuse. `docs/benchmarks.md` says
-//! which command makes which figure.
+//! The driver pushes the profiles of a synthetic fleet ([`alluvium::profile::fleet`]) over push.v1 and queries over
+//! querier.v1, in JSON over HTTP. It reads the server's CPU time and peak memory from /proc, and prints one JSON
+//! document per mode. Only `POST /flush` is specific to Alluvium, and other servers may refuse it. `docs/benchmarks.md`
+//! lists the command for each figure.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its results")]
 
@@ -35,100 +35,100 @@ use work::Plan;
 struct Arguments {
     #[command(subcommand)]
     mode: Option<Mode>,
-    /// `cargo bench` passes it; it means nothing here.
+    /// `cargo bench` passes this flag; it has no effect here.
     #[arg(long, global = true, hide = true)]
     bench: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Mode {
-    /// Against a server that runs: push as fast as it takes it, wait until it is at rest, then ask.
+    /// Against a running server: push as fast as the server accepts, wait until it is idle, then query.
     Run(Common),
-    /// Against a server that runs: push at a fixed rate, whatever it does; latency counts from the moment at which a
-    /// push was due.
+    /// Against a running server: push at a fixed rate regardless of the server. Latency counts from the moment at which
+    /// a push was due.
     Rate(Common),
-    /// Start our own server, fill an empty folder, merge what is in it and leave it.
+    /// Start Alluvium, fill an empty folder, merge its contents and keep them.
     Fill(Servers),
-    /// Start our own server in an empty folder and measure everything.
+    /// Start Alluvium in an empty folder and measure everything.
     Server(Servers),
-    /// Start our own server in an empty folder and ask about an hour, with that hour in the tables and with ten.
+    /// Start Alluvium in an empty folder and query one hour, with one hour and with ten hours in the tables.
     Growth(Servers),
-    /// Start our own server, push at a fixed rate and ask once a second; one line of JSON every ten seconds.
+    /// Start Alluvium, push at a fixed rate and query once a second; prints one line of JSON every ten seconds.
     Soak(Servers),
-    /// Start our own server and one of someone else in turn, and measure both with the same load.
+    /// Start Alluvium and another server in turn, and measure both with the same load.
     Peer {
         #[command(flatten)]
         servers: Servers,
         /// Command line of the other server, in which `{port}` and `{folder}` are filled in.
         #[arg(long)]
         peer: String,
-        /// How often each is measured.
+        /// Number of measurements of each server.
         #[arg(long, default_value_t = 3)]
         rounds: usize,
     },
-    /// Start our own server and push profiles of half the usual size as fast as it takes them.
+    /// Start Alluvium and push profiles of half the usual size as fast as it accepts them.
     Small(Servers),
-    /// Start our own server and push at a fixed rate while flushes and merges write to the same disk.
+    /// Start Alluvium and push at a fixed rate while flushes and merges write to the same disk.
     Disk(Servers),
-    /// Start our own server and push the profiles of a thousand services.
+    /// Start Alluvium and push the profiles of a thousand services.
     Wide(Servers),
 }
 
-/// How servers are started.
+/// Instructions for starting servers.
 #[derive(Debug, Args)]
 pub struct Servers {
     #[command(flatten)]
     common: Common,
-    /// The program; without it the one that cargo built with this driver.
+    /// Program of the server; by default, the program that cargo built with this driver.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_alluvium"))]
     program: PathBuf,
-    /// A folder on the disk that is to be measured; the servers' folders are made in it.
+    /// Folder on the disk to measure. The servers' folders are created in it.
     #[arg(long)]
     folder: PathBuf,
-    /// Further arguments of `alluvium serve`, after `--`.
+    /// Additional arguments of `alluvium serve`, after `--`.
     #[arg(last = true)]
     arguments: Vec<String>,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct Common {
-    /// Address of the server, with its scheme.
+    /// Base URL of the server.
     #[arg(long, default_value = "http://127.0.0.1:4040")]
     url: String,
-    /// Process of the server; without it the one that listens on the port of the URL.
+    /// Process id of the server; by default, the process that listens on the port of the URL.
     #[arg(long)]
     pid: Option<u32>,
     /// Folder whose Parquet files and other data are counted at the end.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Seed of the fleet: the same gives the same profiles.
+    /// Seed of the fleet. The same seed gives the same profiles.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Minutes of profiles, one of each kind every 15 seconds for each pod; for `soak` how far back its question goes.
+    /// Minutes of profiles, one of each kind every 15 seconds for each pod. For `soak`, the time range of its query.
     #[arg(long, default_value_t = 60)]
     minutes: u64,
-    /// First millisecond of the profiles; without it so that they end in a minute.
+    /// Unix time in milliseconds of the first profile; by default, chosen so that the profiles end in a minute.
     #[arg(long)]
     start: Option<i64>,
-    /// Connections that push at the same time.
+    /// Number of connections that push concurrently.
     #[arg(long, default_value_t = 64)]
     clients: usize,
-    /// Profiles a second where the rate is fixed.
+    /// Profiles per second in modes with a fixed rate.
     #[arg(long, default_value_t = 500.0)]
     rate: f64,
-    /// Length of pushes at a fixed rate in seconds.
+    /// Duration of pushes at a fixed rate in seconds.
     #[arg(long, default_value_t = 50)]
     seconds: u64,
-    /// How often each question is asked.
+    /// Number of repetitions of each query.
     #[arg(long, default_value_t = 21)]
     repeat: usize,
-    /// Seconds without work of the server that count as rest.
+    /// Seconds without work after which the server counts as idle.
     #[arg(long, default_value_t = 4)]
     rest: u64,
-    /// Only questions whose name holds this.
+    /// Send only queries whose name contains this text.
     #[arg(long, default_value = "")]
     only: String,
-    /// Milliseconds between two questions.
+    /// Milliseconds between two queries.
     #[arg(long, default_value_t = 5)]
     pause: u64,
 }
@@ -137,7 +137,7 @@ impl Common {
     fn plan(&self) -> Plan {
         let start_ms = self.start.unwrap_or_else(|| {
             let now = chrono::Utc::now().timestamp_millis();
-            // On a whole tick, so that steps of 15 s hold whole ticks.
+            // The start is on a whole tick, so that steps of 15 s contain whole ticks.
             (now + 60_000 - self.minutes as i64 * 60_000).div_euclid(15_000) * 15_000
         });
         Plan {
@@ -148,7 +148,7 @@ impl Common {
         }
     }
 
-    /// The URL without the stroke at its end.
+    /// Returns the URL without a trailing slash.
     fn base(&self) -> &str {
         self.url.trim_end_matches('/')
     }
@@ -161,7 +161,7 @@ fn main() -> anyhow::Result<()> {
         println!(r#"{{"name":"load","skipped":"needs a mode and --url, see --help"}}"#);
         return Ok(());
     };
-    // The one provider that the program is built with; an error would say that there is one already.
+    // The program is built with only one provider. An error means that it is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(mode))
@@ -193,13 +193,13 @@ async fn run(mode: Mode) -> anyhow::Result<()> {
     }
 }
 
-/// Prints a result with what is needed to judge it.
+/// Prints a result with the facts needed to judge it.
 fn report(mode: &str, running: &Running, result: Value) {
     let facts = json!({"seed": running.common.seed, "memory": running.server.memory()});
     print(mode, merged(facts, result));
 }
 
-/// Prints a result that is not of a process.
+/// Prints a result that does not belong to a process.
 fn print(mode: &str, result: Value) {
     let facts = json!({"mode": mode, "load_average": process::load_average()});
     println!("{}", merged(facts, result));
@@ -212,7 +212,7 @@ fn merged(mut left: Value, right: Value) -> Value {
     left
 }
 
-/// Milliseconds at parts of all values: sorts them.
+/// Sorts the values and returns their quantiles in milliseconds.
 fn quantiles(values: &mut [f64]) -> Value {
     values.sort_unstable_by(f64::total_cmp);
     let at = |part: f64| {
@@ -222,18 +222,18 @@ fn quantiles(values: &mut [f64]) -> Value {
     json!({"count": values.len(), "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": at(1.0)})
 }
 
-/// A number with so many digits after the point.
+/// Rounds a number to this many decimal places.
 fn rounded(value: f64, digits: i32) -> Value {
     let unit = 10f64.powi(digits);
     json!((value * unit).round() / unit)
 }
 
-/// A client with room for many connections.
+/// Returns a client with room for many connections.
 fn client() -> anyhow::Result<reqwest::Client> {
     Ok(reqwest::Client::builder()
         .pool_max_idle_per_host(1024)
         .tcp_nodelay(true)
-        // As most scripts ask, so that compression is not part of a question.
+        // Most scripts do not request compression either, so that compression is not part of a query.
         .no_gzip()
         .timeout(Duration::from_mins(2))
         .build()?)

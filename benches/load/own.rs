@@ -1,4 +1,4 @@
-//! Our own server from an empty folder on: fill, questions, merging, starts, pushes at a fixed rate with questions
+//! Measures Alluvium from an empty folder on: fill, queries, merges, starts, pushes at a fixed rate with queries
 //! between them, and a kill in the middle of pushes.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::send::{self, Clients};
 use crate::work::Plan;
 use crate::{Servers, ask, merged, print, report, rounded};
 
-/// How long profiles come as fast as the server takes them before it is killed.
+/// Time for which profiles arrive as fast as the server accepts them, before it is killed.
 const UNTIL_KILLED: Duration = Duration::from_secs(5);
 
 pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
@@ -34,7 +34,7 @@ pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
     running.stop().await?;
     print("first", ask::first(&launch, &plan).await?);
 
-    // On the data of the fill, with a fresh process for the memory's sake.
+    // This runs on the data of the fill, with a fresh process so that its memory can be measured.
     let running = launch.start().await?;
     let sent = send::rate(&running.common, &plan, &running.server, None).await?;
     report("rate", &running, sent);
@@ -43,7 +43,7 @@ pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
     killed(&launch, &plan, empty).await
 }
 
-/// Flame graphs at rest, and while profiles come.
+/// Measures flame graphs on an idle server, and while profiles arrive.
 async fn both(running: &Running, plan: &Plan) -> anyhow::Result<()> {
     let Running { common, server, .. } = running;
     server.rest(common.rest).await;
@@ -57,7 +57,7 @@ async fn both(running: &Running, plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Kills the server while clients wait for answers, and starts it again.
+/// Kills the server while clients wait for responses, and starts it again.
 async fn killed(launch: &Launch, plan: &Plan, empty: Duration) -> anyhow::Result<()> {
     let running = launch.start().await?;
     let clients = Clients::start(&running.common, plan).await?;
@@ -74,8 +74,7 @@ async fn killed(launch: &Launch, plan: &Plan, empty: Duration) -> anyhow::Result
     running.stop().await
 }
 
-/// Merges what was filled into a stopped server, and says what everything cost: taking the profiles, committing and
-/// merging them.
+/// Merges the data of a stopped server. Returns the costs of accepting the profiles, committing and merging them.
 pub(crate) fn merge(launch: &Launch, filled: &Value) -> anyhow::Result<Value> {
     let cpu = launch.merge()?;
     let number = |name: &str| filled.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);

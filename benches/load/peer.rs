@@ -1,6 +1,6 @@
-//! Our server and one of someone else in turn, from empty folders on, with the same load: what taking it costs, what is
-//! stored, how long questions take, and at which rate of pushes, offered whatever the server does, it refuses some or
-//! takes more than a second.
+//! Measures Alluvium and another server in turn, from empty folders on, with the same load. The results are the cost of
+//! accepting it, the stored bytes and the durations of queries. A further result is the offered rate at which the
+//! server refuses pushes or takes more than a second for one.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crate::launch::Launch;
 use crate::process::FolderBytes;
 use crate::{Servers, ask, client, merged, own, print, report, rounded, send};
 
-/// Profiles a second that are offered first, and how much more each time.
+/// First offered rate in profiles per second, and the factor for each next rate.
 const LEAST_RATE: f64 = 50.0;
 const STEP: f64 = 1.5;
-/// The driver makes no more on two cores.
+/// The driver can send no more on two cores.
 const MOST_RATE: f64 = 4000.0;
-/// An acknowledgement later than this is as good as none, milliseconds.
+/// Latency in milliseconds from which a push counts as failed.
 const TOO_LATE: f64 = 1000.0;
-/// How long an idle server is watched for what it uses anyway.
+/// Time for which an idle server is observed to measure its baseline.
 const IDLE: Duration = Duration::from_secs(20);
 
-/// `rounds` rounds, each of both servers; who is first changes from round to round.
+/// Runs `rounds` rounds with both servers. The first server alternates from round to round.
 pub(crate) async fn measure(given: &Servers, peer: &str, rounds: usize) -> anyhow::Result<()> {
     for round in 0..rounds {
         let ours = (Launch::ours(given, &format!("ours-{round}"))?, "ours");
@@ -29,7 +29,7 @@ pub(crate) async fn measure(given: &Servers, peer: &str, rounds: usize) -> anyho
         for (launch, name) in both {
             let measured = one(given, &launch, name == "ours").await?;
             print(name, measured);
-            // Two hours of both fill a small disk.
+            // Two hours of data from both would fill a small disk.
             std::fs::remove_dir_all(launch.data())?;
         }
     }
@@ -86,7 +86,7 @@ async fn one(given: &Servers, launch: &Launch, is_ours: bool) -> anyhow::Result<
     }))
 }
 
-/// What a server says that it is.
+/// Returns the version that a server reports.
 async fn version(base: &str) -> Value {
     let ask = async || -> anyhow::Result<Value> {
         let answer = client()?.get(format!("{base}/api/v1/status/buildinfo")).send().await?;

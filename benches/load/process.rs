@@ -1,4 +1,4 @@
-//! What the kernel knows of the server's process: CPU time, memory; and of its data folder: bytes.
+//! The kernel's measurements of the server's process (CPU time and memory) and of its data folder (bytes).
 
 use std::fs;
 use std::path::Path;
@@ -9,24 +9,24 @@ use serde_json::{Value, json};
 
 use crate::{Common, rounded};
 
-/// Ticks of `/proc/PID/stat` in a second; the kernel's ABI on every Linux that runs this.
+/// Ticks of `/proc/PID/stat` per second, fixed by the kernel's ABI on every supported Linux.
 const TICKS: f64 = 100.0;
 
-/// The process that is measured, if it is on this machine.
+/// The measured process, if it is on this machine.
 pub(crate) struct Server {
     pid: Option<u32>,
-    /// Processor seconds a second that it uses while nobody asks it for anything; they are not charged to work.
+    /// CPU seconds per second that the idle server uses. They are not charged to work.
     idle: f64,
 }
 
-/// Processor time of a process at a moment.
+/// CPU time of a process at a moment.
 pub(crate) struct Mark {
     at: Instant,
     cpu: Option<f64>,
 }
 
 impl Server {
-    /// The process given, or the one that listens on the port of the URL; none for a server elsewhere.
+    /// Returns the given process, or the process that listens on the port of the URL, or none for a remote server.
     pub(crate) fn find(common: &Common) -> anyhow::Result<Self> {
         let url = reqwest::Url::parse(&common.url).context("--url")?;
         let pid = match common.pid {
@@ -39,7 +39,8 @@ impl Server {
         Ok(Self { pid, idle: 0.0 })
     }
 
-    /// Watches the idle server for so long; from then on what it uses idle is taken off. Processor seconds a second.
+    /// Observes the idle server for this time and returns its CPU seconds per second. Later results exclude this idle
+    /// use.
     pub(crate) async fn watch_idle(&mut self, length: Duration) -> f64 {
         let mark = self.mark();
         tokio::time::sleep(length).await;
@@ -47,7 +48,7 @@ impl Server {
         self.idle
     }
 
-    /// The processor time until now.
+    /// Returns the CPU time until this moment.
     pub(crate) fn mark(&self) -> Mark {
         Mark {
             at: Instant::now(),
@@ -55,19 +56,19 @@ impl Server {
         }
     }
 
-    /// Processor seconds since a mark, without what the server uses idle.
+    /// Returns the CPU seconds since a mark, without the idle use.
     pub(crate) fn used_since(&self, mark: &Mark) -> Option<f64> {
         let used = self.cpu_seconds()? - mark.cpu?;
         Some((used - self.idle * mark.at.elapsed().as_secs_f64()).max(0.0))
     }
 
-    /// User and system seconds so far.
+    /// Returns user and system seconds so far.
     fn cpu_seconds(&self) -> Option<f64> {
         cpu_seconds(&format!("/proc/{}/stat", self.pid?), 11)
     }
 
-    /// Memory in 10^6 bytes: resident now and at most; the part now that only this process has (`anon`), and pages of
-    /// files that it has mapped (`file`).
+    /// Returns memory in units of 10^6 bytes: resident size and its peak, private pages (`anon`), and mapped file pages
+    /// (`file`).
     pub(crate) fn memory(&self) -> Value {
         json!({
             "resident_mb": self.status("VmRSS:"),
@@ -84,8 +85,8 @@ impl Server {
         Some((kibibytes * 1024.0 / 1e4).round() / 100.0)
     }
 
-    /// Waits until the process used less than a fiftieth of a core above its idle use for `rest` seconds, at most ten
-    /// minutes; whether it came to rest.
+    /// Waits until the process has used less than a fiftieth of a core above its idle use for `rest` seconds, at most
+    /// ten minutes. Returns whether it became idle.
     pub(crate) async fn rest(&self, rest: u64) -> bool {
         let deadline = Instant::now() + Duration::from_mins(10);
         let mut quiet = 0;
@@ -99,22 +100,22 @@ impl Server {
     }
 }
 
-/// User and system seconds of this process' children that have ended.
+/// Returns user and system seconds of this process' children that have ended.
 pub(crate) fn children_cpu_seconds() -> f64 {
     cpu_seconds("/proc/self/stat", 13).unwrap_or(f64::NAN)
 }
 
-/// The sum of two fields of a `stat` file in seconds, counted after the name.
+/// Returns the sum of two fields of a `stat` file in seconds. Fields are counted after the name.
 fn cpu_seconds(file: &str, first: usize) -> Option<f64> {
     let stat = fs::read_to_string(file).ok()?;
-    // The name in parentheses may hold anything.
+    // The name in parentheses may contain any characters.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let user: f64 = fields.nth(first)?.parse().ok()?;
     let system: f64 = fields.next()?.parse().ok()?;
     Some((user + system) / TICKS)
 }
 
-/// The process with a listening socket on `port`.
+/// Returns the process with a listening socket on `port`.
 fn listener(port: u16) -> Option<u32> {
     let wanted = format!(":{port:04X}");
     let inode = ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|file| {
@@ -136,20 +137,20 @@ fn listener(port: u16) -> Option<u32> {
         })
 }
 
-/// Writes what is dirty and empties the system's cache of files, which only root may; whether it was done.
+/// Writes dirty pages and empties the system's page cache, which requires root. Returns whether it succeeded.
 pub(crate) fn drop_page_cache() -> bool {
     let synced = std::process::Command::new("sync").status();
     synced.is_ok_and(|status| status.success()) && fs::write("/proc/sys/vm/drop_caches", "1").is_ok()
 }
 
-/// The machine's load averages of one, five and fifteen minutes.
+/// Returns the machine's load averages of one, five and fifteen minutes.
 pub(crate) fn load_average() -> Value {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let numbers: Vec<f64> = text.split(' ').take(3).filter_map(|part| part.parse().ok()).collect();
     json!(numbers)
 }
 
-/// The kind of file system that a folder is on, as `/proc/mounts` names it.
+/// Returns the type of a folder's file system, as `/proc/mounts` names it.
 pub(crate) fn file_system(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     let mounts = fs::read_to_string("/proc/mounts").ok()?;
@@ -159,7 +160,7 @@ pub(crate) fn file_system(folder: &Path) -> Option<String> {
     Some((*nearest.get(2)?).to_owned())
 }
 
-/// Bytes of the files below a folder: of Parquet files, and of all.
+/// Number of bytes in the files below a folder: in Parquet files, and in all files.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct FolderBytes {
     pub parquet: u64,
@@ -186,7 +187,7 @@ impl FolderBytes {
         bytes
     }
 
-    /// Megabytes, and bytes for each of `values`.
+    /// Returns megabytes, and bytes for each of `values`.
     pub(crate) fn json(self, values: f64) -> Value {
         json!({
             "parquet_mb": rounded(self.parquet as f64 / 1e6, 2),

@@ -1,4 +1,4 @@
-//! The pushing side: as fast as the server takes it, or at a fixed rate.
+//! The push side: as fast as the server accepts pushes, or at a fixed rate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::process::{FolderBytes, Server};
 use crate::work::{self, Plan, Push, Stamp};
 use crate::{Common, ask, client, merged, quantiles, rounded};
 
-/// What was sent and what became of it.
+/// Sent pushes and their outcomes.
 #[derive(Default)]
 pub(crate) struct Sent {
     pub profiles: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Sent {
     pub values: u64,
     pub errors: u64,
     pub first_error: Option<String>,
-    /// Milliseconds until the acknowledgement.
+    /// Milliseconds until each acknowledgement.
     pub latencies: Vec<f64>,
 }
 
@@ -44,7 +44,7 @@ impl Sent {
         }
     }
 
-    /// Takes over what was counted elsewhere.
+    /// Adds the counts of another task.
     pub(crate) fn append(&mut self, mut other: Sent) {
         self.profiles += other.profiles;
         self.raw_bytes += other.raw_bytes;
@@ -75,7 +75,7 @@ impl Sent {
 struct Sender {
     client: reqwest::Client,
     url: String,
-    /// Pushes that were sent and have no answer yet.
+    /// Number of pushes that were sent and have no response yet.
     under_way: Arc<AtomicUsize>,
 }
 
@@ -109,7 +109,7 @@ impl Sender {
     }
 }
 
-/// Clients that push as fast as the server takes it, each of which waits for its acknowledgement.
+/// Clients that push as fast as the server accepts. Each waits for its acknowledgement.
 pub(crate) struct Clients {
     tasks: JoinSet<()>,
     sent: Arc<Mutex<Sent>>,
@@ -118,7 +118,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Starts so many clients on the profiles of a plan.
+    /// Starts this number of clients for the profiles of a plan.
     pub(crate) async fn start(common: &Common, plan: &Plan) -> anyhow::Result<Self> {
         let pushes = work::prepare(*plan, Stamp::Planned).await;
         let pushes = Arc::new(tokio::sync::Mutex::new((pushes, Vec::<Push>::new())));
@@ -145,7 +145,7 @@ impl Clients {
         })
     }
 
-    /// Waits until everything was answered; the seconds since the start.
+    /// Waits until every push has a response. Returns the seconds since the start.
     async fn finish(mut self) -> anyhow::Result<(Sent, f64)> {
         while let Some(ended) = self.tasks.join_next().await {
             ended.context("a client failed")?;
@@ -154,13 +154,13 @@ impl Clients {
         Ok((std::mem::take(&mut *self.sent.lock()), seconds))
     }
 
-    /// Pushes acknowledged so far, and pushes that have no answer yet.
+    /// Returns the number of acknowledged profiles, and the number of pushes without a response.
     pub(crate) fn counts(&self) -> (u64, usize) {
         (self.sent.lock().profiles, self.under_way.load(Ordering::Relaxed))
     }
 }
 
-/// The next push of the ticks that come, or of the one that was begun.
+/// Returns the next push of the current tick, or the first one of the next tick.
 async fn next(source: &mut (Receiver<Vec<Push>>, Vec<Push>)) -> Option<Push> {
     if source.1.is_empty() {
         source.1 = source.0.recv().await?;
@@ -169,7 +169,7 @@ async fn next(source: &mut (Receiver<Vec<Push>>, Vec<Push>)) -> Option<Push> {
     source.1.pop()
 }
 
-/// Pushes everything as fast as the server takes it, then waits for the server to be at rest.
+/// Pushes everything as fast as the server accepts, then waits until the server is idle.
 pub(crate) async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
     let clients = Clients::start(common, plan).await?;
     let mark = server.mark();
@@ -195,8 +195,8 @@ pub(crate) async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyho
     Ok(merged(sent.json(seconds), answer))
 }
 
-/// Sends at `common.rate` for `length`, calling `each` with every push and its end. Pushes are never held back by those
-/// before.
+/// Sends at `common.rate` for `length` and calls `each` with every push and its end. Earlier pushes never delay later
+/// ones.
 pub(crate) async fn open_loop(
     common: &Common,
     mut pushes: Receiver<Vec<Push>>,
@@ -207,7 +207,7 @@ pub(crate) async fn open_loop(
     let each = Arc::new(each);
     let runtime = tokio::runtime::Handle::current();
     let interval = Duration::from_secs_f64(1.0 / common.rate);
-    // A thread that sleeps wakes at the microsecond; the runtime's timer at the millisecond.
+    // A sleeping thread wakes up with microsecond precision, the runtime's timer with millisecond precision.
     let pacing = tokio::task::spawn_blocking(move || {
         let start = Instant::now();
         let (mut due, mut tasks) = (Duration::ZERO, JoinSet::new());
@@ -238,8 +238,8 @@ pub(crate) async fn open_loop(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Pushes at `common.rate` for `common.seconds` profiles that were made before. With `asking`, asks for flame graphs of
-/// that plan meanwhile and tells how long they took.
+/// Pushes prepared profiles at `common.rate` for `common.seconds`. With `asking`, also requests flame graphs of that
+/// plan and returns their durations.
 pub(crate) async fn rate(
     common: &Common,
     plan: &Plan,

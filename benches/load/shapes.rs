@@ -1,5 +1,5 @@
-//! Loads of other shapes than the usual one, each on our server with an empty folder: small profiles, a disk that is
-//! busy with flushes and merges, a wide fleet.
+//! Loads of unusual shapes, each on Alluvium with an empty folder: small profiles, a disk that is busy with flushes and
+//! merges, and a wide fleet.
 
 use alluvium::profile::fleet::FleetShape;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::launch::{Launch, Running};
 use crate::work::{Plan, SMALL, WIDE};
 use crate::{Servers, ask, client, merged, own, print, process, report, send};
 
-/// The usual load, merged, for whoever asks about it then.
+/// Fills and merges the usual load for later queries.
 pub(crate) async fn fill(given: &Servers) -> anyhow::Result<()> {
     let launch = Launch::ours(given, "data")?;
     let (running, filled) = filled(&launch, &given.common.plan()).await?;
@@ -17,12 +17,12 @@ pub(crate) async fn fill(given: &Servers) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Profiles of about half the usual size as fast as the clients can.
+/// Pushes profiles of about half the usual size as fast as the clients can.
 pub(crate) async fn small(given: &Servers) -> anyhow::Result<()> {
     asked(given, SMALL).await
 }
 
-/// A thousand services of three pods, each with functions of its own.
+/// Pushes a thousand services of three pods, each with its own functions.
 pub(crate) async fn wide(given: &Servers) -> anyhow::Result<()> {
     asked(given, WIDE).await
 }
@@ -49,8 +49,7 @@ async fn filled(launch: &Launch, plan: &Plan) -> anyhow::Result<(Running, Value)
     Ok((running, filled))
 }
 
-/// Pushes at a fixed rate for long enough that flushes and merges write beside them; how many did is counted by the
-/// server.
+/// Pushes at a fixed rate long enough for flushes and merges to write at the same time. The server counts them.
 pub(crate) async fn disk(given: &Servers) -> anyhow::Result<()> {
     let launch = Launch::ours(given, "data")?;
     let running = launch.start().await?;
@@ -61,7 +60,7 @@ pub(crate) async fn disk(given: &Servers) -> anyhow::Result<()> {
     running.stop().await
 }
 
-/// How often each job of the store ran, by the server's own metrics.
+/// Returns the number of runs of each store job, from the server's metrics.
 async fn jobs(base: &str) -> anyhow::Result<Value> {
     let text = client()?.get(format!("{base}/metrics")).send().await?.text().await?;
     let mut jobs = Map::new();

@@ -1,4 +1,4 @@
-//! An hour of pushes at a fixed rate, none of which comes twice, and a question a second.
+//! An hour of distinct pushes at a fixed rate, and a query every second.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use crate::send::{Sent, open_loop};
 use crate::work;
 use crate::{Servers, ask, merged, process, quantiles, report, rounded};
 
-/// Seconds that a line of the output is about.
+/// Time that a line of the output covers.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Pushes for `common.seconds`, asks for a flame graph every second, and prints a line for every ten seconds, then one
-/// of everything.
+/// Pushes for `common.seconds`, requests a flame graph every second, and prints a line for every ten seconds and a
+/// final line for everything.
 pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
     let running = Launch::ours(given, "data")?.start().await?;
     let Running { common, server, .. } = &running;

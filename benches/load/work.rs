@@ -1,4 +1,4 @@
-//! The pushes: profiles of the fleet, encoded and compressed ahead of time by threads of their own, so that the driver
+//! The pushes: profiles of the fleet. Separate threads encode and compress them ahead of time, so that the driver
 //! measures the server and not itself.
 
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use bytes::Bytes;
 use prost::Message;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Pushes that are made before the first is sent; 13 kB each.
+/// Number of pushes that are prepared before the first one is sent; 13 kB each.
 const AHEAD: usize = 100_000;
-/// Ticks of an endless plan after which a service is deployed anew. At 500 profiles a second that is every five
-/// seconds, and some 240 new stacks a second.
+/// Number of ticks of an endless plan after which a service is deployed again. At 500 profiles per second, that is
+/// every five seconds, and about 240 new stacks per second.
 const DEPLOY_EVERY: u64 = 20;
 
-/// Profiles of about half the usual size; `raw_kb_per_profile` of a fill says how large they are.
+/// Profiles of about half the usual size. `raw_kb_per_profile` of a fill reports their size.
 pub(crate) const SMALL: FleetShape = FleetShape {
     services: 20,
     pods: 3,
@@ -27,7 +27,7 @@ pub(crate) const SMALL: FleetShape = FleetShape {
     heap_sites: 60,
     cores: 0.07,
 };
-/// A thousand services, each with functions of its own.
+/// A thousand services, each with its own functions.
 pub(crate) const WIDE: FleetShape = FleetShape {
     services: 1000,
     ..SMALL
@@ -38,36 +38,36 @@ pub(crate) struct Plan {
     pub seed: u64,
     pub shape: FleetShape,
     pub start_ms: i64,
-    // Ticks of 15 seconds.
+    // Number of ticks of 15 seconds.
     pub ticks: u64,
 }
 
 impl Plan {
-    /// First millisecond after the profiles.
+    /// Returns the first millisecond after the profiles.
     pub(crate) fn end_ms(&self) -> i64 {
         self.start_ms + self.ticks as i64 * TICK_SECONDS * 1000
     }
 }
 
-/// What time the profiles bear.
+/// Timestamps of the profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamp {
     Planned,
-    /// None, so that a server gives them the time at which they come.
+    /// No timestamp, so that a server uses the time of arrival.
     OnArrival,
 }
 
-/// One push of one profile.
+/// A push with one profile.
 pub(crate) struct Push {
     pub body: Bytes,
-    /// Bytes of the pprof before gzip.
+    /// Size of the pprof before gzip in bytes.
     pub raw_bytes: usize,
-    /// Bytes of the pprof after gzip.
+    /// Size of the pprof after gzip in bytes.
     pub gzip_bytes: usize,
     pub values: usize,
 }
 
-/// Makes the pushes of a plan, a tick at a time, in the order of the ticks but for neighbours. Returns when as many as
+/// Prepares the pushes of a plan tick by tick, in the order of the ticks except for neighbours. Returns when as many as
 /// fit are ready.
 pub(crate) async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
     let fleet = Arc::new(Fleet::new(plan.shape, plan.seed));
@@ -93,9 +93,9 @@ pub(crate) async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
     pushes
 }
 
-/// Pushes without an end, each made anew while those before are sent: no body comes twice, and services are deployed
-/// with stacks that nobody has seen. One thread makes them. Returns when the first are ready, so that the making of
-/// them is no delay of the server.
+/// Prepares an endless series of pushes while earlier ones are sent. No body occurs twice, and services are deployed
+/// with new stacks. One thread prepares them. Returns when the first pushes are ready, so that the preparation does not
+/// count as a delay of the server.
 pub(crate) async fn endless(plan: Plan) -> Receiver<Vec<Push>> {
     let (ready, pushes) = channel(8);
     std::thread::spawn(move || make_for_ever(plan, &ready));

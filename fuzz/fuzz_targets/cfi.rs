@@ -1,6 +1,6 @@
-//! [`promises::cfi`] for whatever the fuzzer thinks of.
+//! Checks [`promises::cfi`] with the fuzzer's inputs.
 //!
-//! No seeds needed, `.eh_frame` sections of programs are good ones: `fuzz/seed-elf.sh FOLDER`.
+//! Seeds are optional. `.eh_frame` sections of programs are good seeds: `fuzz/seed-elf.sh FOLDER`.
 
 #![no_main]
 

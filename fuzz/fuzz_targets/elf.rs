@@ -1,6 +1,6 @@
-//! [`promises::elf`] for whatever the fuzzer thinks of.
+//! Checks [`promises::elf`] with the fuzzer's inputs.
 //!
-//! Seeds: small programs, `fuzz/seed-elf.sh FOLDER`.
+//! Seeds: small programs, made by `fuzz/seed-elf.sh FOLDER`.
 
 #![no_main]
 

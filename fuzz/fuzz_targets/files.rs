@@ -1,6 +1,6 @@
-//! [`promises::files`] for whatever the fuzzer thinks of.
+//! Checks [`promises::files`] with the fuzzer's inputs.
 //!
-//! Seeds: files of the profilers that `src/wire/files` reads, and those that `integration/fuzzing.rs` begins with.
+//! Seeds: files of the profilers that `src/wire/files` supports, and the seeds of `integration/fuzzing.rs`.
 
 #![no_main]
 

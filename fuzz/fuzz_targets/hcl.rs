@@ -1,6 +1,6 @@
-//! [`promises::hcl`] for whatever the fuzzer thinks of.
+//! Checks [`promises::hcl`] with the fuzzer's inputs.
 //!
-//! Seeds: `fuzz/seed.sh`, as for `language`.
+//! Seeds: the output of `fuzz/seed.sh`, as for `language`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! [`promises::jfr`] for whatever the fuzzer thinks of.
+//! Checks [`promises::jfr`] with the fuzzer's inputs.
 //!
 //! Seeds: `fuzz/found/jfr`, and recordings of `java -XX:StartFlightRecording` with a zero byte before them.
 

@@ -1,6 +1,6 @@
-//! [`promises::language`] for whatever the fuzzer thinks of.
+//! Checks [`promises::language`] with the fuzzer's inputs.
 //!
-//! Seeds: `fuzz/seed.sh` cuts the cases of `integration/lang` into files.
+//! Seeds: the cases of `integration/lang`, which `fuzz/seed.sh` splits into files.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! [`promises::legacy`] for whatever the fuzzer thinks of.
+//! Checks [`promises::legacy`] with the fuzzer's inputs.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! [`promises::names`] for whatever the fuzzer thinks of.
+//! Checks [`promises::names`] with the fuzzer's inputs.
 //!
-//! Seeds: `fuzz/seed-elf.sh FOLDER`.
+//! Seeds: the output of `fuzz/seed-elf.sh FOLDER`.
 
 #![no_main]
 

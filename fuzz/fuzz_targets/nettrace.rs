@@ -1,4 +1,4 @@
-//! [`promises::nettrace`] for whatever the fuzzer thinks of.
+//! Checks [`promises::nettrace`] with the fuzzer's inputs.
 
 #![no_main]
 

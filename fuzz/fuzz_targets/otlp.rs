@@ -1,6 +1,6 @@
-//! [`promises::otlp`] for whatever the fuzzer thinks of.
+//! Checks [`promises::otlp`] with the fuzzer's inputs.
 //!
-//! Seeds: `fuzz/found/otlp`, and requests as protobuf with a zero byte before them, as JSON with a one.
+//! Seeds: `fuzz/found/otlp`, and requests as protobuf with a zero byte before them, or as JSON with a one.
 
 #![no_main]
 

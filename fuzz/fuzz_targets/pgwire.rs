@@ -1,6 +1,6 @@
-//! [`promises_pgwire::pgwire`] for whatever the fuzzer thinks of.
+//! Checks [`promises_pgwire::pgwire`] with the fuzzer's inputs.
 //!
-//! Seeds: any bytes. The first one says whether the startup is left out.
+//! Seeds: any bytes. The first byte decides whether the startup is omitted.
 
 #![no_main]
 

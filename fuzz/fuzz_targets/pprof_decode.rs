@@ -1,4 +1,4 @@
-//! [`promises::pprof_decode`] for whatever the fuzzer thinks of.
+//! Checks [`promises::pprof_decode`] with the fuzzer's inputs.
 //!
 //! Seeds: the uncompressed files of `integration/fixtures/pprof`.
 

@@ -1,4 +1,4 @@
-//! [`promises::selector`] for whatever the fuzzer thinks of.
+//! Checks [`promises::selector`] with the fuzzer's inputs.
 //!
 //! Queries (`TYPE{...}`) go through the same parser.
 

@@ -1,6 +1,6 @@
-//! [`promises::speedscope`] for whatever the fuzzer thinks of.
+//! Checks [`promises::speedscope`] with the fuzzer's inputs.
 //!
-//! Seeds: files that speedscope's web page exports, and those that `integration/fuzzing.rs` begins with.
+//! Seeds: files that speedscope's web page exports, and the seeds of `integration/fuzzing.rs`.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! [`promises_store::StoreOfProfiles`] for whatever the fuzzer thinks of.
+//! Checks [`promises_store::StoreOfProfiles`] with the fuzzer's inputs.
 //!
-//! Seeds: the uncompressed files of `integration/fixtures/pprof`, and those that `fuzz/seed-poison.sh` writes.
+//! Seeds: the uncompressed files of `integration/fixtures/pprof`, and the output of `fuzz/seed-poison.sh`.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! [`promises::trees`] for whatever the fuzzer thinks of.
+//! Checks [`promises::trees`] with the fuzzer's inputs.
 //!
-//! Seeds: none needed; a byte, and what `/ingest` takes as `tree` or `trie`, is a good one.
+//! Seeds are optional. A byte followed by a `tree` or `trie` of `/ingest` is a good seed.
 
 #![no_main]
 

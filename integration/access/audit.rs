@@ -1,4 +1,4 @@
-//! What the log says of administrators, and what a server shows of itself: never a credential.
+//! The audit log of administrators, and the parts of its state that a server shows: neither contains a credential.
 
 use serde_json::json;
 
@@ -66,7 +66,7 @@ async fn calls_of_administrators_are_logged_with_who_and_how_it_went_and_without
     assert_eq!(login.status(), 401);
 
     let metrics = http.get(format!("{url}/metrics")).send().await.unwrap();
-    assert_eq!(metrics.status(), 200, "the configuration opens it");
+    assert_eq!(metrics.status(), 200, "the configuration allows it");
     let metrics = metrics.text().await.unwrap();
     for line in ["{reason=\"right\"} 2", "{reason=\"wrong\"} 2", "{reason=\"missing\"} 0"] {
         assert!(

@@ -1,4 +1,4 @@
-//! Login and logout of the page: cookies, and what ends a session.
+//! Login and logout of the page: cookies, and the events that end a session.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::program::PATIENCE;
 
 const TYPES: &str = "/querier.v1.QuerierService/ProfileTypes";
 
-/// Status and cookie of a login.
+/// Logs in and returns status and cookie.
 async fn login(server: &TestServer, body: Value) -> (u16, Option<String>) {
     let answer = with_json(server.post("/api/v1/login"), &body).send().await.unwrap();
     let cookie = answer
@@ -22,7 +22,7 @@ async fn login(server: &TestServer, body: Value) -> (u16, Option<String>) {
     (answer.status().as_u16(), cookie)
 }
 
-/// The part of a cookie that browsers send back.
+/// Returns the part of a cookie that browsers send back.
 fn pair(cookie: &str) -> String {
     cookie.split(';').next().unwrap().to_owned()
 }
@@ -91,7 +91,7 @@ async fn a_session_ends_with_the_token_that_began_it() {
     tokens::revoke(&doors.tokens(), "page").unwrap();
     let deadline = Instant::now() + PATIENCE;
     while ask(&server, &cookie).await != 401 {
-        assert!(Instant::now() < deadline, "the session goes on");
+        assert!(Instant::now() < deadline, "the session does not end");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -121,7 +121,7 @@ async fn logins_are_limited_and_take_nothing_but_json_of_this_site() {
     let mut refused = 0;
     while login(&server, json!({"user": "ada", "password": "guess"})).await.0 == 401 {
         refused += 1;
-        assert!(refused < 20, "guesses go on");
+        assert!(refused < 20, "guesses are not limited");
     }
     assert_eq!((refused, refusals(&server, "attempts")), (10, 1));
     assert_eq!(refusals(&server, "wrong"), 10);

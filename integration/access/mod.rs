@@ -1,7 +1,7 @@
-//! Who may do what, as clients find it: every door of the server, and what does not open it.
+//! Access control as clients see it: every entry point of the server, and credentials that it refuses.
 //!
-//! Scenario: servers that ask who calls, in this process and as whole programs. Guarantee: each threat of
-//! `docs/security.md` is answered; the tests that it names are here.
+//! Scenario: servers that require authentication, in this process and as whole programs. Guarantee: every threat of
+//! `docs/security.md` has a defence; the tests that the document names are here.
 
 mod audit;
 mod login;
@@ -23,10 +23,10 @@ use tempfile::TempDir;
 use crate::harness::{Nowhere, TestServer};
 use crate::tidy::{root, tracked_files};
 
-/// A password of the tests.
+/// Password of the test users.
 const PASSWORD: &str = "correct horse battery";
 
-/// Files of tokens and users for a server.
+/// Token and user files of a server.
 struct Doors {
     folder: TempDir,
 }
@@ -41,13 +41,13 @@ impl Doors {
         self.folder.path().join(AccessOptions::TOKENS)
     }
 
-    /// A new token with this role for these tenants.
+    /// Creates a token with this role for these tenants.
     fn token(&self, name: &str, role: &str, tenants: &[&str]) -> String {
         let (rights, scope) = rights(role, tenants);
         tokens::add(&self.tokens(), name, &rights, &scope).unwrap()
     }
 
-    /// A file with the user `ada`, who may read and write.
+    /// Creates a file with the user `ada`, who may read and write.
     fn users(&self) -> PathBuf {
         let (rights, scope) = rights("read,write", &[]);
         let path = self.folder.path().join("users");
@@ -59,7 +59,7 @@ impl Doors {
         AccessOptions::new(self.folder.path())
     }
 
-    /// A server over a store that keeps nothing.
+    /// Starts a server over a store that keeps nothing.
     async fn server(&self) -> TestServer {
         self.server_with(self.options(), ServerOptions::default()).await
     }
@@ -69,7 +69,7 @@ impl Doors {
     }
 }
 
-/// A request with a body of JSON.
+/// Adds a JSON body to a request.
 fn with_json(request: reqwest::RequestBuilder, body: &Value) -> reqwest::RequestBuilder {
     request
         .header("content-type", "application/json")
@@ -81,7 +81,7 @@ fn rights(role: &str, tenants: &[&str]) -> (Rights, TenantScope) {
     (role.parse().unwrap(), scope)
 }
 
-/// The number of refusals for a reason.
+/// Returns the number of refusals for a reason.
 fn refusals(server: &TestServer, reason: &str) -> u64 {
     let text = server.metrics.encode();
     let start = format!("alluvium_access_refusals_total{{reason=\"{reason}\"}} ");
@@ -125,7 +125,7 @@ fn openssl(folder: &Path, arguments: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Makes an authority, `ca.pem`.
+/// Creates a certificate authority, `ca.pem`.
 fn authority(folder: &Path) {
     openssl(
         folder,
@@ -134,7 +134,7 @@ fn authority(folder: &Path) {
     );
 }
 
-/// Makes a certificate of the authority: `NAME.pem` and `NAME.key`.
+/// Creates a certificate signed by the authority: `NAME.pem` and `NAME.key`.
 fn certificate(folder: &Path, name: &str) {
     let request = format!(
         "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN={name} -addext \

@@ -1,4 +1,4 @@
-//! Tokens of an OIDC issuer: keys from a server of ours, claims to roles and tenants.
+//! Tokens of an OIDC issuer: keys from a test server, and claims that become roles and tenants.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,7 +46,7 @@ impl Key {
     }
 }
 
-/// An issuer's keys behind a port.
+/// A test issuer that serves its keys on a port.
 struct Issuer {
     url: String,
     keys: Arc<Mutex<Value>>,
@@ -162,7 +162,7 @@ async fn unknown_keys_make_the_server_ask_the_issuer_once_and_not_for_each_token
     assert_eq!(ask(&server, TYPES, &key.sign(&claims(json!({}))), "shop").await, 200);
     *issuer.keys.lock() = json!({"keys": [newer.public()]});
     let token = newer.sign(&claims(json!({})));
-    // Keys were fetched a moment ago: strangers cannot make the server ask again and again.
+    // The server fetched the keys a moment ago. Strangers cannot make it fetch them again and again.
     for _ in 0..5 {
         assert_eq!(ask(&server, TYPES, &token, "shop").await, 401);
     }

@@ -1,4 +1,4 @@
-//! The PostgreSQL port asks the same: tokens and passwords by psql, over TLS and without.
+//! The PostgreSQL port requires the same credentials: tokens and passwords with psql, with and without TLS.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use super::{Doors, PASSWORD, authority, certificate};
 use crate::harness::Nothing;
 use crate::program::other;
 
-/// An open port that closes with the test.
+/// An open port that closes when it is dropped.
 struct Port {
     address: std::net::SocketAddr,
     metrics: Scope,
@@ -46,7 +46,7 @@ async fn open(access: AccessOptions, change: impl FnOnce(&mut PostgresOptions)) 
     }
 }
 
-/// Asks by psql; whether it went well, and its output.
+/// Runs psql. Returns whether it succeeded, and its output.
 fn psql(host: &str, port: u16, more: &str, password: &str) -> (bool, String) {
     let connection = format!("host={host} port={port} {more}");
     let output = Command::new("psql")
@@ -100,7 +100,7 @@ async fn psql_comes_in_by_token_and_by_password_for_its_tenants() {
         let (is_well, text) = ask(more, password);
         assert!(!is_well && text.contains(reason), "{more}: {text}");
     }
-    // Guesses of the password of a user of the port are limited, too: one is counted above.
+    // Failed attempts for a user's password are also limited on this port; one is counted above.
     for _ in 1..10 {
         assert!(
             ask("user=grafana dbname=desk", "guess")
@@ -173,10 +173,10 @@ async fn psql_comes_in_over_tls_by_token_and_by_client_certificate() {
     assert!(!is_well && text.contains("wants TLS"), "{text}");
 }
 
-/// An address of this machine that is not a loopback one, if it has one.
+/// Returns a non-loopback address of this machine, if it has one.
 fn outward() -> Option<std::net::IpAddr> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
-    // Nothing is sent: the kernel only chooses an address.
+    // Nothing is sent; the kernel only selects a source address.
     socket.connect("192.0.2.1:9").ok()?;
     let address = socket.local_addr().ok()?.ip();
     (!address.is_loopback() && !address.is_unspecified()).then_some(address)

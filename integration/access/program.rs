@@ -1,4 +1,5 @@
-//! Whole programs: which addresses are listened on, our own clients and a collector with tokens, the tokens' command.
+//! Whole programs: the addresses that the server listens on, Alluvium's clients and a collector with tokens, and the
+//! token commands.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program, run, sql};
 
-/// Our program with a text on standard input; whether it ended well, standard output, standard error.
+/// Runs the program with a text on standard input. Returns whether it succeeded, its standard output and its standard
+/// error.
 fn run_with(arguments: &[&str], input: &str) -> (bool, String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_alluvium"))
         .args(arguments)
@@ -22,7 +24,7 @@ fn run_with(arguments: &[&str], input: &str) -> (bool, String, String) {
     (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
-/// A new token of the server with this data folder.
+/// Creates a token of the server with this data folder.
 fn token(data: &str, name: &str, role: &str) -> String {
     let (is_well, output, errors) = run(&["token", "new", name, "--role", role, "--data", data]);
     assert!(is_well, "{errors}");
@@ -43,7 +45,7 @@ fn an_address_of_other_machines_is_not_listened_on_without_a_word_about_who_may_
     for way_out in ["alluvium token new", "--auth FILE", "--auth none"] {
         assert!(errors.contains(way_out), "{errors}");
     }
-    // No data was touched.
+    // The server has not touched the data folder.
     assert!(!folder.path().join("data/wal").exists());
     let (is_well, _, errors) = run(&["demo", "--only-self", "--listen", "0.0.0.0:0", "--data", &data]);
     assert!(!is_well && errors.contains("--auth none"), "{errors}");
@@ -79,7 +81,7 @@ async fn each_of_the_three_ways_lets_the_server_listen_for_other_machines() {
         let text = || std::fs::read_to_string(&log).unwrap();
         while !text().contains("msg=serving") {
             server.check();
-            assert!(Instant::now() < deadline, "waited in vain\n{}", text());
+            assert!(Instant::now() < deadline, "timed out\n{}", text());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert!(server.terminate().success());
@@ -112,7 +114,7 @@ async fn our_clients_and_a_collector_come_in_with_tokens() {
     let (is_well, output, errors) = run(&[&query[..], &[&reader]].concat());
     assert!(is_well && String::from_utf8(output).unwrap().contains('1'), "{errors}");
 
-    // The collector scrapes itself; what comes of it is found under its name.
+    // The collector scrapes itself. Its profiles are found under its name.
     let config = path(folder.path(), "collector.alloy");
     let text = format!(
         "pyroscope.scrape \"self\" {{\n  targets = [{{\"__address__\" = \"{own}\", \"service_name\" = \"collector\"}}]\
@@ -142,7 +144,7 @@ async fn our_clients_and_a_collector_come_in_with_tokens() {
     let found = "SELECT count(*) > 0 FROM series WHERE service_name = 'collector'";
     while sql(&asking, &url, found).await[0][0] != "true" {
         collector.check();
-        assert!(Instant::now() < deadline, "nothing comes\n{}", collector.tail());
+        assert!(Instant::now() < deadline, "nothing arrives\n{}", collector.tail());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert!(collector.terminate().success() && server.terminate().success());

@@ -19,7 +19,7 @@ use crate::tidy::root;
 const PUSH: &str = "/push.v1.PusherService/Push";
 const TYPES: &str = "/querier.v1.QuerierService/ProfileTypes";
 
-/// Status and text of a call with a token and perhaps a tenant.
+/// Calls a path with a token and an optional tenant, and returns status and text.
 async fn call(server: &TestServer, path: &str, token: &str, tenant: Option<&str>) -> (u16, String) {
     let mut request = server.post(path).header("content-type", "application/json").body("{}");
     if !token.is_empty() {
@@ -32,7 +32,7 @@ async fn call(server: &TestServer, path: &str, token: &str, tenant: Option<&str>
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
-/// Methods and paths of the table of routes in the documentation, but for the page.
+/// Returns methods and paths from the documentation's table of routes, except those of the page.
 fn documented() -> Vec<(Method, String)> {
     let page = std::fs::read_to_string(root().join("docs/http-api.md")).unwrap();
     let table = page.split("## Routes").nth(1).unwrap().split("\n## ").next().unwrap();
@@ -74,7 +74,7 @@ async fn without_a_credential_nothing_answers_but_health_login_and_the_page() {
             "/api/v1/logout",
             "/api/v1/session",
         ];
-        // speedscope is a part of the page, which holds nothing of the users.
+        // speedscope is part of the page, which contains no user data.
         if open.contains(&path.as_str()) || path.starts_with("/speedscope/") {
             continue;
         }
@@ -104,7 +104,7 @@ async fn a_reader_may_not_push_and_a_writer_may_not_ask() {
     let admin = doors.token("admin", "admin", &[]);
     let server = doors.server().await;
     for (token, push, ask, flush) in [
-        // An empty push is refused with 400, behind the door.
+        // An authorized client gets 400 for an empty push.
         (&reader, 403, 200, 403),
         (&writer, 400, 403, 403),
         (&admin, 400, 200, 204),
@@ -178,11 +178,11 @@ async fn a_token_speaks_for_its_tenants_and_no_others() {
         let (found, text) = call(&server, TYPES, token, tenant).await;
         assert_eq!(found, status, "{tenant:?}: {text}");
     }
-    // What is about all tenants is for who has them all.
+    // A request that concerns all tenants requires access to all of them.
     assert_eq!(call(&server, "/flush", &one, None).await.0, 403);
     assert_eq!(call(&server, "/flush", &all, None).await.0, 204);
     assert!(refusals(&server, "tenant") == 4 && refusals(&server, "whole") == 1);
-    // On a server of one tenant a token for another one is worth nothing.
+    // On a single-tenant server, a token for another tenant gives no access.
     let server = doors.server().await;
     assert_eq!(call(&server, TYPES, &one, None).await.0, 403);
     assert_eq!(call(&server, TYPES, &all, Some("other")).await.0, 200);
@@ -197,14 +197,14 @@ async fn a_revoked_token_is_refused_by_a_running_server() {
     tokens::revoke(&doors.tokens(), "revoked").unwrap();
     let deadline = Instant::now() + PATIENCE;
     while call(&server, TYPES, &revoked, None).await.0 != 401 {
-        assert!(Instant::now() < deadline, "the token is taken for ever");
+        assert!(Instant::now() < deadline, "the token is still accepted");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(call(&server, TYPES, &kept, None).await.0, 200);
-    // Without any token the server does not become one that asks nobody.
+    // When the last token is gone, the server still requires authentication.
     tokens::revoke(&doors.tokens(), "kept").unwrap();
     while call(&server, TYPES, &kept, None).await.0 != 401 {
-        assert!(Instant::now() < deadline, "the token is taken for ever");
+        assert!(Instant::now() < deadline, "the token is still accepted");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(call(&server, TYPES, "", None).await.0, 401);
@@ -218,7 +218,7 @@ async fn a_server_begins_to_ask_when_the_first_token_is_made() {
     let token = doors.token("first", "read", &[]);
     let deadline = Instant::now() + PATIENCE;
     while call(&server, TYPES, "", None).await.0 != 401 {
-        assert!(Instant::now() < deadline, "nobody is asked");
+        assert!(Instant::now() < deadline, "the server still requires no authentication");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(call(&server, TYPES, &token, None).await.0, 200);
@@ -243,16 +243,16 @@ async fn passwords_are_taken_and_guesses_of_them_are_limited() {
     };
     assert_eq!(ask("ada", PASSWORD).await, 200);
     assert_eq!(ask("eve", PASSWORD).await, 401);
-    // Clients that have fields for user and password only send a token as the password.
+    // Clients that only have fields for user and password send a token as the password.
     assert_eq!(ask("anybody", &token).await, 200);
     let mut refused = 0;
     while ask("ada", "a guess of the password").await == 401 {
         refused += 1;
-        assert!(refused < 20, "guesses go on");
+        assert!(refused < 20, "guesses are not limited");
     }
     assert_eq!(refused, 10);
     assert_eq!(ask("ada", "another guess").await, 429);
-    // Who has proven the password already is not kept out by the guesses of others.
+    // Failed attempts of others do not lock out a user who has already proven the password.
     assert_eq!(ask("ada", PASSWORD).await, 200);
     assert_eq!(refusals(&server, "attempts"), 2);
 }
@@ -265,7 +265,7 @@ async fn an_administrator_deletes_without_a_token_of_the_configuration() {
     let writer = doors.token("writer", "write", &[]);
     let server = doors.server().await;
     let delete = "/api/v1/admin/delete";
-    // The store of the test deletes nothing: 400 comes from behind the door.
+    // The test's store cannot delete: 400 shows that the request was authorized.
     assert_eq!(call(&server, delete, &writer, None).await.0, 403);
     assert_eq!(call(&server, delete, &admin, None).await.0, 400);
     assert_eq!(call(&server, delete, "", None).await.0, 401);

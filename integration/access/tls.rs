@@ -1,4 +1,4 @@
-//! TLS of the HTTP port: gRPC over it, renewed certificates, certificates of clients.
+//! TLS on the HTTP port: gRPC over TLS, renewed certificates, and client certificates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn files(folder: &Path, client_ca: bool) -> TlsFiles {
     }
 }
 
-/// A client that trusts the authority `ca` and shows the certificate `own`.
+/// Returns a client that trusts the authority `ca` and presents the certificate `own`.
 fn trusting(folder: &Path, ca: &str, own: Option<&str>) -> reqwest::Client {
     let read = |name: String| std::fs::read(folder.join(name)).unwrap();
     drop(client());
@@ -111,7 +111,7 @@ async fn a_renewed_certificate_is_used_without_a_restart_and_a_broken_one_is_not
     certificate(folder, "server");
     let deadline = Instant::now() + PATIENCE;
     while ask(&trusting(folder, "ca", None), &server, &token).await != Some(200) {
-        assert!(Instant::now() < deadline, "the old certificate stays");
+        assert!(Instant::now() < deadline, "the old certificate is still used");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(ask(&trusting(folder, "old", None), &server, &token).await, None);
@@ -146,14 +146,14 @@ async fn a_client_certificate_is_an_identity_and_one_of_a_stranger_is_not() {
         ask(&trusting(folder, "ca", Some("agent")), &server, "").await,
         Some(200)
     );
-    // Known to the authority, but nobody has said what it may do.
+    // The authority signed this certificate, but no configuration grants it a role.
     assert_eq!(
         ask(&trusting(folder, "ca", Some("nobody")), &server, "").await,
         Some(401)
     );
     assert_eq!(ask(&trusting(folder, "ca", None), &server, "").await, Some(401));
     assert_eq!(ask(&trusting(folder, "ca", None), &server, &token).await, Some(200));
-    // Of the right name and another authority: the handshake fails.
+    // This certificate has the right name but another authority, so the handshake fails.
     assert_eq!(
         ask(&trusting(&strangers, "trusted", Some("agent")), &server, "").await,
         None

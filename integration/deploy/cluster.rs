@@ -1,7 +1,7 @@
-//! The chart and the plain manifests: rendered by helm and kustomize, with values of all kinds.
+//! The chart and the plain manifests, rendered by helm and kustomize with many kinds of values.
 //!
-//! In: `deploy/helm`, `deploy/kubernetes`. Out: objects, of which commands, configuration, rights and the least of
-//! privileges are checked against the program. What the API server thinks of them is not asked here.
+//! In: `deploy/helm`, `deploy/kubernetes`. Out: objects, whose commands, configuration, permissions and minimal
+//! privileges are checked against the program. No API server validates them here.
 
 use std::process::{Command, Stdio};
 
@@ -13,7 +13,7 @@ use super::make;
 use crate::program::{other, run};
 use crate::tidy::root;
 
-/// What eBPF adds to a container that has no capability.
+/// Capabilities that eBPF adds to a container without any.
 const OF_EBPF: [&str; 7] = [
     "BPF",
     "CHECKPOINT_RESTORE",
@@ -24,7 +24,7 @@ const OF_EBPF: [&str; 7] = [
     "SYSLOG",
 ];
 
-/// Values that differ from the chart's, as a user gives them.
+/// Values that differ from the chart's, as a user sets them.
 const VARIATIONS: [&[&str]; 10] = [
     &[],
     &["collector.ebpf.enabled=true"],
@@ -63,7 +63,7 @@ const VARIATIONS: [&[&str]; 10] = [
     ],
 ];
 
-/// What a program prints; an error is what it says on standard error.
+/// Returns a program's output; the error is its standard error.
 fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(arguments)
@@ -112,7 +112,7 @@ fn texts(value: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The pod that a workload makes, and its only container.
+/// Returns the pod template of a workload, and its only container.
 fn pod(object: &Value) -> Option<(&Value, &Value)> {
     let pod = object.pointer("/spec/template/spec")?;
     let containers = pod["containers"].as_array().unwrap();
@@ -120,7 +120,7 @@ fn pod(object: &Value) -> Option<(&Value, &Value)> {
     Some((pod, &containers[0]))
 }
 
-/// What must be so of everything that is rendered.
+/// Checks that apply to every rendered object.
 fn check(objects: &[Value], what: &str) {
     for object in objects {
         let Some((pod, container)) = pod(object) else { continue };
@@ -281,8 +281,8 @@ fn the_notes_say_whether_the_server_asks_for_a_password() {
     if !tools() {
         return;
     }
-    // `helm template` leaves the notes out, and `helm install` needs a cluster: a copy of the chart has them as an
-    // object.
+    // `helm template` omits the notes, and `helm install` needs a cluster. Therefore a copy of the chart has the notes
+    // as an object.
     let folder = tempfile::tempdir().unwrap();
     let chart = folder.path().join("alluvium").display().to_string();
     output("cp", &["-r", "deploy/helm/alluvium", &chart]).unwrap();

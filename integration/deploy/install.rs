@@ -1,4 +1,4 @@
-//! `make install` and `make uninstall`: what lies where, and what stays.
+//! `make install` and `make uninstall`: the installed files, and the files that remain.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ fn arguments(target: &str, folder: &Path) -> Vec<String> {
     ]
 }
 
-/// Installs our program below `folder`, as a package would.
+/// Installs the program below `folder`, as a package would.
 pub(super) fn install(folder: &Path) {
     let (is_well, text) = make(&arguments("install", folder));
     assert!(is_well, "{text}");
@@ -37,7 +37,7 @@ fn what_make_install_puts_down_works_and_make_uninstall_takes_away_all_but_data(
         let name = command.get_name();
         let page = std::fs::read_to_string(pages.join(format!("alluvium-{name}.1"))).unwrap();
         for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
-            // Hyphens are escaped there, so that they stay what is typed.
+            // Hyphens in the page are escaped, so that they remain what the user types.
             let written = format!("\\-\\-{}", flag.replace('-', "\\-"));
             assert!(page.contains(&written), "alluvium-{name}.1 has no --{flag}");
         }
@@ -80,7 +80,7 @@ fn the_installed_configuration_starts_both_services() {
     let folder = tempfile::tempdir().unwrap();
     install(folder.path());
     let own = folder.path().join("etc/alluvium");
-    // With the file for eBPF, which names the receiver of the other.
+    // Includes the file for eBPF, which refers to the receiver of the other file.
     std::fs::copy(
         folder.path().join("usr/share/alluvium/ebpf.alloy"),
         own.join("collector/ebpf.alloy"),

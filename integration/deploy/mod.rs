@@ -1,4 +1,4 @@
-//! What is in `deploy/` and how it is installed, against the program and the tools of others that read it.
+//! The contents of `deploy/` and their installation, checked against the program and the tools that read them.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ mod plugin;
 mod units;
 mod watch;
 
-/// Every file below a folder, as paths from there, sorted.
+/// Returns every file below a folder as a relative path, sorted.
 fn files(folder: &Path) -> Vec<String> {
     let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
     while let Some(next) = folders.pop() {
@@ -29,13 +29,13 @@ fn files(folder: &Path) -> Vec<String> {
     files
 }
 
-/// Runs `make` in the clone: whether it ended well, and both its outputs.
+/// Runs `make` in the clone. Returns whether it succeeded, and both outputs.
 fn make(arguments: &[String]) -> (bool, String) {
     let output = Command::new("make")
         .arg("--no-print-directory")
         .args(arguments)
         .current_dir(root())
-        // Those of a `make test` that this runs in.
+        // Removes the flags of a surrounding `make test`.
         .env_remove("MAKEFLAGS")
         .env_remove("MAKELEVEL")
         .output()

@@ -1,6 +1,6 @@
-//! The package for Debian: installed, upgraded, removed and purged by dpkg below a folder.
+//! The Debian package: installed, upgraded, removed and purged by dpkg below a folder.
 //!
-//! The scripts of the package run as dpkg runs them without a chroot: with `DPKG_ROOT`. They make the server's user
+//! The scripts of the package run as dpkg runs them without a chroot: with `DPKG_ROOT`. They create the server's user
 //! there. Needs root, for the owners of files.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::files;
 use crate::program::other;
 use crate::tidy::root;
 
-/// dpkg on the system below `folder`; what it says.
+/// Runs dpkg on the system below `folder` and returns its output.
 fn dpkg(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("dpkg")
         .arg(format!("--root={}", folder.display()))
@@ -24,7 +24,7 @@ fn dpkg(folder: &Path, arguments: &[&str]) -> String {
     text
 }
 
-/// What lies there but dpkg's own records and the users.
+/// Returns the remaining files, without dpkg's own records and the users.
 fn left(folder: &Path) -> Vec<String> {
     let mut files = files(folder);
     let users = ["etc/group", "etc/gshadow", "etc/passwd", "etc/shadow", "etc/.pwd.lock"];

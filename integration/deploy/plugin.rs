@@ -1,6 +1,6 @@
-//! `kubectl alluvium`, the plugin: what it asks of `kubectl`, and which files it leaves.
+//! The plugin `kubectl alluvium`: its calls of `kubectl`, and the files that it writes.
 //!
-//! In: a stand-in for `kubectl` that knows two pods and answers with the path that it was asked for.
+//! In: a stand-in for `kubectl` that knows two pods and responds with the requested path.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -24,7 +24,7 @@ case "$1 $2 $3" in
 esac
 "#;
 
-/// Runs the plugin in a folder: its status, what it said, and each file with its text.
+/// Runs the plugin in a folder. Returns its status, its output, and each file with its text.
 fn plugin(arguments: &[&str]) -> (i32, String, Vec<(String, String)>) {
     let folder = tempfile::tempdir().unwrap();
     let (programs, here) = (folder.path().join("bin"), folder.path().join("here"));
@@ -41,7 +41,7 @@ fn plugin(arguments: &[&str]) -> (i32, String, Vec<(String, String)>) {
         .unwrap();
     let read = |path: &Path, name: String| {
         let text = std::fs::read_to_string(path.join(&name)).unwrap();
-        // The time in the name.
+        // Masks the time in the name.
         let plain: String = name
             .chars()
             .filter(|c| !c.is_ascii_digit() || name.starts_with("out"))

@@ -1,7 +1,7 @@
-//! The units of systemd: what systemd itself says of them, what they let in, and that what eBPF is given is enough.
+//! The systemd units: findings of systemd itself, their remaining exposure, and whether eBPF has enough permissions.
 //!
-//! In: the files that `make install` puts down. Out: findings of `systemd-analyze`, and a profile taken with the rights
-//! of `ebpf.conf` and no others. The last needs root.
+//! In: the files that `make install` installs. Out: findings of `systemd-analyze`, and a profile taken with only the
+//! permissions of `ebpf.conf`. The latter needs root.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,14 +10,14 @@ use super::install::install;
 use crate::program::other;
 use crate::tidy::root;
 
-/// What `systemd-analyze security` may say at most, in tenths: the units as they are, and the collector with eBPF.
+/// Maximum result of `systemd-analyze security`, in tenths: for the plain units, and for the collector with eBPF.
 const EXPOSED: [(&str, &str); 3] = [
     ("alluvium-server.service", "13"),
     ("alluvium-collector.service", "13"),
     ("ebpf/alluvium-collector.service", "27"),
 ];
 
-/// The installed units, with a program that is there, and those of a collector that has the drop-in for eBPF.
+/// Installs the units with an existing program, and those of a collector with the drop-in for eBPF.
 fn units(folder: &Path) -> PathBuf {
     install(folder);
     let units = folder.join("usr/lib/systemd/system");

@@ -1,8 +1,8 @@
-//! The dashboard and the alerts: every panel has data when a real Prometheus scrapes a server and a collector of ours,
-//! every metric that is named exists, and every alert fires in a test of `promtool`.
+//! The dashboard and the alerts. Every panel has data when a real Prometheus scrapes a server and a collector. Every
+//! named metric exists, and every alert fires in a test of `promtool`.
 //!
-//! Scenario: three processes, and a collector whose second endpoint refuses what it is sent. What needs a bucket or the
-//! kernel is looked for in the sources instead.
+//! Scenario: three processes, and a collector whose second endpoint refuses what it receives. Metrics that need a
+//! bucket or the kernel are looked up in the sources instead.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,17 +18,17 @@ use crate::tidy::{Findings, root, tracked_files};
 const DASHBOARD: &str = "deploy/grafana/alluvium.json";
 const ALERTS: &str = "deploy/prometheus/alerts.yaml";
 
-/// Rows of the dashboard that have data only with object storage, or with rights in the kernel.
+/// Rows of the dashboard that have data only with object storage or with kernel permissions.
 const ELSEWHERE: [&str; 2] = ["Server: bucket", "Collector: eBPF"];
 
-/// Beginnings of metrics that a machine without bucket, rights and mishaps does not print.
+/// Prefixes of metrics that a machine without bucket, permissions and failures does not print.
 const RARE: [&str; 3] = [
     "alluvium_store_object_",
     "alluvium_store_job_failures_total",
     "pyroscope_ebpf_",
 ];
 
-/// What a panel of the dashboard asks.
+/// A query of a dashboard panel.
 struct Question {
     row: String,
     panel: String,
@@ -66,14 +66,14 @@ fn yaml(path: &str) -> Value {
     serde_saphyr::from_str(&std::fs::read_to_string(root().join(path)).unwrap()).unwrap()
 }
 
-/// Name and expression of every alert.
+/// Returns name and expression of every alert.
 fn alerts() -> Vec<(String, String)> {
     let file = yaml(ALERTS);
     let rules = list(&file["groups"]).iter().flat_map(|group| list(&group["rules"]));
     rules.map(|rule| (text(&rule["alert"]), text(&rule["expr"]))).collect()
 }
 
-/// Our metrics in an expression.
+/// Returns Alluvium's metrics in an expression.
 fn metrics(expression: &str) -> impl Iterator<Item = &str> {
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let words = expression.split(move |c| !is_name(c));
@@ -179,7 +179,7 @@ async fn every_panel_has_data_and_every_metric_of_the_alerts_is_there() {
     assert!(here.len() >= 30 && elsewhere.len() >= 5);
     let deadline = Instant::now() + PATIENCE;
     loop {
-        // Eight flushes are merged, which makes the metrics of maintenance.
+        // Eight flushes are merged, which produces the maintenance metrics.
         let _ = http.post(format!("{server}/flush")).send().await.unwrap();
         let mut without = Vec::new();
         for question in &here {

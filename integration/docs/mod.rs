@@ -1,9 +1,9 @@
-//! The documentation against the program: links lead somewhere, every component and command has its page, examples
+//! Checks the documentation against the program: links are valid, every component and command has its page, examples
 //! work.
 //!
 //! In: every Markdown file that git tracks. Out: the offending lines. A block marked `alloy` is a whole configuration:
-//! it must parse, pass validation and be formatted; mark a part of one `alloy fragment`. A line `alluvium ...` in a
-//! block marked `sh` must be one that the program would take. Does not judge prose.
+//! it must parse, pass validation and be formatted. Mark a part of a configuration `alloy fragment`. The program must
+//! accept every line `alluvium ...` in a block marked `sh`. The test does not judge prose.
 
 mod names;
 mod scale;
@@ -25,7 +25,7 @@ struct Page {
 }
 
 fn pages() -> Vec<Page> {
-    // The prose of a component is part of its page, and its links are those of the page.
+    // The prose of a component is part of its page, and its links belong to that page.
     let is_page = |path: &String| path.ends_with(".md") && !path.ends_with("/page.md");
     let paths = tracked_files().into_iter().filter(is_page);
     let read = |path: String| Page {
@@ -98,7 +98,7 @@ fn adding_a_discovery_touches_the_files_that_contributing_lists() {
     let rows = rows.take_while(|line| line.starts_with('|'));
     let listed: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
     assert!((1..=6).contains(&listed.len()), "{listed:?}");
-    // Whoever removes a discovery of today has to look at no other file.
+    // To remove an existing discovery, no other files need a change.
     let mut found = Findings::default();
     for name in ["file", "process"] {
         let touched: Vec<String> = listed.iter().map(|path| path.replace("NAME", name)).collect();
@@ -220,8 +220,8 @@ fn every_command_line_in_the_documentation_is_one_that_the_program_takes() {
     found.none();
 }
 
-/// The words of a line that calls our program, up to a pipe, a redirection, a comment or the next command; quotes are
-/// taken off.
+/// Returns the words of a line that calls the program, up to a pipe, a redirection, a comment or the next command.
+/// Quotes are removed.
 fn command_line(line: &str) -> Option<Vec<String>> {
     let line = line.trim().trim_start_matches("$ ");
     if line.ends_with('\\') || !line.starts_with("alluvium ") {
@@ -271,7 +271,7 @@ fn every_metric_in_the_operations_page_exists() {
     found.none();
 }
 
-/// What `benches/figures.py` says of a folder that has `docs`; empty when it finds nothing wrong.
+/// Returns the findings of `benches/figures.py` for a folder with `docs`; empty when there are none.
 fn figures(command: &str, folder: &Path) -> String {
     let script = root().join("benches/figures.py");
     let mut python = Command::new("python3");
@@ -360,9 +360,9 @@ fn a_figure_that_is_not_that_of_the_json_is_found_and_one_without_a_command() {
 
 #[derive(Debug, PartialEq)]
 struct Block {
-    /// Line of its first line of text.
+    /// Number of the block's first line of text.
     line: usize,
-    /// What stands behind the fence.
+    /// Text after the opening fence.
     language: String,
     text: String,
 }
@@ -390,7 +390,7 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The page with fenced blocks blanked out, line for line.
+/// Returns the page with fenced blocks blanked out, line by line.
 fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut inside = false;
     page.lines().enumerate().filter_map(move |(at, line)| {
@@ -400,11 +400,11 @@ fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Line and target of every `[text](target)` and `![text](target)`.
+/// Returns line and target of every `[text](target)` and `![text](target)`.
 fn links(page: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (number, line) in prose(page) {
-        // Code in backticks is no link.
+        // Code in backticks is not a link.
         let text: String = line.split('`').step_by(2).collect::<Vec<_>>().join("");
         let mut rest = text.as_str();
         while let Some(at) = rest.find("](") {
@@ -416,7 +416,7 @@ fn links(page: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// Anchors of the headings, as forges make them: lower case, blanks to hyphens, no punctuation.
+/// Returns the anchors of the headings, as forges make them: lower case, blanks to hyphens, no punctuation.
 fn headings(page: &str) -> BTreeSet<String> {
     let titles = prose(page).filter_map(|(_, line)| line.strip_prefix('#'));
     let anchor = |title: &str| {

@@ -1,7 +1,8 @@
-//! Names in the documentation that must exist: targets of `make`, flags of our commands, paths of the repository.
+//! Names in the documentation that must exist: targets of `make`, flags of Alluvium's commands, paths of the
+//! repository.
 //!
-//! In: README, CONTRIBUTING and every page under `docs/`, of which code in backticks and fenced blocks. Out: names that
-//! lead nowhere.
+//! In: code in backticks and fenced blocks in README, CONTRIBUTING and every page under `docs/`. Out: names that do not
+//! exist.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +12,8 @@ use clap::CommandFactory as _;
 use super::{Page, blocks, pages, prose};
 use crate::tidy::{Findings, root, tracked_files};
 
-/// Flags of other programs that stand alone in backticks: cargo's, those of `benches/ebpf.py` and
-/// `benches/differential`, node's, kubectl's, those of Coroot's agents.
+/// Flags of other programs that occur alone in backticks: of cargo, `benches/ebpf.py`, `benches/differential`, node,
+/// kubectl and Coroot's agents.
 const FLAGS_OF_OTHERS: [&str; 9] = [
     "context",
     "enable-java-async-profiler",
@@ -29,7 +30,7 @@ const FLAGS_OF_OTHERS: [&str; 9] = [
 fn make_targets_named_in_the_documentation_exist() {
     let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
     let targets: Vec<_> = makefile.lines().filter_map(|line| line.split_once(':')).collect();
-    // A pattern (`bench-%`) lists its targets in its help, each as `-name` at least.
+    // A pattern (`bench-%`) lists its targets in its help, each at least as `-name`.
     let exists = |wanted: &str| {
         targets.iter().any(|(target, help)| match target.split_once('%') {
             None => *target == wanted,
@@ -95,7 +96,7 @@ fn flags_named_in_the_documentation_exist() {
                 let Some(flag) = word.strip_prefix("--") else { continue };
                 let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
                 let flag = flag.split(|c| !is_name(c)).next().unwrap_or_default();
-                // A table of a terminal, or all flags of a group (`--storage.*`).
+                // This is a line of a table in a terminal, or a pattern for a group of flags (`--storage.*`).
                 if !flag.ends_with(|c: char| c.is_ascii_alphanumeric()) {
                     continue;
                 }
@@ -146,7 +147,7 @@ fn own_pages() -> Vec<Page> {
     pages().into_iter().filter(is_own).collect()
 }
 
-/// Line and text of every piece of code: what stands in backticks, and the lines of blocks marked `sh` or `console`.
+/// Returns line and text of every piece of code: code in backticks, and lines of blocks marked `sh` or `console`.
 fn code(page: &str) -> Vec<(usize, String)> {
     let mut pieces: Vec<_> = prose(page)
         .flat_map(|(line, text)| {

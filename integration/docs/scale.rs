@@ -1,7 +1,7 @@
-//! The model of `docs/scale.md` against what it rests on: measurements, and what it says of the code.
+//! Checks the model of `docs/scale.md` against measurements and against the code that it describes.
 //!
-//! In: `benches/scale.py`, by `benches/figures.py`, with folders that have some measurements or none. Out: whether it
-//! says what is not measured, and finds each disagreement.
+//! In: `benches/scale.py`, run by `benches/figures.py`, with folders that have some measurements or none. Out: whether
+//! it reports what is not measured, and finds each disagreement.
 
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +32,7 @@ fn the_model_of_fleets_takes_what_is_measured_and_says_what_is_not() {
     );
     assert!(text.contains("| profiles a flush | **not measured** |"), "{text}");
 
-    // A run of the bench that counts flushes.
+    // Result of a run of the bench that counts flushes.
     std::fs::write(kept.join("disk.json"), disk()).unwrap();
     let text = written(folder.path());
     assert!(text.contains("| profiles a flush | 1,800 |"), "{text}");
@@ -68,14 +68,14 @@ fn a_setting_or_a_function_that_the_model_counts_on_and_the_code_has_not_is_foun
     assert!(!output.status.success());
 }
 
-/// The page as the script writes it, which it then finds right.
+/// Returns the page as the script writes it. The script then accepts the page.
 fn written(folder: &Path) -> String {
     assert_eq!(figures("tables", folder), "");
     assert_eq!(figures("check", folder), "");
     std::fs::read_to_string(folder.join("docs/scale.md")).unwrap()
 }
 
-/// A measurement of `make bench-disk`.
+/// Returns a measurement of `make bench-disk`.
 fn disk() -> String {
     let names = [
         "ack_ms.p50",

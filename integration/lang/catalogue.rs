@@ -1,6 +1,6 @@
-//! The catalogue of diagnostics: its page is written from the codes, and every example does what it says.
+//! The catalogue of diagnostics: the codes define its page, and every example triggers its code.
 //!
-//! `UPDATE_EXPECT=1 cargo test --test integration catalogue` writes `docs/reference/diagnostics.md` anew.
+//! `UPDATE_EXPECT=1 cargo test --test integration catalogue` writes `docs/reference/diagnostics.md` again.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use alluvium::pipeline::{Controller, Options, validate};
 
 const PAGE: &str = "docs/reference/diagnostics.md";
 
-/// Codes of which no component has an example yet; the cases of the groups `check` and `engine` trigger them.
+/// Codes without an example of a component. The cases of the groups `check` and `engine` trigger them.
 const WITHOUT_EXAMPLE: &[&str] = &["E0304", "E0411", "W0002"];
 
 #[test]
@@ -128,7 +128,7 @@ fn cut(text: &str) -> String {
     })
 }
 
-/// What is said about a bad example, in the way that triggers it.
+/// Returns the diagnostics of a bad example, produced in the way that triggers its code.
 fn answer(code: Code, example: Example) -> Diagnostics {
     match example.how {
         "bytes" => match decode_text(&name(example), bytes(example.text)) {
@@ -163,7 +163,7 @@ fn loaded(code: Code, example: Example) -> Diagnostics {
             controller.load(text(code.fixed().unwrap())).await.unwrap();
         }
         if example.how != "run" {
-            // Even root cannot make a folder in a file.
+            // Even root cannot create a folder in a file.
             std::fs::remove_dir_all(&storage).unwrap();
             std::fs::write(&storage, "").unwrap();
         }

@@ -1,5 +1,5 @@
-//! Small components for tests of the engine. What they are told goes, a line each, into the file `events` of the
-//! storage path.
+//! Small components for tests of the engine. They write a line for each event into the file `events` of the storage
+//! path.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use alluvium::pipeline::component::{
 };
 use parking_lot::Mutex;
 
-/// The components below and the imports of the program, sorted by name.
+/// The components below and the program's import blocks, sorted by name.
 pub(super) fn definitions() -> Vec<&'static dyn AnyDefinition> {
     let imports = ["import.file", "import.git", "import.http", "import.string"];
     let imports = imports.map(|name| alluvium::components::find(name).unwrap());
@@ -24,7 +24,7 @@ pub(super) fn definitions() -> Vec<&'static dyn AnyDefinition> {
     imports.into_iter().chain(own).collect()
 }
 
-/// Declares arguments that are kept as they were evaluated, and looked at by name.
+/// Declares arguments that are kept as evaluated and looked up by name.
 macro_rules! probed {
     ($name:ident, $schema:expr $(, $check:path)?) => {
         #[derive(Debug)]
@@ -47,7 +47,7 @@ macro_rules! probed {
     };
 }
 
-/// A definition of a component that is a [`Probe`].
+/// Returns a definition of a component that is a [`Probe`].
 const fn probe<A: AsRef<Arguments> + Send + Sync>(
     name: &'static str,
     stability: Stability,
@@ -74,7 +74,7 @@ probed!(
     }
 );
 
-/// Gives its argument on as export.
+/// Exports its argument unchanged.
 const VALUE: Definition<ValueArguments> = probe(
     "test.value",
     Stability::GenerallyAvailable,
@@ -94,7 +94,7 @@ probed!(
     }
 );
 
-/// Ends, or does not build.
+/// Ends, or fails to build.
 const FAILING: Definition<FailingArguments> = probe("test.failing", Stability::GenerallyAvailable, &[]);
 
 probed!(
@@ -105,7 +105,7 @@ probed!(
     }
 );
 
-/// Known to the language only.
+/// Known only to the language.
 const PLANNED: Definition<PlannedArguments> = Definition {
     name: "test.planned",
     stability: Stability::GenerallyAvailable,
@@ -151,7 +151,7 @@ probed!(
     check_endpoint
 );
 
-/// Has one argument of each type and blocks of each sort.
+/// Has one argument of each type, and blocks of each kind.
 const CHECKED: Definition<CheckedArguments> = probe(
     "test.checked",
     Stability::PublicPreview,
@@ -191,7 +191,7 @@ probed!(
     }
 );
 
-/// Has a block that must be given.
+/// Has a block that is required.
 const STRICT: Definition<StrictArguments> = probe("test.strict", Stability::GenerallyAvailable, &[]);
 
 probed!(
@@ -241,7 +241,7 @@ impl Probe {
     }
 
     fn tell(&self, line: &str) {
-        // The storage path: above the folder of the component and of the modules that it is in.
+        // The storage path is above the folders of the component and of its modules.
         let depth = self.context.id.split('/').count();
         let path = self.context.data_path.ancestors().nth(depth).unwrap().join("events");
         let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();

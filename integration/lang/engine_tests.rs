@@ -1,4 +1,4 @@
-//! What the engine promises when things happen at once: changes from within, ends, panics, many reloads, and the stop.
+//! The engine under concurrent events: changes from within, ends, panics, many reloads, and the stop.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use super::components::definitions;
 
-/// Counts its export up while it runs, and then waits; or misbehaves.
+/// Increments its export while it runs and then waits, or misbehaves.
 const COUNTER: Definition<CounterArguments> = Definition {
     name: "test.counter",
     stability: Stability::GenerallyAvailable,
@@ -101,7 +101,7 @@ impl Component<CounterArguments> for Counter {
     }
 }
 
-/// Holds a file that only one may hold, as if it were a port.
+/// Holds a file that only one component may hold, like a port.
 const HOLDER: Definition<HolderArguments> = Definition {
     name: "test.holder",
     stability: Stability::GenerallyAvailable,
@@ -170,7 +170,7 @@ impl Component<HolderArguments> for Holder {
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
         Box::pin(async move {
-            // Run again: what was let go at the end is taken again.
+            // When it runs again, it takes the file that it released at its end.
             if !self.held.load(Ordering::SeqCst) {
                 take(&self.path.lock())?;
                 self.held.store(true, Ordering::SeqCst);
@@ -240,7 +240,7 @@ impl Engine {
         started.elapsed()
     }
 
-    /// The number that a component exports.
+    /// Returns the number that a component exports.
     fn export(&self, id: &str) -> Option<i64> {
         let exports = self.controller.component(id)?.exports;
         exports.as_array()?.first()?["value"]["value"].as_i64()
@@ -250,7 +250,7 @@ impl Engine {
 async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !done() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        assert!(Instant::now() < deadline, "timed out: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
@@ -272,7 +272,7 @@ async fn changed_exports_travel_through_a_chain_of_components() {
     })
     .await;
     assert!(engine.controller.healthy());
-    // Changes are coalesced: far fewer updates than values times components.
+    // Changes are coalesced: there are far fewer updates than values times components.
     let events = std::fs::read_to_string(engine.folder.path().join("events")).unwrap();
     let updates = events.lines().filter(|line| line.starts_with("update")).count();
     assert!(updates < 500 * 50, "{updates}");
@@ -305,7 +305,7 @@ async fn a_reload_heals_a_component_that_gets_the_arguments_it_last_ran_with() {
     let text = "test.counter \"c\" {\n\tto = 1\n}\n\ntest.value \"v\" {\n\tinput = 6 / (1 - test.counter.c.value)\n}\n";
     engine.load(text).await.unwrap();
     until("division by zero shows", || !engine.controller.healthy()).await;
-    // Before the failure it ran with 6 / 1, and that is what it gets now.
+    // Before the failure, the component ran with 6 / 1, and it gets the same value again.
     engine.load(&text.replace("(1 -", "(2 -")).await.unwrap();
     until("it is well again", || engine.controller.healthy()).await;
     engine.end().await;
@@ -457,8 +457,8 @@ test.value "v" {
     engine.end().await;
 }
 
-/// The shipped example with the real components: targets travel from the file to the scraper, a reload disturbs nobody,
-/// and all end.
+/// The shipped example with the real components. Targets reach the scraper from the file, a reload disturbs no
+/// component, and all components end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shipped_example_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -485,12 +485,12 @@ async fn the_shipped_example_runs() {
     assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
 }
 
-/// Hundreds of reloads, good and bad ones in turn, while exports change: what runs is always what the last good one
-/// says.
+/// Hundreds of reloads, alternately good and bad, while exports change. The running components always match the last
+/// good configuration.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reloads_are_all_or_nothing_under_stress() {
     let engine = Engine::start(|_| {});
-    // A small generator of its own, so that a failure can be repeated.
+    // A local generator, so that a failure can be repeated.
     let mut seed = 42u64;
     let mut random = move |below: u64| {
         seed = seed
@@ -544,7 +544,7 @@ async fn reloads_are_all_or_nothing_under_stress() {
     let folder = engine.folder.path().to_owned();
     let alive = count(&folder, "run ") - count(&folder, "stop ");
     assert!(alive <= expected.len() as i64, "tasks are left over: {alive}");
-    // `end` drops the folder: what was written has to be read before.
+    // `end` drops the folder, so its contents must be read before.
     engine.stop.cancel();
     engine.task.await.unwrap();
     assert_eq!(count(&folder, "run "), count(&folder, "stop "), "a task is left over");
@@ -572,8 +572,8 @@ async fn three_thousand_chained_components_load_and_reload_quickly() {
     engine.load(&text).await.unwrap();
     let again = started.elapsed();
     println!("3000 components: load {first:?}, reload without a change {again:?}");
-    // Alloy takes 2.2 s and 0.73 s in a release build; this is a debug build on a machine as busy as it may be. Figures
-    // are in docs/benchmarks-engine.md.
+    // Alloy takes 2.2 s and 0.73 s in a release build. This is a debug build on a machine of any load.
+    // `docs/benchmarks-engine.md` has the figures.
     assert!(
         first < Duration::from_mins(2) && again < Duration::from_mins(2),
         "{first:?} {again:?}"
@@ -592,12 +592,12 @@ async fn what_there_is_only_one_of_moves_between_components_in_one_reload() {
         views.into_iter().map(|view| view.local_id).collect()
     };
     engine.load(&holder("a", "one")).await.unwrap();
-    // To a new component, and to one that stays.
+    // The file moves to a new component, and to one that stays.
     engine.load(&(holder("b", "one") + &holder("c", "two"))).await.unwrap();
     engine.load(&holder("c", "one")).await.unwrap();
     assert_eq!(ids(), ["test.holder.c"]);
     until("the file is held", || Path::new(&path("one")).exists()).await;
-    // Two that stay change places.
+    // Two components that stay exchange their files.
     engine
         .load(&(holder("c", "one") + &holder("e", "three")))
         .await
@@ -609,7 +609,7 @@ async fn what_there_is_only_one_of_moves_between_components_in_one_reload() {
     assert_eq!(ids(), ["test.holder.c", "test.holder.e"]);
     until("both run", || engine.controller.healthy()).await;
     engine.load(&holder("c", "one")).await.unwrap();
-    // Somebody else has it: the reload fails, and the component that made room works again.
+    // Another process holds the file: the reload fails, and the component that released its file works again.
     std::fs::write(path("foreign"), "").unwrap();
     let error = engine.load(&holder("d", "foreign")).await.unwrap_err();
     assert!(error.contains("could not be built"), "{error}");

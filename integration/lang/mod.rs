@@ -1,15 +1,15 @@
-//! The language and the engine, text in and text out.
+//! The language and the engine, with text as input and output.
 //!
-//! Cases are in files under `integration/lang/GROUP/`: sections opened by `-- name --`, inputs first, then `-- expect
-//! --` with what is expected, which ends a case; the next section begins another one. `UPDATE_EXPECT=1 cargo test
-//! --test integration lang::` writes the expectations anew; the diff is then read by a person. How many cases each
-//! group has is printed and must not fall below its number.
+//! Cases are in files under `integration/lang/GROUP/`. A line `-- name --` opens a section. Inputs come first, then `--
+//! expect --` with the expected output, which ends a case. `UPDATE_EXPECT=1 cargo test --test integration lang::`
+//! writes the expectations again; a person then reads the diff. The number of cases of each group is printed and must
+//! not fall below its minimum.
 //!
-//! Groups: `lex` (a text and its tokens; `{NUL}`, `{CR}`, `{BOM}` are these characters, `{END}` ends it without a
-//! newline), `expr` (an expression a line and its value), `conv` (a type and an expression a line, and what comes out),
-//! `fmt` (a text and its canonical form), `check` (a configuration and its diagnostics), `hcl` (a text and its
-//! conversion into the other syntax), `engine` (loads one after another, what the components were told, and their state
-//! after each), `modules` (files, loads and changes of files).
+//! Groups: `lex` (a text and its tokens; `{NUL}`, `{CR}`, `{BOM}` stand for these characters, `{END}` ends the text
+//! without a newline), `expr` (an expression per line and its value), `conv` (a type and an expression per line, and
+//! the result), `fmt` (a text and its canonical form), `check` (a configuration and its diagnostics), `hcl` (a text and
+//! its conversion to the other syntax), `engine` (consecutive loads, the events of the components, and their state
+//! after each load), `modules` (files, loads and changes of files).
 
 mod catalogue;
 mod components;
@@ -27,18 +27,18 @@ use alluvium::pipeline::{Controller, Options, RestartPolicy, validate};
 
 use components::definitions;
 
-/// How long something may take that is expected.
+/// Timeout for an expected event.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// What has not changed for so long is taken as it is, where nothing is expected.
+/// Time without a change after which a state counts as final, if no state is expected.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// A section of a case: its name and its text.
+/// A section of a case: name and text.
 type Section = (String, String);
 
 #[test]
 fn texts_are_formatted() {
     check("fmt", 50, |sections| {
-        // The name of the section says which language it is.
+        // The name of the section decides the language.
         let (name, text) = &sections[0];
         let path = if name == "in" { "in.alloy" } else { name };
         match alluvium::lang::fmt_named(path, text) {
@@ -79,7 +79,7 @@ fn values_are_converted() {
     check("conv", 30, |sections| by_line(&sections[0].1, values::conversion));
 }
 
-/// The answer to each line below it.
+/// Puts the answer for each line below that line.
 fn by_line(text: &str, answer: impl Fn(&str) -> String) -> String {
     let lines = text.lines().filter(|line| !line.is_empty());
     lines.fold(String::new(), |mut out, line| {
@@ -104,8 +104,8 @@ fn configurations_are_checked() {
     });
 }
 
-/// The real components, as far as the language knows them. That many of them cannot run yet is the same warning every
-/// time and left out.
+/// Checks the real components as far as the language knows them. The warning that many of them cannot run yet is always
+/// the same and is omitted.
 #[test]
 fn configurations_of_known_components_are_checked() {
     check("check/known", 48, |sections| {
@@ -128,7 +128,7 @@ fn configurations_of_known_components_are_checked() {
 
 #[test]
 fn configurations_are_run_and_reloaded() {
-    // One thread: what does not depend on each other happens in one order, too.
+    // One thread is used, so that independent events also happen in a fixed order.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -138,11 +138,11 @@ fn configurations_are_run_and_reloaded() {
     });
 }
 
-/// Loads every section in turn and tells what happened.
+/// Loads every section in turn and reports the events.
 async fn run(sections: &[Section], expected: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut options = Options::new(folder.path());
-    // A machine that is slow must not see a restart that a quick one does not.
+    // A slow machine must not see a restart that a fast one does not see.
     options.restart = RestartPolicy {
         shortest: Duration::from_mins(1),
         longest: Duration::from_mins(1),
@@ -175,13 +175,13 @@ async fn run(sections: &[Section], expected: &str) -> String {
     out
 }
 
-/// Waits until what happens is what was expected. A busy machine takes its time; nothing depends on how much.
+/// Waits until the output is the expected one. A busy machine takes longer; no result depends on the time.
 struct Watch<'a> {
     events: PathBuf,
-    /// Bytes of the events that were told.
+    /// Number of bytes of the reported events.
     told: usize,
     expected: &'a str,
-    /// What was seen is not what was expected: there is nothing to wait for any more.
+    /// The output already differs from the expected one, so waiting is useless.
     is_lost: bool,
 }
 
@@ -195,9 +195,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Adds what the components were told since the last time, and their state: what is expected as soon as it is
-    /// there, and otherwise what there is once it has stayed the same for a while. `plain` makes of an output what is
-    /// compared.
+    /// Adds the events since the last call, and the state of the components: the expected output as soon as it appears,
+    /// or else the output that has stayed the same for a while. `plain` converts an output to the compared form.
     async fn settle(&mut self, controller: &Controller, out: &mut String, plain: impl Fn(&str) -> String) {
         let started = Instant::now();
         let mut last = (String::new(), 0, Instant::now());
@@ -221,11 +220,11 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The events since the last call, and the length of all. Components start side by side: their `run` lines come
-    /// sorted, after the others.
+    /// Returns the events since the last call, and the length of all. Components start concurrently, so their `run`
+    /// lines come sorted, after the others.
     fn peek(&self) -> (String, usize) {
         let text = std::fs::read_to_string(&self.events).unwrap_or_default();
-        // The last line may be on its way.
+        // The last line may be incomplete.
         let length = text.rfind('\n').map_or(0, |end| end + 1);
         let new = text.get(self.told..length).unwrap_or_default();
         let (mut runs, others): (Vec<&str>, Vec<&str>) = new.lines().partition(|line| line.starts_with("run "));
@@ -250,14 +249,14 @@ fn state(controller: &Controller) -> String {
     out
 }
 
-/// The components of a module, each followed by those of the modules that it made.
+/// Writes the components of a module, each followed by those of the modules that it created.
 fn module_state(controller: &Controller, module: &str, out: &mut String) {
     for component in controller.components(module).unwrap_or_default() {
         let id = match module {
             "" => component.local_id.clone(),
             module => format!("{module}/{}", component.local_id),
         };
-        // It may have gone in between.
+        // The module may have disappeared in between.
         let Some(detail) = controller.component(&id) else {
             continue;
         };
@@ -283,7 +282,7 @@ fn module_state(controller: &Controller, module: &str, out: &mut String) {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1000))]
 
-    /// Parts of configurations in any order: every mistake is a diagnostic that can be shown.
+    /// Parts of configurations in any order. Every mistake is a diagnostic that can be rendered.
     #[test]
     fn checking_never_panics(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..30)) {
         let text = parts.concat();
@@ -378,7 +377,7 @@ fn the_twin_in_hcl_is_the_same_configuration() {
     let read = |name: &str| Source::new(name, std::fs::read_to_string(folder.join(name)).unwrap());
     let (river, hcl) = (read("alloy-like.river"), read("alloy-like.hcl"));
     let (of_river, of_hcl) = (alluvium::lang::parse(&river).0, alluvium::lang::parse(&hcl).0);
-    // Names, values, literals: everything but places and comments.
+    // Names, values and literals are compared: everything except positions and comments.
     assert_eq!(of_river, of_hcl);
     let back = alluvium::lang::translate::to_alloy("alloy-like.hcl", hcl.text()).unwrap();
     // The comments differ in the lines that name the files.
@@ -406,12 +405,12 @@ fn hcl_is_read_and_converted() {
 
 // === The harness ===
 
-/// Runs every case of a group, of which there must be so many.
+/// Runs every case of a group, which must have at least this many.
 fn check(group: &str, at_least: usize, answer: impl Fn(&[Section]) -> String) {
     check_running(group, at_least, |sections, _| answer(sections));
 }
 
-/// As [`check`]; who answers knows what is expected, to wait for it.
+/// Does the same as [`check`], with an `answer` that knows the expected output in order to wait for it.
 fn check_running(group: &str, at_least: usize, answer: impl Fn(&[Section], &str) -> String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("integration/lang")
@@ -430,7 +429,7 @@ fn check_running(group: &str, at_least: usize, answer: impl Fn(&[Section], &str)
         let text = std::fs::read_to_string(path).unwrap();
         let mut updated = String::new();
         for case in split(&text) {
-            // An expression or a conversion a line: each of them is a case.
+            // Each line with an expression or a conversion is a case.
             count += match group {
                 "expr" | "conv" => case.sections[0].1.lines().filter(|line| !line.is_empty()).count(),
                 _ => 1,
@@ -463,14 +462,14 @@ fn check_running(group: &str, at_least: usize, answer: impl Fn(&[Section], &str)
 }
 
 struct Case<'a> {
-    /// Its text before the expectation.
+    /// Text of the case before the expectation.
     input: &'a str,
     sections: Vec<Section>,
     expected: &'a str,
 }
 
-/// The cases of a file. `-- name --` alone on a line opens a section, `-- expect --` the last one of a case. In a text
-/// that holds such a line itself, `\-- name --` stands for it.
+/// Returns the cases of a file. `-- name --` alone on a line opens a section; `-- expect --` opens the last one of a
+/// case. In a text that contains such a line, `\-- name --` stands for it.
 fn split(text: &str) -> Vec<Case<'_>> {
     let mut cases: Vec<Case<'_>> = Vec::new();
     let mut sections: Vec<Section> = Vec::new();
@@ -504,7 +503,7 @@ fn split(text: &str) -> Vec<Case<'_>> {
         }
         offset += line.len();
     }
-    // A case that is new and has no expectation yet.
+    // A new case without an expectation.
     if !sections.is_empty() {
         cases.push(Case {
             input: &text[start..],

@@ -1,9 +1,9 @@
 //! Modules as text: archives of files, loads, and changes of files while the configuration runs.
 //!
-//! Sections of a case, in order: `main.alloy` (perhaps with words after it) is loaded; any other name is a file that is
-//! written before; `update/NAME` and `remove/NAME` change a file while the configuration runs; `commit/NAME` commits a
-//! file to the repository `$DIR/repository`. `$DIR` is the folder of the files, `$HTTP` the URL of a server that has
-//! them.
+//! Sections of a case, in order: `main.alloy` (possibly with words after it) is loaded. Any other name is a file that
+//! is written first. `update/NAME` and `remove/NAME` change a file while the configuration runs. `commit/NAME` commits
+//! a file to the repository `$DIR/repository`. `$DIR` is the folder of the files, `$HTTP` the URL of a server that
+//! serves them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -120,7 +120,7 @@ impl Drop for Server {
     }
 }
 
-/// Commits a file to the branch `main` of a repository, which is made with its first; every commit has a tag, `v1`,
+/// Commits a file to the branch `main` of a repository, which the first commit creates. Each commit gets a tag: `v1`,
 /// `v2` and so on.
 fn commit(repository: &Path, name: &str, text: &str) {
     let git = |arguments: &[&str]| {
@@ -152,7 +152,7 @@ fn commit(repository: &Path, name: &str, text: &str) {
     git(&["tag", &format!("v{}", count.trim())]);
 }
 
-/// What does not depend on each other stops at the same time: lines about it come sorted.
+/// Independent components stop concurrently, so the lines about their stops are sorted.
 fn sorted_stops(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     for run in lines.chunk_by_mut(|left, right| left.starts_with("  stop ") && right.starts_with("  stop ")) {
@@ -173,7 +173,7 @@ fn write(folder: &Path, name: &str, text: &str) {
     std::fs::rename(next, path).unwrap();
 }
 
-/// Changes something and waits until it shows; not for ever, for it may show nothing.
+/// Makes a change and waits until it takes effect, but not forever, because it may have no effect.
 async fn change(controller: &Controller, act: impl FnOnce()) {
     let before = state(controller);
     act();

@@ -1,7 +1,7 @@
 //! Expressions to values and values to types, each on one line, for the groups `expr` and `conv`.
 //!
-//! The scope has, besides the standard library, `secret` (the secret `hush`), `capsule` (one of kind `test.Thing`),
-//! `receiver` (one of a profile receiver) and `nothing` (null).
+//! Besides the standard library, the scope has `secret` (the secret `hush`), `capsule` (of the kind `test.Thing`),
+//! `receiver` (a profile receiver) and `nothing` (null).
 
 use alluvium::lang::convert::{Step, convert};
 use alluvium::lang::eval::{Scope, evaluate};
@@ -26,7 +26,7 @@ impl Scope for Names {
     }
 }
 
-/// The value of an expression, or what is wrong with it.
+/// Returns the value of an expression, or its error.
 pub(super) fn answer(line: &str) -> String {
     match value(line) {
         Ok(value) => show(&value),
@@ -34,7 +34,7 @@ pub(super) fn answer(line: &str) -> String {
     }
 }
 
-/// `TYPE <- EXPRESSION`: the converted value, or what is wrong.
+/// Evaluates `TYPE <- EXPRESSION`: returns the converted value, or the error.
 pub(super) fn conversion(line: &str) -> String {
     let (kind, expression) = line.split_once(" <- ").expect("TYPE <- EXPRESSION");
     let kind = match kind {
@@ -97,7 +97,7 @@ fn parse_kind(text: &str) -> Kind {
     }
 }
 
-/// A value with the kind of its number: `1` signed, `1u` unsigned, `1.0` floating point.
+/// Formats a value with the kind of its number: `1` signed, `1u` unsigned, `1.0` floating point.
 pub(super) fn show(value: &Value) -> String {
     match value {
         Value::Number(Number::Int(value)) => value.to_string(),

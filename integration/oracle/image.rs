@@ -1,8 +1,8 @@
-//! What lies in the memory of a process, for unwinding its stacks without the rules of this project.
+//! The code in the memory of a process, for unwinding its stacks without the rules of this project.
 //!
-//! In: `/proc/PID/maps` and the ELF files that it names. Out: an unwinder of `framehop` with these modules, what kind
-//! of description each address has, and, for the third walk, our own tables. Where code lies is worked out here from
-//! the program headers; nothing of `alluvium::ebpf` is used but its parser of lines.
+//! In: `/proc/PID/maps` and the ELF files that it names. Out: a `framehop` unwinder with these modules, the kind of
+//! description of each address, and, for the third walk, Alluvium's own tables. This module computes the positions of
+//! code from the program headers. It uses only the line parser of `alluvium::ebpf`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,25 +22,25 @@ use gimli::{
 };
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
-/// How an address is described in `.eh_frame`.
+/// Kind of the description of an address in `.eh_frame`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Described {
-    /// By the stack pointer or the frame pointer, and offsets.
+    /// Relative to the stack pointer or the frame pointer, with offsets.
     Plain,
-    /// As the place that a handler of a signal returns to.
+    /// The return address of a signal handler.
     Signal,
-    /// As outermost: its return address is undefined.
+    /// Outermost: the return address is undefined.
     Outermost,
     /// By a register that `framehop` does not follow.
     ByRegister,
-    /// By the stack pointer, the frame pointer and memory, which `framehop` does not read for that.
+    /// By the stack pointer, the frame pointer and memory, which `framehop` does not read for this.
     ByMemory,
     Not,
     Nowhere,
 }
 
 struct Code {
-    /// Offset and length in the file, and address, of what can be run.
+    /// Offset and length in the file, and address, of the executable segments.
     segments: Vec<(u64, u64, u64)>,
     bases: BaseAddresses,
     sections: ExplicitModuleSectionInfo<Arc<[u8]>>,
@@ -95,7 +95,7 @@ impl Code {
         })
     }
 
-    /// What is to be added to its addresses where a mapping has put it.
+    /// Returns the difference between memory and file addresses for a mapping.
     fn bias(&self, line: &MapsLine) -> Option<u64> {
         const PAGE: u64 = 4095;
         let lies = |(offset, length, _): &&(u64, u64, u64)| (offset & !PAGE..offset + length).contains(&line.offset);
@@ -135,7 +135,7 @@ impl Code {
                 CfaRule::RegisterAndOffset { .. } => return Some(Described::ByRegister),
                 CfaRule::Expression(expression) => expression.get(frames).ok()?,
             };
-            // Only what it asks for counts, not what it is told.
+            // Only the expression's requests count, not the values that it gets.
             let (mut reads, mut is_known) = (false, true);
             evaluate(
                 expression.evaluation(fde.cie().encoding()),
@@ -156,7 +156,7 @@ impl Code {
         })
     }
 
-    /// Shows what `.eh_frame` says of an address.
+    /// Passes the `.eh_frame` row of an address to a function.
     fn with_row<T>(
         &self,
         address: u64,
@@ -176,7 +176,7 @@ impl Code {
         show(&frames, &fde, row)
     }
 
-    /// The caller's registers by what `.eh_frame` says, with memory: what `framehop` does not do.
+    /// Returns the caller's registers from `.eh_frame` and memory, which `framehop` cannot do.
     fn caller(
         &self,
         address: u64,
@@ -230,7 +230,7 @@ fn is_followed(register: Register) -> bool {
     [X86_64::RSP, X86_64::RBP, X86_64::RA].contains(&register)
 }
 
-/// The value of an expression.
+/// Evaluates an expression.
 fn evaluate(
     mut evaluation: Evaluation<Bytes<'_>>,
     mut register: impl FnMut(Register) -> Option<u64>,
@@ -255,7 +255,7 @@ fn evaluate(
     }
 }
 
-/// Files by path and inode; `None` for what is no ELF file with code.
+/// Files by path and inode; `None` for a file that is not ELF or has no code.
 #[derive(Default)]
 pub(super) struct Library(HashMap<(String, u64), Option<Rc<Code>>>);
 
@@ -276,7 +276,7 @@ impl Library {
     }
 }
 
-/// The vDSO, which is the same in all processes.
+/// Returns the vDSO, which is the same in all processes.
 fn vdso() -> Option<Vec<u8>> {
     let lines = executable_mappings(std::process::id()).ok()?;
     let line = lines.iter().find(|line| line.path == "[vdso]")?;
@@ -293,7 +293,7 @@ struct Placed {
     code: Rc<Code>,
 }
 
-/// The program of a process and its mappings, as they were once.
+/// Program and mappings of a process at one moment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Maps {
     program: PathBuf,
@@ -301,7 +301,7 @@ pub(super) struct Maps {
 }
 
 impl Maps {
-    /// Reads them; `None` when the process is gone.
+    /// Reads program and mappings. Returns `None` when the process is gone.
     pub(super) fn read(pid: u32) -> Option<Self> {
         Some(Self {
             program: std::fs::read_link(format!("/proc/{pid}/exe")).ok()?,
@@ -310,12 +310,12 @@ impl Maps {
     }
 }
 
-/// What lies in a process.
+/// The executable code of a process.
 pub(super) struct Image {
     pub program: String,
     placed: Vec<Placed>,
     pub unwinder: UnwinderX86_64<Arc<[u8]>>,
-    /// What the unwinder keeps.
+    /// Cache that the unwinder uses.
     pub cache: CacheX86_64,
 }
 
@@ -352,13 +352,13 @@ impl Image {
         Some((&placed.code, address.wrapping_sub(placed.bias)))
     }
 
-    /// How the instruction at an address is described.
+    /// Returns the kind of description of the instruction at an address.
     pub(super) fn described(&self, address: u64) -> Described {
         self.at(address)
             .map_or(Described::Nowhere, |(code, address)| code.described(address))
     }
 
-    /// The registers of the caller of code that is described by memory.
+    /// Returns the caller's registers for code whose description reads memory.
     pub(super) fn caller(
         &self,
         address: u64,
@@ -369,7 +369,7 @@ impl Image {
         code.caller(address, registers, &mut read)
     }
 
-    /// Our own rule for it, as the profiler finds it.
+    /// Returns Alluvium's own rule for an address, as the profiler finds it.
     pub(super) fn found(&self, address: u64) -> alluvium::unwind::walk::Found {
         use alluvium::unwind::walk::Found;
         let Some((code, address)) = self.at(address) else {
@@ -382,7 +382,7 @@ impl Image {
         code.table.find(pc).map_or(Found::NoMapping, Found::Row)
     }
 
-    /// File and address in it, for a report.
+    /// Returns file and address in it, for a report.
     pub(super) fn place(&self, address: u64) -> String {
         let Some((_, relative)) = self.at(address) else {
             return format!("{address:#x}");

@@ -1,24 +1,24 @@
-//! Every stack that the BPF program walks is walked again by `framehop`, an unwinder of others, over a copy of the same
-//! registers and memory.
+//! Every stack that the BPF program walks is walked again by `framehop`, an independent unwinder, over a copy of the
+//! same registers and memory.
 //!
 //! In: C, C++ and Rust programs of `fixtures/ebpf`, compiled here, and programs of the system, all run under the
 //! profiler with [`Settings::copies`]. Each sample has the frames that the program in the kernel found, and the
-//! registers and up to 16 KiB of stack that it found them from. Three walks are compared: that one, `framehop` with the
-//! `.eh_frame` of the files in `/proc/PID/maps`, and ours outside of the kernel. Go and code made at run time have no
-//! `.eh_frame`, so no second opinion.
+//! registers and up to 16 KiB of stack from which it found them. Three walks are compared: that one, `framehop` with
+//! the `.eh_frame` of the files in `/proc/PID/maps`, and Alluvium's walk outside the kernel. Go and code made at run
+//! time have no `.eh_frame`, so there is no second opinion for them.
 //!
-//! What the copy does not reach (above 16 KiB, or pages that were never touched, or the stack below a handler that has
-//! one of its own) `framehop` cannot see: there the frames up to that place are compared, and ours outside must have
-//! ended there too. Two things are done for it. The frame that a signal interrupted is at an instruction, not behind a
-//! call, which it has no word for. A frame whose description reads memory (a signal's, and functions that align their
-//! stack) it does not evaluate and would guess; `gimli` evaluates that one. Samples with a frame that it could only
-//! guess at are left out by what describes the frame, whatever the walks say, and printed with their number; up to that
-//! frame they must still agree:
+//! `framehop` cannot see what the copy does not contain: memory above 16 KiB, pages that were never touched, and the
+//! stack below a handler with a separate stack. In these cases, the frames up to that place are compared, and the walk
+//! outside the kernel must end there too. The test helps `framehop` in two ways. The frame that a signal interrupted is
+//! at an instruction and not after a call, which `framehop` cannot express. And `framehop` would guess at frames whose
+//! description reads memory (a signal's frame, and functions that align their stack); `gimli` evaluates those. Samples
+//! with a frame at which `framehop` could only guess are left out by the kind of that frame, whatever the walks find,
+//! and printed with their number. Up to that frame, the walks must still agree. Such frames are:
 //!
-//! - counted from a register other than the stack and the frame pointer, which it does not know (`_dl_runtime_resolve`,
-//!   some assembly);
-//! - without description (the start of the dynamic linker, `_init`): it would follow the frame pointer;
-//! - at an address in no file, of processes that were gone, or ran another program, before their mappings were read.
+//! - described by a register other than the stack and frame pointers, which `framehop` does not know
+//!   (`_dl_runtime_resolve`, some assembly);
+//! - without a description (the start of the dynamic linker, `_init`): `framehop` would follow the frame pointer;
+//! - at an address in no file, in processes that were gone or ran another program before their mappings were read.
 
 mod image;
 
@@ -38,26 +38,26 @@ use crate::ebpf::compile;
 use crate::oracle::image::{Described, Image, Library, Maps, Registers};
 use crate::program::{alone, other};
 
-/// Ticks a second of busy time.
+/// Ticks per second of busy time.
 const HERTZ: u32 = 1999;
-/// Samples to compare at least, all and of each program that is named below.
+/// Minimum number of samples to compare, in total and for each program that is named below.
 const SAMPLES: u64 = 10_000;
 const SAMPLES_OF_EACH: u64 = 200;
-/// The part of them that must be equal.
+/// Share of the samples that must be equal.
 const EQUAL: f64 = 0.999;
-/// The part of all samples that may be left out for what describes their frames.
+/// Maximum share of all samples that may be left out because of the description of a frame.
 const LEFT_OUT: f64 = 0.01;
-/// The part of them that may be at an address in no file. A process may be gone before its mappings are read, every 20
-/// ms.
+/// Maximum share of the samples at an address in no file. A process may be gone before its mappings are read, which
+/// happens every 20 ms.
 const NOWHERE: f64 = 0.05;
-/// User frames at most, as in the program.
+/// Maximum number of user frames, as in the BPF program.
 const DEEPEST: usize = 896;
-/// Bytes of a stack at most, as Linux has it. What is above a copy is there or was never touched; what is further away
-/// is no part of it.
+/// Maximum size of a stack in bytes, as in Linux. Memory above a copy exists or was never touched; memory further away
+/// is not part of the stack.
 const STACK: u64 = 8 << 20;
-/// For all rounds; one takes eight seconds of two CPUs.
+/// Timeout for all rounds; one takes eight seconds of two CPUs.
 const PATIENCE: Duration = Duration::from_mins(15);
-/// Differing samples of a program that are printed.
+/// Number of differing samples of a program to print.
 const PRINTED: u64 = 3;
 
 /// How a walk of `framehop` ended.
@@ -65,18 +65,18 @@ const PRINTED: u64 = 3;
 enum End {
     /// At the outermost frame.
     Outermost,
-    /// It needs memory above what was copied, or of the stack that a signal interrupted.
+    /// It needs memory above the copy, or memory of the stack that a signal interrupted.
     CopyEnds,
-    /// It needs memory that is no part of the stack: it lost its way.
+    /// It needs memory that is not part of the stack, so it lost its way.
     Lost,
-    /// As deep as the program goes.
+    /// At the maximum depth of the BPF program.
     Depth,
-    /// At a frame that it could only guess from.
+    /// At a frame where it could only guess.
     Guess(Described),
     Failed(framehop::Error),
 }
 
-/// The frames that `framehop` finds, leaf first. Only the copy is read.
+/// Returns the frames that `framehop` finds, leaf first. It reads only the copy.
 fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
     let mut registers = UnwindRegsX86_64::new(stack.ip, stack.sp, stack.bp);
     let mut address = FrameAddress::InstructionPointer(stack.ip);
@@ -87,14 +87,14 @@ fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
         if frames.len() == DEEPEST {
             return (frames, End::Depth);
         }
-        // The first word that is not in the copy: after it, all is a guess.
+        // The first word that is not in the copy. After it, everything is a guess.
         let mut outside = None;
         let is_leaf = frames.len() == 1;
         let mut read = |at: u64| {
             let offset = at.checked_sub(stack.sp).and_then(|offset| usize::try_from(offset).ok());
             let word = offset.and_then(|offset| stack.bytes.get(offset..offset.checked_add(8)?));
             if word.is_none() {
-                // Below its stack pointer a leaf has saved what is in its register as well; a signal may have come on
+                // A leaf has also saved below its stack pointer what is in its register. A signal may have come on
                 // another stack.
                 if at >= stack.sp || !is_leaf {
                     outside.get_or_insert(at);
@@ -127,7 +127,7 @@ fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
         };
         address = match next {
             _ if let Some(at) = outside => {
-                // It may have taken that for a wrong description, and would guess there from now on.
+                // `framehop` may have taken this for a wrong description and would guess there from now on.
                 image.cache = CacheX86_64::new();
                 let is_above = (stack.sp..stack.sp.saturating_add(STACK)).contains(&at);
                 let end = if is_above || is_interrupted {
@@ -151,19 +151,19 @@ fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
     }
 }
 
-/// What became of the samples of a program.
+/// Results for the samples of a program.
 #[derive(Debug, Clone, Default)]
 struct Count {
     samples: u64,
     frames: u64,
-    /// Equal to the outermost frame.
+    /// Equal up to the outermost frame.
     whole: u64,
     /// Equal as far as the copy reaches.
     copied: u64,
     left_out: BTreeMap<Described, u64>,
     /// The program in the kernel found other frames.
     differ: u64,
-    /// Our walk outside of it found other frames.
+    /// Alluvium's walk outside the kernel found other frames.
     differ_outside: u64,
 }
 
@@ -185,7 +185,7 @@ impl Count {
     }
 }
 
-/// What is seen of processes while they run: each set of mappings that they had, as the program that runs may change.
+/// Observations of running processes: each set of mappings that they had, because the running program may change.
 #[derive(Default)]
 struct Seen {
     maps: BTreeMap<u32, Vec<Maps>>,
@@ -222,7 +222,7 @@ impl Comparison {
     fn add(&mut self, seen: &mut Seen) {
         let mut images: BTreeMap<u32, Vec<Image>> = BTreeMap::new();
         for (pid, maps) in &seen.maps {
-            // The last that it had is the most likely one.
+            // The last set of mappings is the most likely one.
             let of_it = maps.iter().rev().map(|maps| Image::new(maps, &mut self.library));
             images.insert(*pid, of_it.collect());
         }
@@ -296,7 +296,7 @@ impl Comparison {
         total
     }
 
-    /// True when there are samples enough for the claim.
+    /// Returns true when there are enough samples for the claim.
     fn is_enough(&self, programs: &[&str]) -> bool {
         let of = |program: &&str| self.counts.get(*program).map_or(0, Count::compared);
         self.total().compared() >= SAMPLES && programs.iter().all(|program| of(program) >= SAMPLES_OF_EACH)
@@ -318,7 +318,7 @@ fn report(name: &str, count: &Count) {
     );
 }
 
-/// A shell that is profiled with all that it starts.
+/// A shell that is profiled with all programs that it starts.
 struct Shell {
     child: Child,
     folder: PathBuf,
@@ -341,7 +341,7 @@ impl Shell {
         }
     }
 
-    /// Runs two lines of programs beside each other, and calls `meanwhile` again and again until they end.
+    /// Runs two lines of programs concurrently, and calls `meanwhile` repeatedly until they end.
     fn run(&mut self, lanes: [&str; 2], mut meanwhile: impl FnMut()) {
         self.rounds += 1;
         let done = self.folder.join(format!("done.{}", self.rounds));
@@ -417,7 +417,7 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
         hertz: HERTZ,
         kernel_stacks: false,
         scope: Scope::Process(shell.child.id()),
-        // For copies that wait: 128 MiB of it.
+        // 128 MiB of the budget is for waiting copies.
         budget: Budget::new(1 << 30),
         copies: true,
         ..Settings::default()
@@ -425,7 +425,8 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
     .unwrap();
     let mut comparison = Comparison::default();
     let until = Instant::now() + PATIENCE;
-    // Tables are made when a stack first asks for them: the first round has fewer samples, and hardly any of rustc.
+    // Tables are made when a stack first needs them. Therefore the first round has fewer samples, and hardly any of
+    // rustc.
     while shell.rounds < 2 || !comparison.is_enough(&programs) && Instant::now() < until {
         let mut seen = Seen::default();
         shell.run([&lanes[0], &lanes[1]], || seen.look(&profiler));

@@ -1,4 +1,4 @@
-//! Frames of HTTP/2 (RFC 9113) as bytes, for a client that keeps to no rule.
+//! HTTP/2 frames (RFC 9113) as bytes, for a client that violates the rules.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::program::PATIENCE;
 
-/// Kinds of frames (RFC 9113, section 6).
+/// Types of frames (RFC 9113, section 6).
 pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;
 pub(super) const RST_STREAM: u8 = 3;
@@ -43,7 +43,7 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     bytes
 }
 
-/// SETTINGS with one setting.
+/// Encodes a SETTINGS frame with one setting.
 pub(super) fn setting(name: u16, value: u32) -> Vec<u8> {
     let payload = [name.to_be_bytes().as_slice(), &value.to_be_bytes()].concat();
     frame(SETTINGS, 0, 0, &payload)
@@ -53,7 +53,7 @@ pub(super) fn reset(stream: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())
 }
 
-/// The fields of a request (RFC 7541): pseudo-headers of the static table, with literals for path and host.
+/// Encodes the fields of a request (RFC 7541): pseudo-headers of the static table, with literals for path and host.
 pub(super) fn fields(method: &str, path: &str) -> Vec<u8> {
     // `:method: GET` or `:method: POST`, and `:scheme: http`.
     let mut fields = vec![if method == "GET" { 0x82 } else { 0x83 }, 0x86];
@@ -64,7 +64,7 @@ pub(super) fn fields(method: &str, path: &str) -> Vec<u8> {
     fields
 }
 
-/// A field with a name of its own that is not kept, up to 126 bytes each.
+/// Encodes a field with a literal name that is not indexed, up to 126 bytes each.
 pub(super) fn literal(name: &str, value: &str) -> Vec<u8> {
     let mut field = vec![0];
     for text in [name, value] {
@@ -74,12 +74,12 @@ pub(super) fn literal(name: &str, value: &str) -> Vec<u8> {
     field
 }
 
-/// HEADERS of a request without a body.
+/// Encodes the HEADERS frame of a request without a body.
 pub(super) fn get(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, END_STREAM | END_HEADERS, stream, &fields("GET", path))
 }
 
-/// HEADERS of a request whose body is to come.
+/// Encodes the HEADERS frame of a request whose body follows.
 pub(super) fn post(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, stream, &fields("POST", path))
 }
@@ -89,18 +89,18 @@ pub(super) fn post(stream: u32, path: &str) -> Vec<u8> {
 pub(super) struct Heard {
     /// Error code of the last GOAWAY.
     pub goaway: Option<u32>,
-    /// Number of streams that it has reset.
+    /// Number of streams that the server has reset.
     pub resets: usize,
     /// Number of frames with headers.
     pub answers: usize,
-    /// First bytes of the headers of the last answer: its status, where the static table has that.
+    /// First byte of the headers of the last response: its status, if the static table contains it.
     pub status: Option<u8>,
-    /// It has closed the connection.
+    /// True if the server has closed the connection.
     pub is_closed: bool,
 }
 
 impl Heard {
-    /// Whether it has refused anything.
+    /// Returns whether the server has refused anything.
     pub(super) fn is_refused(&self) -> bool {
         self.is_closed || self.goaway.is_some_and(|code| code != 0) || self.resets > 0
     }
@@ -123,14 +123,14 @@ impl Heard {
     }
 }
 
-/// A connection that reads whatever comes while it writes.
+/// A connection that reads everything that arrives while it writes.
 pub(super) struct Talk {
     out: OwnedWriteHalf,
     heard: Arc<Mutex<Heard>>,
 }
 
 impl Talk {
-    /// Begins as a client does.
+    /// Sends the preface of a client.
     pub(super) async fn begin(stream: TcpStream) -> Self {
         let (input, mut out) = stream.into_split();
         out.write_all(PREFACE).await.unwrap();
@@ -140,12 +140,12 @@ impl Talk {
         Self { out, heard }
     }
 
-    /// False when the server takes no more.
+    /// Sends bytes. Returns false when the server accepts no more.
     pub(super) async fn say(&mut self, bytes: &[u8]) -> bool {
         self.out.write_all(bytes).await.is_ok()
     }
 
-    /// What was heard once that holds, or the server has closed the connection.
+    /// Waits until `holds` is true or the server has closed the connection. Returns what was received.
     pub(super) async fn until(&self, holds: impl Fn(&Heard) -> bool) -> Heard {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -153,7 +153,7 @@ impl Talk {
             if heard.is_closed || holds(&heard) {
                 return heard;
             }
-            assert!(Instant::now() < deadline, "in vain: {heard:?}");
+            assert!(Instant::now() < deadline, "timed out: {heard:?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -180,7 +180,7 @@ async fn listen(mut input: OwnedReadHalf, heard: Arc<Mutex<Heard>>) {
     heard.lock().is_closed = true;
 }
 
-/// Writes without ever reading, as much as the server takes before it waits for its own answers to be read.
+/// Writes without ever reading, until the server waits for its own responses to be read. Returns how much it accepted.
 pub(super) async fn say_without_reading(stream: &mut TcpStream, frames: &[u8], times: usize) -> usize {
     let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
     if stream.write_all(&begin).await.is_err() {

@@ -1,11 +1,11 @@
-//! HTTP/1.1: lengths that do not agree, chunks and heads of a wrong form.
+//! HTTP/1.1: contradictory lengths, and malformed chunks and heads.
 
 use super::{House, statuses};
 
-/// A request behind the one that is looked at; a path that is answered with 404.
+/// A request after the tested one, with a path that gets 404.
 const BEHIND: &str = "GET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
-/// A question with these headers.
+/// Returns a query with these headers.
 fn question(headers: &str, body: &str) -> String {
     format!("POST /api/v1/sql HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n{headers}\r\n\r\n{body}")
 }
@@ -43,7 +43,7 @@ async fn lengths_that_do_not_agree_are_refused_and_what_is_behind_is_not_answere
         let status = statuses(&answer);
         assert!(matches!(status[..], [400 | 413 | 431]), "{headers:?}: {answer}");
     }
-    // Of the two lengths the chunks count (RFC 9112, 6.3): what is behind them is a request of its own.
+    // Of the two lengths, the chunks count (RFC 9112, section 6.3). What follows them is a separate request.
     for headers in [
         "Content-Length: 6\r\nTransfer-Encoding: chunked",
         "Transfer-Encoding: chunked\r\nContent-Length: 6",
@@ -54,7 +54,7 @@ async fn lengths_that_do_not_agree_are_refused_and_what_is_behind_is_not_answere
         let status = statuses(&answer);
         assert!(matches!(status[..], [200, 404] | [200 | 400]), "{headers:?}: {answer}");
     }
-    // A body that nobody asked for is no request.
+    // An unexpected body is not a request.
     let hidden = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
     let request = format!(
         "GET /ready HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{hidden}{BEHIND}",
@@ -85,7 +85,7 @@ async fn chunks_and_heads_of_a_wrong_form_are_refused() {
         let answer = house.raw(request.as_bytes()).await;
         assert_eq!(statuses(&answer), [400], "{chunks:?}: {answer}");
     }
-    // More than the buffer has, which a read may pass by some.
+    // More than the buffer holds; a read may exceed it slightly.
     let long = "a".repeat(300 << 10);
     let many = "x: y\r\n".repeat(500);
     for (request, wanted) in [

@@ -1,4 +1,4 @@
-//! HTTP/2: floods that cost the server more than the client, and frames of a wrong form.
+//! HTTP/2: floods that cost the server more than the client, and malformed frames.
 
 use tokio::task::JoinSet;
 
@@ -8,28 +8,28 @@ use super::frames::{
 };
 use super::{House, SMALL, check_small};
 
-/// Connections that flood at one time.
+/// Number of connections that flood concurrently.
 const AT_ONCE: usize = 4;
 
-/// The most that a window may grow by, which is more than one that is there already may.
+/// Maximum increment of a window, which overflows a window that is not empty.
 const OVER: [u8; 4] = [0x7f, 0xff, 0xff, 0xff];
 
 /// `:status: 200` in the static table.
 const OK: u8 = 0x88;
 
-/// A route that takes a body.
+/// A route that accepts a body.
 const PUSH: &str = "/push.v1.PusherService/Push";
 
-/// Stream of the `number`-th request.
+/// Returns the stream of the `number`-th request.
 fn stream(number: u32) -> u32 {
     2 * number + 1
 }
 
-/// What a connection says, part after part.
+/// The parts that a connection sends one after the other.
 type Parts = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 
-/// Talks over some connections at once, each saying its parts until the server takes no more; what each has heard once
-/// that is enough.
+/// Opens some connections concurrently. Each sends its parts until the server accepts no more. Returns what each has
+/// received once that is enough.
 async fn flood(house: &House, parts: impl Fn() -> Parts, is_enough: fn(&Heard) -> bool) -> Vec<Heard> {
     let mut talks = JoinSet::new();
     for _ in 0..AT_ONCE {
@@ -51,7 +51,7 @@ fn is_ended(heard: &Heard) -> bool {
     heard.is_closed || heard.goaway.is_some()
 }
 
-/// They were told to be calm, where they were told anything before the end.
+/// Checks that connections with a GOAWAY were told ENHANCE_YOUR_CALM.
 fn assert_calmed(name: &str, all: &[Heard]) {
     let others = all.iter().filter_map(|heard| heard.goaway);
     assert!(others.clone().all(|code| code == ENHANCE_YOUR_CALM), "{name}: {all:?}");
@@ -62,7 +62,7 @@ fn assert_calmed(name: &str, all: &[Heard]) {
 async fn streams_that_are_reset_at_once_or_never_end_are_bounded() {
     let mut house = House::start().await;
     let honest = house.honest();
-    // Rapid reset (CVE-2023-44487): each costs the client two small frames.
+    // Rapid reset (CVE-2023-44487): each reset costs the client two small frames.
     let resets = || -> Parts {
         let part = |part: u32| -> Vec<u8> {
             let streams = (part * 500..(part + 1) * 500).map(stream);
@@ -71,7 +71,7 @@ async fn streams_that_are_reset_at_once_or_never_end_are_bounded() {
         Box::new((0..100).map(part))
     };
     assert_calmed("rapid reset", &flood(&house, resets, is_ended).await);
-    // The server is made to reset them (CVE-2025-8671): a window that grows too large is an error of its stream.
+    // The server is made to reset streams (CVE-2025-8671): a window that grows too large is an error of its stream.
     let made = || -> Parts {
         let part = |part: u32| -> Vec<u8> {
             let streams = (part * 500..(part + 1) * 500).map(stream);
@@ -82,7 +82,7 @@ async fn streams_that_are_reset_at_once_or_never_end_are_bounded() {
         Box::new((0..100).map(part))
     };
     assert_calmed("resets by the server", &flood(&house, made, is_ended).await);
-    // Requests whose bodies never come: those beyond the most are refused, and then the connection is.
+    // Requests whose bodies never come. Requests beyond the limit are refused, and later the connection is closed.
     let open = || -> Parts {
         let part = |part: u32| -> Vec<u8> {
             (part * 500..(part + 1) * 500)
@@ -111,7 +111,7 @@ async fn settings_pings_and_empty_frames_without_end_are_bounded() {
         ("pings", frame(PING, 0, 0, &[7; 8])),
         ("priorities", frame(2, 0, 1, &[0, 0, 0, 3, 1])),
     ];
-    // The server answers settings and pings, and nobody reads that.
+    // The server responds to settings and pings, and the client does not read the responses.
     for (name, one) in &floods {
         let many = one.repeat(1000);
         let mut connection = house.connect().await;
@@ -119,7 +119,7 @@ async fn settings_pings_and_empty_frames_without_end_are_bounded() {
         println!("{name}: {} frames were taken", taken * 1000);
         honest.is_served(1).await;
     }
-    // Who reads them is served like any other.
+    // A client that reads them is served normally.
     for (name, one) in floods {
         let parts = move || -> Parts {
             let many = one.repeat(1000);
@@ -134,7 +134,7 @@ async fn settings_pings_and_empty_frames_without_end_are_bounded() {
             );
         }
     }
-    // Pieces of a body with nothing in them.
+    // Parts of a body without contents.
     let empty = || -> Parts {
         let many = frame(DATA, 0, 1, &[]).repeat(1000);
         Box::new([post(1, PUSH)].into_iter().chain((0..100).map(move |_| many.clone())))
@@ -150,7 +150,7 @@ async fn headers_that_never_end_or_grow_are_bounded() {
     let honest = house.honest();
     let field = literal(&"n".repeat(100), &"v".repeat(100));
     let block = field.repeat(80);
-    // CONTINUATION without end (CVE-2024-27316 and others), with fields and without.
+    // CONTINUATION without end (CVE-2024-27316 and others), with and without fields.
     for (name, block) in [("fields", block.clone()), ("nothing", Vec::new())] {
         let parts = || -> Parts {
             let begin = frame(HEADERS, END_STREAM, 1, &fields("GET", "/ready"));
@@ -159,7 +159,7 @@ async fn headers_that_never_end_or_grow_are_bounded() {
         };
         assert_calmed(name, &flood(&house, parts, is_ended).await);
     }
-    // A field of 4 KB that is kept, and then thousands of references to it, each of one byte.
+    // An indexed field of 4 KB, followed by thousands of references to it, each of one byte.
     let mut bomb = fields("GET", "/ready");
     bomb.extend([0x40, 1, b'n', 0x7f]);
     // 4,000 as a number with a prefix of seven bits: 127, and the rest in groups of seven.
@@ -184,7 +184,7 @@ async fn answers_that_nobody_reads_take_bounded_memory() {
     let mut house = House::start().await;
     let honest = house.honest();
     let mut held = Vec::new();
-    // A window of nothing for each stream, or one without end and a socket that is not read.
+    // The streams have an empty window, or an unlimited window and a socket that is not read.
     for window in [0, 1 << 30] {
         for _ in 0..20 {
             let mut connection = house.connect().await;
@@ -208,7 +208,7 @@ async fn small_answers_that_nobody_reads_stay_within_a_small_limit() {
     let mut house = House::start_in(tempfile::tempdir().unwrap(), &["--memory-limit", SMALL]).await;
     let honest = house.honest();
     let mut held = Vec::new();
-    // No window for any answer, or one that lets an answer begin.
+    // The window is empty for every response, or lets a response begin.
     for window in [0, 1] {
         for _ in 0..40 {
             let mut connection = house.connect().await;
@@ -288,7 +288,7 @@ async fn frames_of_a_wrong_form_end_their_stream_or_connection() {
         assert!(is_told, "{name}: {heard:?}");
         house.program.check();
     }
-    // And one of the right form.
+    // A correct request still works.
     let mut talk = Talk::begin(house.connect().await).await;
     talk.say(&get(1, "/ready")).await;
     let heard = talk.until(|heard| heard.answers > 0).await;

@@ -1,4 +1,4 @@
-//! Clients that are slow or silent, and many.
+//! Many clients that are slow or silent.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tokio::net::TcpStream;
 
 use super::{House, SMALL, check_small};
 
-/// Silent connections at most: more than a port takes.
+/// Maximum number of silent connections, more than a port accepts.
 const MOST: u64 = 5_000;
-/// Descriptors that other tests of this process may need meanwhile.
+/// Descriptors reserved for other tests of this process.
 const FOR_OTHERS: u64 = 500;
 
-/// How many connections this process may open, after its limit was raised where that is needed and allowed.
+/// Returns the number of connections that this process may open. Raises its limit if necessary and allowed.
 fn affordable() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let wanted = MOST + FOR_OTHERS;
@@ -35,7 +35,7 @@ async fn thousands_of_silent_connections_keep_nobody_out_and_take_bounded_memory
     let count = affordable();
     let mut silent = Vec::with_capacity(count);
     for number in 0..count {
-        // Some are gone before they are accepted: the rest of them shall be there.
+        // Some connections close before they are accepted; the rest must exist.
         let Ok(mut stream) = TcpStream::connect(&*house.address).await else {
             continue;
         };
@@ -86,7 +86,7 @@ async fn slow_headers_and_slow_bodies_delay_nobody_and_take_bounded_memory() {
         let mut stream = house.connect().await;
         let begin = match number % 4 {
             0 => "GET /ready HTTP/1.1\r\nHost: x\r\n".to_owned(),
-            // Announced: memory for it is charged, and small requests have a share of their own.
+            // The body length is announced, so its memory is charged. Small requests have a separate share.
             1 => format!(
                 "POST /push.v1.PusherService/Push HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\n\
                  Content-Length: {}\r\n\r\n",
@@ -99,7 +99,7 @@ async fn slow_headers_and_slow_bodies_delay_nobody_and_take_bounded_memory() {
         stream.write_all(begin.as_bytes()).await.unwrap();
         slow.push(stream);
     }
-    // A byte now and then.
+    // Sends a byte now and then.
     for byte in [b"x", b"-", b"a", b":", b"b"] {
         for stream in &mut slow {
             let _ = stream.write_all(byte).await;

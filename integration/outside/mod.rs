@@ -1,7 +1,8 @@
-//! What a scanner from outside tries on the port of a server, in the real program, with sockets and bytes of its own.
+//! Attacks of an external scanner on the port of a server, in the real program, with raw sockets and bytes.
 //!
-//! In: headers, paths, lengths, slow and silent clients, frames of HTTP/2. Guarantee: the right code or a closed
-//! connection, bounded memory, and answers for everybody else meanwhile. `docs/security.md` has a row for each.
+//! In: headers, paths, lengths, slow and silent clients, HTTP/2 frames. Guarantee: the right status or a closed
+//! connection, bounded memory, and responses for all other clients meanwhile. `docs/security.md` has a row for each
+//! attack.
 
 mod frames;
 mod http1;
@@ -23,10 +24,10 @@ use crate::disk::Client;
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program, run};
 
-/// The memory that a server may take in all, in bytes: as for strangers with large bodies.
+/// Maximum total memory of a server in bytes, the same as for strangers with large bodies.
 const MOST_MEMORY: usize = 512 << 20;
 
-/// A server in the real program.
+/// A server as the real program.
 struct House {
     program: Program,
     address: Address,
@@ -64,7 +65,7 @@ impl House {
 
     async fn raw_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.connect().await;
-        // The server may have refused and closed before it has read everything.
+        // The server may have refused and closed the connection before it has read everything.
         let _ = stream.write_all(bytes).await;
         let mut answer = Vec::new();
         let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
@@ -76,7 +77,7 @@ impl House {
         answer
     }
 
-    /// Whoever is honest is answered, over new connections and one that is kept, until the value is asked for.
+    /// Starts an honest client, which gets responses over new connections and a kept one, until the value is checked.
     fn honest(&self) -> Honest {
         let (stop, pushed) = (Shutdown::new(), Arc::<AtomicUsize>::default());
         let task = tokio::spawn({
@@ -101,7 +102,7 @@ impl House {
         Honest { stop, pushed, task }
     }
 
-    /// The server lives, and was never large.
+    /// Checks that the server runs and never used too much memory.
     fn check(&mut self) {
         self.program.check();
         let peak = self.program.peak_memory();
@@ -109,10 +110,10 @@ impl House {
     }
 }
 
-/// The limit of a small server.
+/// Memory limit of a small server.
 const SMALL: &str = "128MiB";
 
-/// A small server has less memory of its own than its limit.
+/// Checks that a small server has less memory of its own than its limit.
 fn check_small(house: &House) {
     let memory = house.program.own_memory();
     println!("{} MiB", memory >> 20);
@@ -127,7 +128,7 @@ struct Honest {
 }
 
 impl Honest {
-    /// Waits until it was served so often from now on.
+    /// Waits until the client has been served this many more times.
     async fn is_served(&self, times: usize) {
         let wanted = self.pushed.load(Ordering::SeqCst) + times;
         while self.pushed.load(Ordering::SeqCst) < wanted && !self.task.is_finished() {
@@ -135,7 +136,7 @@ impl Honest {
         }
     }
 
-    /// Served to the end, once more at least.
+    /// Checks that the client is served to the end, at least once more.
     async fn end(self) {
         self.is_served(1).await;
         self.stop.cancel();
@@ -147,7 +148,7 @@ fn data(folder: &Path) -> String {
     folder.join("data").to_string_lossy().into_owned()
 }
 
-/// Status codes of the answers in what a connection has sent.
+/// Returns the status codes of the responses that a connection has sent.
 fn statuses(answers: &str) -> Vec<u16> {
     let starts = answers.split("HTTP/1.1 ").skip(1);
     starts.map(|answer| answer[..3].parse().unwrap()).collect()
@@ -180,7 +181,7 @@ async fn answers_have_the_headers_that_browsers_need_and_tell_nothing_of_the_ser
         ("/debug/pprof/cmdline", &any),
         ("/flush", &any),
     ] {
-        // As a page of a stranger asks, too: it gets no right to read the answer.
+        // The request also comes from a foreign page, which gets no permission to read the response.
         for origin in [None, Some("https://evil.example")] {
             let mut request = http.get(format!("{}{path}", house.url));
             if let Some(origin) = origin {
@@ -270,7 +271,7 @@ async fn no_spelling_of_a_path_leaves_the_page_or_finds_a_file_of_the_data() {
         let house = &house;
         async move { (target, house.raw(request.as_bytes()).await) }
     });
-    // Some at a time.
+    // Sends some requests concurrently.
     let mut answers = futures::StreamExt::buffer_unordered(futures::stream::iter(all), 16);
     while let Some((target, answer)) = futures::StreamExt::next(&mut answers).await {
         let status = statuses(&answer);
@@ -279,7 +280,7 @@ async fn no_spelling_of_a_path_leaves_the_page_or_finds_a_file_of_the_data() {
             assert!(!answer.contains(secret), "{target}: {answer}");
         }
     }
-    // Names of files that come in messages.
+    // File names that occur in messages.
     for id in [
         "../../VERSION",
         "..%2f..%2fVERSION",

@@ -1,4 +1,4 @@
-//! The TLS of the port: versions and ciphers that are broken, and no TLS at all.
+//! TLS on the port: broken versions and ciphers, and no TLS at all.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -8,15 +8,15 @@ use tokio::net::TcpStream;
 use super::{House, data};
 use crate::program::{Address, PATIENCE, Program};
 
-/// Types of records (RFC 8446, 5.1).
+/// Types of records (RFC 8446, section 5.1).
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 
-/// A ClientHello without extensions.
+/// Encodes a ClientHello without extensions.
 fn hello(version: [u8; 2], ciphers: &[u16]) -> Vec<u8> {
     let mut body = version.to_vec();
     body.extend([7; 32]);
-    // No session.
+    // No session id.
     body.push(0);
     body.extend((2 * ciphers.len() as u16).to_be_bytes());
     body.extend(ciphers.iter().flat_map(|cipher| cipher.to_be_bytes()));
@@ -31,7 +31,7 @@ fn hello(version: [u8; 2], ciphers: &[u16]) -> Vec<u8> {
     record
 }
 
-/// A server whose port speaks TLS.
+/// Starts a server whose port uses TLS.
 async fn start() -> House {
     let fixture = |name: &str| {
         let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("integration/fixtures/tls");
@@ -67,12 +67,12 @@ async fn start() -> House {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_versions_of_tls_broken_ciphers_and_plain_text_are_refused() {
     let mut house = start().await;
-    // RSA without forward secrecy, RC4, 3DES, export, NULL, and what the old versions have.
+    // RSA without forward secrecy, RC4, 3DES, export, NULL, and the ciphers of the old versions.
     let broken = [0x002f, 0x0035, 0x0005, 0x0004, 0x000a, 0x0003, 0x0002, 0xc014];
     for version in [[3, 0], [3, 1], [3, 2], [3, 3]] {
         let answer = house.raw_bytes(&hello(version, &broken)).await;
         assert_eq!(answer.first(), Some(&ALERT), "{version:?}: {answer:?}");
-        // Fatal.
+        // The level of the alert is fatal.
         assert_eq!(answer.get(5), Some(&2), "{version:?}: {answer:?}");
     }
     for plain in [

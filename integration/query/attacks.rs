@@ -1,8 +1,8 @@
-//! What people who mean harm (or know no better) send as SQL: each row is refused, or stopped by a limit, with the
-//! engine alive after it.
+//! SQL statements of malicious or careless users. Each is refused or stopped by a limit, and the engine still works
+//! after it.
 //!
-//! The table is run at the engine, which is what HTTP answers from, and over the PostgreSQL wire with the same limits.
-//! Memory of the process is looked at over the whole table.
+//! The table runs against the engine, which answers HTTP requests, and over the PostgreSQL port with the same limits.
+//! The test also checks the memory of the process over the whole table.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use super::expected::Expected::{self, Harmless, Refused, Stopped};
 use super::{attacks_extreme, engine_with, two_services};
 use crate::harness::tenants;
 
-/// Memory that the process may grow by over the whole table, in bytes: twice the limit of all queries, and much slack
-/// for the tests beside this one. `memory` measures a process of its own.
+/// Maximum memory growth of the process over the whole table, in bytes: twice the limit of all queries, and slack for
+/// the tests that run concurrently. `memory` measures a separate process.
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 1200 << 20;
 
-/// Limits under which the table is run.
+/// Limits under which the table runs.
 pub(super) fn limits() -> QueryLimits {
     QueryLimits {
         timeout: Duration::from_secs(1),
@@ -32,7 +32,7 @@ pub(super) fn limits() -> QueryLimits {
     }
 }
 
-/// Statements by what they try.
+/// Statements by what they attempt.
 const STATEMENTS: &[(&str, Expected, &str)] = &[
     ("make a table", Refused, "CREATE TABLE t AS SELECT 1"),
     (
@@ -340,7 +340,7 @@ const STATEMENTS: &[(&str, Expected, &str)] = &[
     ),
 ];
 
-/// Statements that are made, because they are long.
+/// Returns statements that are generated because they are long.
 pub(super) fn made() -> Vec<(&'static str, Expected, String)> {
     let levels = |count: usize, body: &str| {
         let parts: Vec<String> = (1..=count)
@@ -430,7 +430,7 @@ pub(super) fn made() -> Vec<(&'static str, Expected, String)> {
     ]
 }
 
-/// All attacks: what it tries, what must come of it, the statement.
+/// Returns all attacks: the attempt, the expected outcome, and the statement.
 pub(super) fn all() -> Vec<(&'static str, Expected, String)> {
     let fixed = STATEMENTS
         .iter()
@@ -445,8 +445,8 @@ async fn answer(engine: &QueryEngine, sql: &str) -> Result<String, QueryError> {
     Ok(String::from_utf8(bytes).unwrap())
 }
 
-/// As [`answer`], and asks again while attacks before it are still planned: a statement that is stopped keeps its place
-/// until the planner, which cannot be interrupted, has ended.
+/// Does the same as [`answer`], but retries while earlier attacks are still being planned. A stopped statement keeps
+/// its place until the planner, which cannot be interrupted, has ended.
 async fn answer_with_patience(engine: &QueryEngine, sql: &str) -> Result<String, QueryError> {
     for _ in 0..60 {
         match answer(engine, sql).await {
@@ -469,7 +469,7 @@ async fn attacks_are_refused_or_stopped_and_the_engine_lives() {
             (Err(QueryError::InvalidArgument(_) | QueryError::Limit(_)), Refused | Stopped) => true,
             (Err(QueryError::Timeout(_)), Stopped) => true,
             (Ok(rows), Harmless) => !rows.contains("launch_codes") && !rows.contains("secret"),
-            // A fault or a limit in computing one's own rows harms nobody.
+            // A fault or a limit in computing one's own rows is harmless.
             (Err(error), Harmless) => !matches!(error, QueryError::Internal(_)),
             _ => false,
         };
@@ -480,7 +480,7 @@ async fn attacks_are_refused_or_stopped_and_the_engine_lives() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    // Alive: a second may be short on a busy machine, but not twenty times.
+    // The engine works: a second may be short on a busy machine, but not twenty times.
     let mut is_alive = false;
     for _ in 0..20 {
         let answer = answer_with_patience(&engine, "SELECT count(*) AS n FROM samples").await;
@@ -493,7 +493,7 @@ async fn attacks_are_refused_or_stopped_and_the_engine_lives() {
     let _ = grown;
 }
 
-/// The median of the times that one usual question takes, asked again and again.
+/// Returns the median time of a usual query over several runs.
 async fn usual_time(engine: &QueryEngine) -> Duration {
     let mut times = Vec::new();
     for _ in 0..15 {
@@ -506,7 +506,7 @@ async fn usual_time(engine: &QueryEngine) -> Duration {
     times[times.len() / 2]
 }
 
-/// Attackers have half of the places and never stop; half of them leave before they are answered.
+/// Attackers hold half of the places and never stop. Half of them leave before they get a response.
 #[tokio::test(flavor = "multi_thread")]
 async fn others_are_answered_in_about_their_usual_time_while_attacks_run() {
     let patient = QueryLimits {
@@ -529,7 +529,7 @@ async fn others_are_answered_in_about_their_usual_time_while_attacks_run() {
         .collect();
     let beside = usual_time(&engine).await;
     attackers.iter().for_each(tokio::task::JoinHandle::abort);
-    // A second for a machine that has other work: planning that kept its place took minutes.
+    // A second for a machine with other work. Planning that kept its place took minutes.
     let bound = alone * 2 + Duration::from_secs(1);
     assert!(beside < bound, "{beside:?} beside attacks, {alone:?} alone");
 }
@@ -577,9 +577,9 @@ async fn every_limit_names_itself_and_how_to_raise_it() {
         limits.timeout = Duration::from_secs(2);
     });
     let held = busy.sql(&tenants("one"), "SELECT * FROM samples").await.unwrap();
-    // The wait of the next must end after the time of the first does, not with it.
+    // The next query must wait longer than the first one runs, not equally long.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    // Gets the slot when the time of the first is over, and keeps it for as long.
+    // This query gets the slot when the time of the first is over, and keeps it for as long.
     let second = busy.clone();
     let mut next = Box::pin(async move { second.sql(&tenants("one"), "SELECT * FROM samples").await });
     assert!(futures::poll!(&mut next).is_pending());
@@ -593,7 +593,7 @@ async fn every_limit_names_itself_and_how_to_raise_it() {
     assert!(answer(&busy, "SELECT 1").await.is_ok());
 }
 
-/// The most memory that the process ever had resident, in bytes.
+/// Returns the peak resident memory of the process in bytes.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,9 +1,9 @@
-//! More rows of the table in `attacks`: numbers at the ends of their types, which fault a careless function; plans that
-//! grow out of short texts; aggregates that keep what they have seen; doors to other tenants and to the engine.
+//! More rows of the table in `attacks`: numbers at the ends of their types, which crash a careless function; plans that
+//! grow out of short texts; aggregates that keep all their input; access to other tenants and to the engine.
 
 use super::expected::Expected::{self, Harmless, Refused, Stopped};
 
-/// Statements by what they try.
+/// Statements by what they attempt.
 pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
     // Ends of types.
     (
@@ -231,7 +231,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         Harmless,
         "SELECT * FROM flamegraph('process_cpu:cpu:nanoseconds:cpu:nanoseconds{}', 0, 'now', -9223372036854775807)",
     ),
-    // What aggregates keep.
+    // Aggregates that keep their input.
     (
         "the middle of everything",
         Stopped,
@@ -255,7 +255,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         Harmless,
         "SELECT approx_percentile_cont(value, 0.5, 1000000000) AS n FROM samples WHERE tenant = 'two'",
     ),
-    // Plans.
+    // Large plans.
     (
         "a thousand columns by themselves",
         Harmless,
@@ -281,7 +281,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
          (SELECT max(value) FROM samples))",
     ),
     ("lists in lists", Harmless, "SELECT flatten([[[[[[[[[[1]]]]]]]]]]) AS n"),
-    // Doors.
+    // Access to other data.
     (
         "another tenant's profiles by a selector",
         Harmless,

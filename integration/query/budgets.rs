@@ -1,7 +1,7 @@
-//! What strangers may take of a server that answers questions: places, memory, regular expressions.
+//! Resources that strangers may take from a server that answers queries: places, memory, regular expressions.
 //!
-//! Scenario: a real port, and clients that never read, ask for everything, or send selectors as long as they like.
-//! Guarantee: an honest client is answered, and what is refused is refused with the limit that it met.
+//! Scenario: a real port, and clients that never read, query everything, or send arbitrarily long selectors. Guarantee:
+//! an honest client gets responses, and each refusal names the limit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,14 +25,14 @@ async fn serve(engine: QueryEngine) -> TestServer {
     TestServer::start_over(Arc::new(Nowhere), engine, options, Default::default()).await
 }
 
-/// Status and text of a question of tenant `one`.
+/// Returns status and text of a query of tenant `one`.
 async fn ask(server: &TestServer, call: &str, body: Value) -> (u16, String) {
     let request = server.post(&format!("/querier.v1.QuerierService/{call}"));
     let request = request
         .header("x-scope-orgid", "one")
         .header("content-type", "application/json");
     let request = request.body(body.to_string());
-    // As long as it is, compressed it would be short.
+    // The response is requested uncompressed; compressed, it would be short.
     let request = request.header("accept-encoding", "identity");
     let response = request.send().await.unwrap();
     (response.status().as_u16(), response.text().await.unwrap())
@@ -48,7 +48,7 @@ async fn sql(server: &TestServer, text: &str) -> (u16, String) {
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
-// Hundreds of megabytes.
+// The result has hundreds of megabytes.
 const LARGE: &str = "SELECT repeat('x', 60000) FROM samples a, samples b, samples c";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,19 +67,19 @@ async fn clients_that_never_read_their_answers_keep_no_place() {
             LARGE.len()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
-        // The answer has begun, and is not read any further.
+        // The response has begun, and the client stops reading.
         let mut status = [0; 12];
         stream.read_exact(&mut status).await.unwrap();
         assert_eq!(&status, b"HTTP/1.1 200");
         silent.push(stream);
     }
-    // Waits for a place no longer than the others may keep theirs.
+    // The query waits for a place no longer than the others may keep theirs.
     let (status, text) = sql(&server, "SELECT count(*) AS n FROM samples").await;
     assert!(status == 200 && text.contains("20"), "{status} {text}");
     for mut stream in silent {
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest).await;
-        assert!(!rest.ends_with(b"0\r\n\r\n"), "a part was taken for the whole");
+        assert!(!rest.ends_with(b"0\r\n\r\n"), "a truncated response looks complete");
     }
 }
 
@@ -93,11 +93,11 @@ async fn questions_share_their_places_and_sql_has_others() {
     let server = serve(engine.clone()).await;
     let range = json!({"start": NOON, "end": NOON + 60_000});
     assert_eq!(ask(&server, "LabelNames", range.clone()).await.0, 200);
-    // Three have the places, three wait for them, so that nothing is left for the question below in its time.
+    // Three queries have the places and three wait for them, so no place is left for the query below in its time.
     let mut held = Vec::new();
     for number in 0..6 {
         if number == 3 {
-            // Their wait must end after the others' time does, not with it.
+            // They must wait longer than the others run, not equally long.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         let engine = engine.clone();
@@ -170,11 +170,11 @@ async fn rows_in_memory_are_charged_to_the_question() {
         );
         assert!(given.load(Ordering::Relaxed) < ENDLESS / 2, "{text}");
     }
-    // All of it was given back.
+    // All memory was released.
     assert_eq!(sql(&server, "SELECT 1 AS one").await.0, 200);
 }
 
-/// A stack of 400 functions in one file with a long name, which a flame graph with details says of each: 24 MB.
+/// Returns a stack of 400 functions in one file with a long name, which a detailed flame graph repeats for each: 24 MB.
 fn wide() -> Arc<TestStore> {
     let store = TestStore::new();
     let mut wide = profile("one", &[("service_name", "shop")], CPU, NOON, &[]);
@@ -204,7 +204,7 @@ async fn an_answer_that_nobody_reads_is_counted_and_given_back() {
     let call = "SelectMergeStacktraces";
     let (status, text) = ask(&server, call, question.clone()).await;
     assert!(status == 200 && text.len() > 24_000_000, "{status} {}", text.len());
-    // Otherwise the system alone would take all of the answer.
+    // Otherwise, the system's buffers alone would hold the whole response.
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(64 << 10).unwrap();
     let mut silent = socket.connect(server.address().parse().unwrap()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What stands for the points of time lines and the cells of heatmaps: profiles by their ids, and spans.
+//! Exemplars of the points of time lines and the cells of heatmaps: profiles by their ids, and spans.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::fixture::{CPU, NOON, TestProfile, TestStore, profile};
 use super::{engine, stacks_of};
 use crate::harness::tenants;
 
-/// A profile of one stack for each span, or of one stack without a span.
+/// Returns a profile with one stack for each span, or with one stack without a span.
 fn of_spans(service: &str, at_ms: i64, id: &str, spans: &[(Option<&str>, i64)]) -> TestProfile {
     let samples: Vec<(&[super::fixture::TestFrame], i64)> = spans
         .iter()
@@ -88,7 +88,7 @@ async fn the_largest_profile_stands_for_a_point_and_its_id_finds_it() {
     assert_eq!(first.labels.get("pod"), Some("larger"));
     assert!(first.span_id.is_empty() && first.trace_id.is_empty());
     assert_eq!(cart.exemplars[&(NOON + 15_000)].profile_id.as_ref(), "other");
-    // A profile whose sender gave no id has one, too.
+    // A profile whose sender gave no id gets one as well.
     let second = &shop.exemplars[&(NOON + 30_000)];
     for (id, total) in [("larger", 9), (second.profile_id.as_ref(), 3)] {
         assert_eq!(total_of_profile(&engine, "{}", id).await, total, "{id}");

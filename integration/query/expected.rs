@@ -1,11 +1,11 @@
-//! What must come of an attack: the tables and whoever runs them know it.
+//! Expected outcomes of attacks, shared by the tables and the code that runs them.
 
-/// What must come of an attack.
+/// Expected outcome of an attack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Expected {
     Refused,
-    /// Stopped by a limit (or refused, which is as good).
+    /// Stopped by a limit, or refused, which is equally good.
     Stopped,
-    /// Answered, with nothing in it that the tenant may not see.
+    /// Answered, without data that the tenant must not see.
     Harmless,
 }

@@ -1,8 +1,8 @@
-//! A store for tests of queries: profiles are added, then written as Parquet files or kept in a head. No code of the
-//! store but its schema.
+//! A store for tests of queries. Profiles are added and then written as Parquet files or kept in a head. It uses no
+//! code of the store except the schema.
 //!
-//! Its head gives back all rows of all tenants whatever the filter says, as the contract allows, so that a query that
-//! trusts it fails.
+//! Its head returns all rows of all tenants regardless of the filter, as the contract allows. A query that relies on
+//! the filter fails.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(super) struct TestProfile {
     pub profile_type: String,
     pub time_ms: i64,
     pub id: String,
-    /// Frames leaf first, value, span.
+    /// Frames leaf first, value, and span.
     pub samples: Vec<(Vec<OwnedFrame>, i64, Option<String>)>,
 }
 
@@ -73,13 +73,13 @@ impl HeadScan for TestHead {
     }
 }
 
-/// The same rows again and again: whoever takes all of them has no memory left.
+/// The same rows again and again. A reader that takes all of them runs out of memory.
 struct EndlessHead {
     tables: HashMap<Table, RecordBatch>,
     given: Arc<AtomicUsize>,
 }
 
-/// Batches that an endless head has at most, so that a test of a reader without a bound ends.
+/// Maximum number of batches of an endless head, so that a test of an unbounded reader ends.
 pub(super) const ENDLESS: usize = 100_000;
 
 impl HeadScan for EndlessHead {
@@ -144,7 +144,7 @@ impl TestStore {
         self
     }
 
-    /// Puts what was added into a head.
+    /// Moves the added profiles to a head.
     pub(super) fn to_head(&self) -> &Self {
         let mut state = self.state.lock();
         let pending = std::mem::take(&mut state.pending);
@@ -153,7 +153,7 @@ impl TestStore {
         self
     }
 
-    /// Puts what was added into a head that has it without end. Gives the number of batches that it was asked for.
+    /// Moves the added profiles to a head that repeats them endlessly. Returns the counter of requested batches.
     pub(super) fn to_endless_head(&self) -> Arc<AtomicUsize> {
         let mut state = self.state.lock();
         let pending = std::mem::take(&mut state.pending);
@@ -166,7 +166,7 @@ impl TestStore {
         given
     }
 
-    /// Writes what was added to files, one for each table, tenant and day.
+    /// Writes the added profiles to files, one for each table, tenant and day.
     pub(super) fn to_files(&self) -> &Self {
         let mut state = self.state.lock();
         let pending = std::mem::take(&mut state.pending);
@@ -185,7 +185,7 @@ impl TestStore {
         self
     }
 
-    /// Lists files that do not exist, so that whoever opens them fails.
+    /// Lists files that do not exist, so that opening them fails.
     pub(super) fn list_missing(&self, change: impl Fn(&mut FileEntry)) -> &Self {
         let mut state = self.state.lock();
         let mut missing: Vec<FileEntry> = state.files.clone();
@@ -205,7 +205,7 @@ fn day(time_ms: i64) -> i32 {
 fn write(root: &Path, table: Table, tenant: &str, day: i32, number: usize, profiles: &[TestProfile]) -> FileEntry {
     let batch = batch(table, profiles);
     let in_file = batch.project(&(2..batch.num_columns()).collect::<Vec<_>>()).unwrap();
-    // A space and a percent sign must not upset anyone.
+    // A space and a percent sign in a path must be handled.
     let path = format!("{}/tenant={tenant}/day=%25 {day}/part-{number}.parquet", table.name());
     std::fs::create_dir_all(root.join(&path).parent().unwrap()).unwrap();
     let file = std::fs::File::create(root.join(&path)).unwrap();
@@ -295,7 +295,7 @@ fn batch(table: Table, profiles: &[TestProfile]) -> RecordBatch {
             ),
             Arc::new(samples.iter().map(|_| None::<&str>).collect::<StringArray>()),
         ],
-        // Written as often as they occur: readers must not count them twice.
+        // Stacks are written as often as they occur; readers must not count them twice.
         Table::Stacks => {
             let stacks: Vec<&[OwnedFrame]> = samples.iter().map(|(_, sample)| sample.0.as_slice()).collect();
             vec![
@@ -337,7 +337,7 @@ fn label_maps(rows: &[&TestProfile]) -> ArrayRef {
     array
 }
 
-/// Null for a stack without any such line.
+/// Returns null for a stack without any such line.
 fn start_lines(stacks: &[&[OwnedFrame]]) -> ArrayRef {
     let element = Field::new("element", DataType::Int32, false);
     let mut builder = ListBuilder::new(Int32Builder::new()).with_field(element);

@@ -1,4 +1,4 @@
-//! Queries at the engine's border, over Parquet files and heads made by the fixture.
+//! Queries at the engine's interface, over Parquet files and heads made by the fixture.
 
 mod attacks;
 mod attacks_extreme;
@@ -22,14 +22,15 @@ use alluvium::query::{QueryEngine, QueryLimits, StackQuery, TimeRange};
 
 use fixture::{CPU, HEAP, NOON, TestStore, profile};
 
-/// Two services in two regions over a minute, and another tenant with the same names; half in files, half in a head.
+/// Returns two services in two regions over a minute, and another tenant with the same names; half in files, half in a
+/// head.
 fn two_services() -> Arc<TestStore> {
     let store = TestStore::new();
     fill(&store, NOON);
     store
 }
 
-/// Where what was added is kept.
+/// Where the added profiles are kept.
 #[derive(Clone, Copy, PartialEq)]
 enum Keep {
     Head,
@@ -100,7 +101,7 @@ fn engine_with(store: Arc<TestStore>, limits: QueryLimits) -> QueryEngine {
     QueryEngine::new(store, limits).unwrap()
 }
 
-/// The minute of [`two_services`].
+/// Returns the minute of [`two_services`].
 fn minute() -> TimeRange {
     TimeRange::new(NOON, NOON + 60_000)
 }
@@ -110,7 +111,7 @@ fn stacks_of(profile_type: &str, selector: &str, range: TimeRange) -> StackQuery
     StackQuery::new(profile_type.parse().unwrap(), matchers, range)
 }
 
-/// The rows of a query as JSON.
+/// Returns the rows of a query as JSON.
 async fn rows(engine: &QueryEngine, tenant: &str, sql: &str) -> serde_json::Value {
     let result = engine
         .sql(&crate::harness::tenants(tenant), sql)

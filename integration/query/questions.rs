@@ -1,4 +1,4 @@
-//! Pyroscope's questions.
+//! Pyroscope's queries against the engine.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestFrame, TestStore, profile}
 use super::{Keep, engine, engine_with, fill_with, minute, stacks_of, two_services};
 use crate::harness::{tenant, tenants};
 
-/// `root;...;leaf` to value.
+/// Maps `root;...;leaf` to the value.
 fn folded(tree: &Tree) -> BTreeMap<String, i64> {
     let mut stacks = BTreeMap::new();
     tree.for_each_stack(|frames, value| {
@@ -105,14 +105,14 @@ async fn a_second_question_decodes_no_frames_again() {
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
-    // Samples only: the one file of the tenant's day.
+    // Only samples are read: the single file of the tenant's day.
     assert_eq!(engine.stats().files_read - before, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_outside_of_the_question_are_not_opened() {
     let store = two_services();
-    // Each of these would fail when opened.
+    // Each of these files would fail when opened.
     store
         .list_missing(|file| file.day += 1)
         .list_missing(|file| file.tenant = tenant("two"));
@@ -148,7 +148,7 @@ async fn files_outside_of_the_question_are_not_opened() {
         .unwrap();
     assert_eq!(tree.total(), 560);
     assert!(by_type.stats().files_pruned > 0);
-    // And one that the question needs is missed.
+    // A file that the query needs is missing.
     let store = two_services();
     store.list_missing(|_| {});
     let broken = engine(store)
@@ -283,7 +283,7 @@ async fn time_lines_have_points_at_the_right_edge_of_their_step() {
         lines[0].points,
         [(NOON + 15_000, 140.0), (NOON + 30_000, 140.0), (NOON + 45_000, 140.0)]
     );
-    // Steps of 30 s from 12:00:15: the first reaches back to 11:59:45 and so holds the profile of 12:00:00 too.
+    // Steps of 30 s from 12:00:15: the first one reaches back to 11:59:45 and so contains the profile of 12:00:00 too.
     let wide = engine
         .select_series(&tenants("one"), lines_of(30.0, &[]))
         .await
@@ -371,7 +371,7 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
         .await
         .unwrap();
     assert_eq!(services, ["cart", "shop"]);
-    // No matchers, no groups and a matcher that lets everything through take different ways to the same answer.
+    // No matchers, no groups and a matcher that accepts everything take different paths to the same result.
     for everything in ["{}", r#"{__type__=~".*"}"#] {
         let everything = [parse(everything).unwrap()];
         assert_eq!(
@@ -513,7 +513,7 @@ async fn for_go_only_the_ends_of_stacks_are_kept_and_equal_ones_are_one() {
     }
 }
 
-/// The functions of a merged profile with the lines at which they start.
+/// Returns the functions of a merged profile with the lines at which they start.
 fn starts(bytes: &[u8]) -> Vec<(String, i64)> {
     let profile = pprof::decode(bytes).unwrap();
     let functions = profile.functions.iter();
@@ -544,7 +544,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
         [("hot".to_owned(), 0), ("main".to_owned(), 0)]
     );
 
-    // The same stack, from a profile that knows them. Another one changes nothing any more.
+    // The same stack comes from a profile that has the lines. A further profile changes nothing.
     store.add(of(NOON + 1000, 6, [2, 5])).to_files();
     let known = [("hot".to_owned(), 2), ("main".to_owned(), 5)];
     query.go_pgo = Some(GoPgo::default());
@@ -585,7 +585,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
     let bytes = encode_all(result, Format::Pprof).await;
     let found = starts(&bytes.unwrap());
     assert!(found.iter().all(|(_, line)| *line > 1), "{found:?}");
-    // The frames of the table have no such field; they are taken, too.
+    // The frames of the table have no such field; they are accepted nevertheless.
     let joined = "SELECT pprof(profile_type, samples.stack, frames, value) IS NOT NULL AS is_there FROM samples JOIN \
                   stacks ON samples.stack = stacks.stack";
     assert_eq!(

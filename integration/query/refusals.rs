@@ -1,4 +1,4 @@
-//! What SQL must not do, and where its limits stop it.
+//! Statements that SQL must not run, and the limits that stop it.
 
 use std::time::{Duration, Instant};
 
@@ -110,7 +110,7 @@ async fn no_query_sees_another_tenant() {
     )
     .await;
     assert_eq!(own[0]["n"], 4_000_000);
-    // Ids that would mean something in SQL.
+    // Ids that would have a meaning in SQL.
     for id in ["o_e", "o*", "one'--"] {
         let none = rows(&engine, id, "SELECT count(*) AS n FROM samples").await;
         assert_eq!(none[0]["n"], 0, "{id}");

@@ -1,4 +1,4 @@
-//! SQL: the page's queries, the functions, the formats, and sums to the unit.
+//! SQL: the queries of the documentation page, the functions, the formats, and exact sums.
 
 use std::collections::BTreeMap;
 
@@ -285,7 +285,7 @@ async fn explain_shows_the_plan_and_what_is_left_unread_but_no_place_on_the_disk
     }
 }
 
-/// A profile of thousands of stacks, as the store would split it.
+/// Returns a profile of thousands of stacks, as the store would split it.
 fn synthetic(time_ms: i64, seed: u64) -> (super::fixture::TestProfile, i64, BTreeMap<String, i64>) {
     let shape = Shape {
         functions: 500,
@@ -440,7 +440,7 @@ async fn many_stacks_survive_a_small_cache() {
     }
 }
 
-/// The error of a statement, or its rows.
+/// Returns the error of a statement, or its rows.
 async fn error_or_rows(sql: &str) -> Result<serde_json::Value, String> {
     let engine = engine(two_services());
     let result = engine.sql(&crate::harness::tenants("one"), sql).await;
@@ -493,7 +493,7 @@ async fn an_operator_of_whole_numbers_fails_where_its_result_does_not_fit() {
         let error = error_or_rows(&sql).await.expect_err(&sql);
         assert!(error.contains("verflow"), "{sql}: {error}");
     }
-    // A long chain of operators is one call and no nest of them.
+    // A long chain of operators is a single call, not a nest of calls.
     let chain = vec!["1"; 390].join(" + ");
     for (sql, expected) in [
         (
@@ -554,7 +554,7 @@ async fn columns_of_an_answer_may_have_the_same_name() {
         let row = rows[0].as_object().expect(sql);
         assert_eq!(row.keys().collect::<Vec<_>>(), keys, "{sql}");
     }
-    // What is wrong for another reason keeps its error.
+    // An error with another cause is unchanged.
     let error = error_or_rows("SELECT 1, 1, nothing FROM profiles").await.unwrap_err();
     assert!(error.contains("nothing"), "{error}");
 }

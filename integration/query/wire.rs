@@ -1,9 +1,8 @@
-//! The PostgreSQL port as its clients find it: psql, psycopg, JDBC, and a client of our own that sends what those would
-//! not.
+//! The PostgreSQL port with its clients: psql, psycopg, JDBC, and a test client that sends what those would not.
 //!
-//! Scenario: the engine of the other tests behind a real port. Guarantee: the tools connect and see the tables, the
-//! attacks of the table are refused or stopped here as well, nobody gets in who may not, and a query ends when its
-//! client wants or goes.
+//! Scenario: the engine of the other tests behind a real port. Guarantee: the tools connect and see the tables. The
+//! attacks of the table are refused or stopped here as well. Nobody gets in without permission. A query ends when its
+//! client cancels it or disconnects.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -22,7 +21,7 @@ use super::wire_frames::serve;
 use super::{engine_with, two_services};
 use crate::program::other;
 
-/// An open port that closes with the test.
+/// An open port that closes when it is dropped.
 struct Port {
     address: String,
     shutdown: Shutdown,
@@ -58,7 +57,7 @@ fn fixture(name: &str) -> std::path::PathBuf {
         .join(name)
 }
 
-/// A client that knows the simple protocol and nothing more.
+/// A client that supports only the simple protocol.
 struct Client {
     stream: TcpStream,
     input: BytesMut,
@@ -123,7 +122,7 @@ impl Client {
         self.send(b'Q', &[sql.as_bytes(), b"\0"].concat()).await;
     }
 
-    /// The rows as text, or the error.
+    /// Returns the rows as text, or the error.
     async fn query(&mut self, sql: &str) -> Result<String, String> {
         self.begin(sql).await;
         self.answer().await
@@ -147,7 +146,7 @@ impl Client {
     }
 }
 
-/// Code and text of an error.
+/// Returns code and text of an error.
 fn error_text(body: &[u8]) -> String {
     let fields: Vec<String> = body
         .split(|byte| *byte == 0)
@@ -224,15 +223,15 @@ async fn the_attacks_are_refused_or_stopped_on_the_port_too() {
         ("a cursor", Expected::Refused, "DECLARE c CURSOR FOR SELECT 1"),
     ];
     let more = more.map(|(name, expected, sql)| (name, expected, sql.to_owned()));
-    // What the engine stops by its time limit is slow to see twice: the rows that differ by dialect and protocol are
-    // all here, of the slow ones a few.
+    // Statements that the time limit stops are slow to run twice. All rows that differ by dialect and protocol run
+    // here, and only a few of the slow ones.
     let slow = [
         "a window over everything",
         "sort everything",
         "distinct of everything",
         "groups without end",
     ];
-    // Clients of PostgreSQL send these as a matter of course, and have an answer.
+    // PostgreSQL clients send these statements routinely and get a response.
     let usual = ["all settings", "a transaction", "two statements", "nothing"];
     let table = attacks::all()
         .into_iter()
@@ -305,7 +304,7 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
     let port = Port::open(engine, |_| {}).await;
     let mut client = Client::connect(&port.address, "one").await.unwrap();
     client.begin(ENDLESS).await;
-    // Until it runs, a request finds nothing to stop.
+    // Before the query runs, a cancel request finds nothing to stop.
     let key = client.key.clone();
     let stopped = async {
         let mut answer = std::pin::pin!(client.answer());
@@ -325,14 +324,14 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
     assert!(stopped.starts_with("57014"), "{stopped}");
     assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
 
-    // The one slot is free again when a client goes in the middle of its query.
+    // The only slot is free again when a client disconnects during its query.
     client.begin(ENDLESS).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     drop(client);
     let mut client = Client::connect(&port.address, "one").await.unwrap();
     let began = Instant::now();
     assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
-    // Long before the query would have ended by itself.
+    // This is long before the query would have ended by itself.
     assert!(began.elapsed() < Duration::from_mins(2));
     let own = client.query("SET statement_timeout = '300ms'").await;
     assert_eq!(own, Ok(String::new()));
@@ -361,7 +360,7 @@ async fn connections_are_bounded_in_number_idleness_and_size() {
         error_text(&body)
     );
     drop(first);
-    // A place is given back a moment after the peer has seen its end.
+    // A place is released a moment after the peer has seen its end.
     let mut client = loop {
         if let Ok(client) = Client::connect(&port.address, "one").await {
             break client;
@@ -374,7 +373,7 @@ async fn connections_are_bounded_in_number_idleness_and_size() {
     client.stream.write_all(&huge).await.unwrap();
     let (kind, body) = client.message().await.unwrap();
     assert_eq!((kind, error_text(&body).starts_with("08P01")), (b'E', true));
-    // Bytes that are no protocol at all end a connection and nothing else.
+    // Bytes that violate the protocol end a connection and nothing else.
     for garbage in [
         &b"GET / HTTP/1.1\r\n\r\n"[..],
         &[0; 64],
@@ -408,7 +407,7 @@ async fn connections_are_bounded_in_number_idleness_and_size() {
     }
 }
 
-// Hundreds of megabytes.
+// The result has hundreds of megabytes.
 const LARGE: &str = "SELECT repeat('x', 60000) FROM samples a, samples b, samples c";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -425,11 +424,11 @@ async fn rows_that_nobody_takes_keep_no_place() {
     let mut honest = Client::connect(&port.address, "one").await.unwrap();
     let mut silent = Client::connect(&port.address, "one").await.unwrap();
     silent.begin(LARGE).await;
-    // The columns: the rows have begun.
+    // The columns have arrived, so the rows have begun.
     assert_eq!(silent.message().await.unwrap().0, b'T');
     assert_eq!(honest.query("SELECT 1").await.unwrap().len(), 7);
 
-    // The same for rows that are read in part and then left.
+    // The same for rows that are read in part and then abandoned.
     let mut partly = Client::connect(&port.address, "one").await.unwrap();
     partly.send(b'P', &[b"\0", LARGE.as_bytes(), b"\0\0\0"].concat()).await;
     partly.send(b'B', b"\0\0\0\0\0\0\0\0").await;
@@ -492,7 +491,7 @@ async fn a_place_is_taken_by_who_has_proven_who_it_is() {
         let mut stream = stranger(&port.address, startup).await;
         let mut kind = [0];
         stream.read_exact(&mut kind).await.unwrap();
-        // Asked for the password each time, whoever else has been asked.
+        // Each connection is asked for the password, whatever happened on others.
         assert_eq!(&kind, b"R");
         silent.push(stream);
     }
@@ -538,7 +537,7 @@ async fn the_port_does_not_open_with_less_than_was_asked_for() {
     assert!(matches!(open, Err(PostgresError::NoUsers(_))));
 }
 
-/// Runs psql with commands, one after the other; its output and whether it went well.
+/// Runs psql with commands, one after the other. Returns whether it succeeded, and its output.
 fn psql(program: &std::path::Path, connection: &str, password: &str, commands: &[&str]) -> (bool, String) {
     let mut command = Command::new(program);
     command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-d", connection]);

@@ -1,7 +1,7 @@
-//! Bytes on the PostgreSQL port that are no messages, or messages that lie about their length.
+//! Bytes on the PostgreSQL port that are not messages, or messages with a wrong length.
 //!
-//! Scenario: raw bytes before and after the startup message. Guarantee: the client is told 08P01 and the connection
-//! closes, whatever the bytes; nobody else notices.
+//! Scenario: raw bytes before and after the startup message. Guarantee: the client gets 08P01 and the connection
+//! closes, whatever the bytes. No other client is affected.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn open(users: Vec<PostgresUser>) -> (String, Shutdown) {
     serve(options, engine_with(two_services(), QueryLimits::default())).await
 }
 
-/// A port for PostgreSQL clients, which is open until the shutdown.
+/// Opens a port for PostgreSQL clients until the shutdown.
 pub(super) async fn serve(options: PostgresOptions, engine: QueryEngine) -> (String, Shutdown) {
     let server = PostgresServer::bind(options, engine).await.unwrap();
     let address = server.local_addr().to_string();
@@ -28,7 +28,7 @@ pub(super) async fn serve(options: PostgresOptions, engine: QueryEngine) -> (Str
     (address, shutdown)
 }
 
-/// A message of a client with its kind and length.
+/// Encodes a client message with its kind and length.
 pub(super) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap();
     [&[kind], &length.to_be_bytes()[..], body].concat()
@@ -43,18 +43,18 @@ fn startup() -> Vec<u8> {
     first_message(3 << 16, b"user\0ada\0database\0alluvium\0\0")
 }
 
-/// Everything that the server sends until it closes the connection.
+/// Returns everything that the server sends until it closes the connection.
 async fn answer(address: &str, sent: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(sent).await.unwrap();
     let mut answer = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer));
-    // A reset instead of an end is fine: bytes that nobody has read were on their way.
+    // A reset instead of an end is fine: unread bytes were on their way.
     let _ = read.await.expect("the server closes the connection");
     answer
 }
 
-/// The code of the last message, which must be an `ErrorResponse`.
+/// Returns the code of the last message, which must be an `ErrorResponse`.
 fn code(answer: &[u8]) -> String {
     let (mut at, mut code) = (0, String::from("no error"));
     while at + 5 <= answer.len() {
@@ -115,7 +115,7 @@ async fn the_same_holds_before_the_startup_message_and_while_authenticating() {
         [first_message(80_877_103, b""), first_message(3 << 16, b"user")].concat(),
     ] {
         let answer = answer(&address, &wrong).await;
-        // A request for encryption is answered with one byte before.
+        // The server answers a request for encryption with one byte first.
         let is_request = wrong[..8] == first_message(80_877_103, b"")[..];
         assert_eq!(code(&answer[usize::from(is_request)..]), "08P01", "{wrong:?}");
     }

@@ -1,8 +1,8 @@
-//! What clients of the PostgreSQL port make it keep: statements, portals, names, values, half a message.
+//! Memory that clients of the PostgreSQL port make it hold: statements, portals, names, values, half a message.
 //!
 //! Scenario: clients that prepare and bind as much as they can and never sync, at a port with little memory and at the
-//! real program. Guarantee: what is too much is refused with a code, the memory of the process stays within its limit,
-//! and everybody else works as before.
+//! real program. Guarantee: excess is refused with a code, the memory of the process stays within its limit, and all
+//! other clients work as before.
 
 use std::iter;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::program::{Address, PATIENCE, Program};
 
 const MIB: usize = 1 << 20;
 
-/// A port whose connections may hold 2 MiB.
+/// Opens a port whose connections may hold 2 MiB.
 async fn open() -> (String, Shutdown) {
     let mut options = PostgresOptions::new("127.0.0.1:0");
     options.memory_bytes = 2 * MIB;
@@ -32,7 +32,7 @@ fn parse(name: &str, query: &str) -> Vec<u8> {
     message(b'P', &[name.as_bytes(), b"\0", query.as_bytes(), b"\0\0\0"].concat())
 }
 
-/// Binds a portal to a statement, with a parameter or none.
+/// Binds a portal to a statement, with or without a parameter.
 fn bind(portal: &str, statement: &str, value: Option<&[u8]>) -> Vec<u8> {
     let mut body = [portal.as_bytes(), b"\0", statement.as_bytes(), b"\0\0\0"].concat();
     body.extend(u16::from(value.is_some()).to_be_bytes());
@@ -44,12 +44,12 @@ fn bind(portal: &str, statement: &str, value: Option<&[u8]>) -> Vec<u8> {
     message(b'B', &body)
 }
 
-/// Asks for so many rows of a portal; 0 for all.
+/// Requests this many rows of a portal; 0 for all.
 fn execute(portal: &str, rows: u32) -> Vec<u8> {
     message(b'E', &[portal.as_bytes(), b"\0", &rows.to_be_bytes()].concat())
 }
 
-/// Makes the server send what it has answered.
+/// Makes the server send its pending responses.
 fn flush() -> Vec<u8> {
     message(b'H', b"")
 }
@@ -72,7 +72,7 @@ impl Client {
         client
     }
 
-    /// The next message; `None` when the server has closed the connection.
+    /// Returns the next message, or `None` when the server has closed the connection.
     async fn next(&mut self) -> Option<(u8, Vec<u8>)> {
         let read = async {
             let kind = self.0.read_u8().await.ok()?;
@@ -84,7 +84,7 @@ impl Client {
         tokio::time::timeout(PATIENCE, read).await.expect("no answer")
     }
 
-    /// The kinds of all messages up to one of this kind, and the code of the last error among them.
+    /// Returns the kinds of all messages up to one of this kind, and the code of the last error among them.
     async fn until(&mut self, kind: u8) -> (Vec<u8>, Option<String>) {
         let (mut kinds, mut code) = (Vec::new(), None);
         while let Some((next, body)) = self.next().await {
@@ -101,7 +101,7 @@ impl Client {
         (kinds, code)
     }
 
-    /// Sends a message and the wish for its answer: `None` when it went well, or the code of the error.
+    /// Sends a message and requests its response. Returns `None` on success, or the code of the error.
     async fn ask(&mut self, bytes: &[u8], good: u8) -> Option<String> {
         // The server may have closed the connection before it has read everything.
         let _ = self.0.write_all(&[bytes, &flush()].concat()).await;
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// Sends messages until one is refused; their number before that and the code.
+    /// Sends messages until one is refused. Returns their number before that, and the code.
     async fn many(&mut self, good: u8, messages: impl Iterator<Item = Vec<u8>>) -> (usize, Option<String>) {
         for (number, message) in messages.enumerate() {
             if let Some(code) = self.ask(&message, good).await {
@@ -133,7 +133,7 @@ impl Client {
     }
 }
 
-/// A session that prepares a hundred statements, and runs each.
+/// Runs a session that prepares a hundred statements and runs each.
 async fn honest(address: &str) {
     let mut client = Client::connect(address).await;
     for number in 0..100 {
@@ -150,13 +150,13 @@ async fn honest(address: &str) {
     }
 }
 
-/// As many columns as there may be, with long names.
+/// Returns a query with as many columns as allowed, with long names.
 fn wide() -> String {
     let columns: Vec<String> = (0..1664).map(|column| format!("1 \"{column:0>148}\"")).collect();
     format!("SELECT {}", columns.join(","))
 }
 
-/// A connection in a transaction, in which portals last until its end.
+/// Opens a connection in a transaction, whose portals last until its end.
 async fn in_transaction(address: &str) -> Client {
     let mut client = Client::connect(address).await;
     client.0.write_all(&message(b'Q', b"BEGIN\0")).await.unwrap();
@@ -180,7 +180,7 @@ async fn a_name_of_a_statement_or_portal_has_a_limit() {
         (0, refused)
     );
     assert_eq!(client.ask(&parse(&name[1..], ""), b'1').await, None);
-    // An error that repeats what the client has sent does not repeat all of it.
+    // An error that repeats the client's text does not repeat all of it.
     let unknown = message(b'D', format!("S{}\0", "n".repeat(60_000)).as_bytes());
     client.0.write_all(&[unknown, flush()].concat()).await.unwrap();
     let (kind, body) = client.next().await.unwrap();
@@ -191,13 +191,13 @@ async fn a_name_of_a_statement_or_portal_has_a_limit() {
 async fn what_a_connection_keeps_is_refused_when_the_port_has_no_memory_left() {
     let (address, _open) = open().await;
     let refused = Some("53200".to_owned());
-    // Values.
+    // Values fill the memory.
     let mut values = in_transaction(&address).await;
     assert_eq!(values.ask(&parse("v", "SELECT $1::text"), b'1').await, None);
     let portals = (0..1000).map(|number| bind(&format!("p{number}"), "v", Some(&[b'v'; 50_000])));
     let (count, code) = values.many(b'2', portals).await;
     assert!((20..42).contains(&count) && code == refused, "{count} {code:?}");
-    // A part of a large message, while nothing is left for it.
+    // A part of a large message, while no memory is left for it.
     let mut half = Client::connect(&address).await;
     half.0
         .write_all(&parse("half", &"x".repeat(MIB - 100))[..100])
@@ -206,7 +206,7 @@ async fn what_a_connection_keeps_is_refused_when_the_port_has_no_memory_left() {
     assert_eq!(half.until(b'E').await.1, refused);
     drop(values);
 
-    // Statements with long texts and names of columns.
+    // Statements with long texts and column names.
     let mut statements = again(&address).await;
     let parses = (0..1000).map(|number| parse(&format!("s{number}"), &wide()));
     let (count, code) = statements.many(b'1', parses).await;
@@ -221,7 +221,7 @@ async fn what_a_connection_keeps_is_refused_when_the_port_has_no_memory_left() {
     assert!((150..300).contains(&count) && code == refused, "{count} {code:?}");
     drop(portals);
 
-    // A statement that was replaced lasts as long as its portals.
+    // A replaced statement lasts as long as its portals.
     let mut replaced = again(&address).await;
     let both = (0..1000).map(|number| [parse("", &wide()), bind(&format!("p{number}"), "", None)].concat());
     let (count, code) = replaced.many(b'2', both).await;
@@ -244,7 +244,7 @@ async fn what_a_connection_keeps_is_refused_when_the_port_has_no_memory_left() {
     honest(&address).await;
 }
 
-/// A transaction, once the memory of those who have gone is free.
+/// Starts a transaction once the memory of disconnected clients is free.
 async fn again(address: &str) -> Client {
     let connected = async {
         loop {
@@ -262,7 +262,7 @@ async fn again(address: &str) -> Client {
     };
     tokio::time::timeout(PATIENCE, connected)
         .await
-        .expect("the memory of those who have gone is free")
+        .expect("the memory of disconnected clients is free")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,11 +1,11 @@
-//! A disk in memory that remembers every change in order, and what a machine may find on it after its power was cut.
+//! A disk in memory that records every change in order, and the possible contents of that disk after a power cut.
 //!
-//! In: changes and syncs as a file system gets them. Out: for any moment a folder as it may lie there. What was synced
-//! is there; of everything else each change is there or not, each for itself, in any order, and writes may be torn. So
-//! a file may have its name and not its bytes, the second of two renames and not the first, or a hole of zeros.
+//! In: changes and syncs as a file system receives them. Out: for any moment, a possible state of a folder. Synced
+//! changes are there. Each other change is there or not, independently, in any order, and writes may be torn. So a file
+//! may have its name but not its bytes, the second of two renames but not the first, or a hole of zeros.
 //!
-//! That is what POSIX allows, and more than usual file systems do. A name in a folder is durable when the folder was
-//! synced, a folder's own name when the folder above it was.
+//! POSIX allows this, and usual file systems do less. A name in a folder is durable when the folder is synced; a
+//! folder's own name is durable when its parent folder is synced.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,26 +13,26 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// Number of the folder in which the others are.
+/// Number of the root folder.
 pub(super) const TOP: u64 = 1;
-/// A write is torn at a multiple of this.
+/// A write is torn at a multiple of this number of bytes.
 const SECTOR: usize = 512;
 
-/// What is wrong with a disk.
+/// Faults that a disk has.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Trouble {
     /// Time that each write and each sync takes.
     pub slow: Duration,
-    /// Bytes that all files may have; a write that would make more fails with ENOSPC.
+    /// Maximum total size of all files in bytes. A write beyond it fails with ENOSPC.
     pub most_bytes: Option<usize>,
-    /// Files and folders that may be there; one more fails with ENOSPC.
+    /// Maximum number of files and folders. One more fails with ENOSPC.
     pub most_names: Option<usize>,
 }
 
 /// A change of the disk, or a sync.
 #[derive(Debug, Clone)]
 pub(super) enum Change {
-    /// A file or folder comes to be, without a name.
+    /// A file or folder is created, without a name.
     Make {
         node: u64,
         is_folder: bool,
@@ -42,7 +42,7 @@ pub(super) enum Change {
         offset: usize,
         bytes: Vec<u8>,
     },
-    /// A file is cut or grows with zeros.
+    /// A file is truncated or extended with zeros.
     Length {
         node: u64,
         length: usize,
@@ -56,32 +56,32 @@ pub(super) enum Change {
         folder: u64,
         name: String,
     },
-    /// A name in a folder becomes another one, in the place of what had it.
+    /// A name in a folder changes to another one, and replaces an existing one.
     Rename {
         folder: u64,
         from: String,
         to: String,
         node: u64,
     },
-    /// A file's bytes and length, or a folder's names, are durable.
+    /// The bytes and the length of a file, or the names of a folder, become durable.
     Sync {
         node: u64,
     },
 }
 
-/// How much of what was not synced is found.
+/// How much of the unsynced changes survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Luck {
-    /// Nothing that was not synced.
+    /// No unsynced change survives.
     None,
-    /// Everything, but for a torn last write.
+    /// Every change survives, except for a torn last write.
     All,
-    /// Each change with this probability, in 256ths.
+    /// Each change survives with this probability, in 256ths.
     Some(u8),
 }
 
 impl Luck {
-    /// Each fourth seed finds nothing, each fourth everything.
+    /// For each fourth seed nothing survives, for each fourth everything.
     pub(super) fn drawn(seed: u64, random: &mut Random) -> Self {
         match seed % 4 {
             0 => Self::None,
@@ -108,21 +108,21 @@ impl Random {
     }
 }
 
-/// Files and folders of a disk while its changes are gone through.
+/// Files and folders of a disk while its changes are replayed.
 #[derive(Default)]
 struct Nodes<'a> {
     files: HashMap<u64, Node<'a, Vec<u8>>>,
     folders: HashMap<u64, Node<'a, BTreeMap<String, u64>>>,
 }
 
-/// The durable state of a file or folder, and its changes since.
+/// Durable state of a file or folder, and its later changes.
 #[derive(Default)]
 struct Node<'a, State> {
     durable: State,
     changes: Vec<&'a Change>,
 }
 
-/// What is found when the power is cut after `changes`.
+/// Returns the contents of the disk when the power is cut after `changes`.
 pub(super) fn found(changes: &[Change], luck: Luck, random: &mut Random) -> Found {
     let mut nodes = Nodes::default();
     nodes.folders.insert(TOP, Node::default());
@@ -135,7 +135,7 @@ pub(super) fn found(changes: &[Change], luck: Luck, random: &mut Random) -> Foun
         Luck::Some(probability) => random.next() as u8 <= probability,
     };
     let mut found = Found::default();
-    // In one order for every run of a seed.
+    // The order is the same in every run of a seed.
     let (mut files, mut folders): (Vec<_>, Vec<_>) =
         (nodes.files.into_iter().collect(), nodes.folders.into_iter().collect());
     files.sort_unstable_by_key(|(node, _)| *node);
@@ -189,7 +189,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Carries out a change of a file, of a write at most the first `most` bytes.
+/// Applies a change to a file; of a write, at most the first `most` bytes.
 fn write(file: &mut Vec<u8>, change: &Change, most: Option<usize>) {
     match change {
         Change::Write { offset, bytes, .. } => {
@@ -204,7 +204,7 @@ fn write(file: &mut Vec<u8>, change: &Change, most: Option<usize>) {
     }
 }
 
-/// Carries out a change of a folder.
+/// Applies a change to a folder.
 fn name(folder: &mut BTreeMap<String, u64>, change: &Change) {
     match change {
         Change::Name { name, node, .. } => drop(folder.insert(name.clone(), *node)),
@@ -219,7 +219,7 @@ fn name(folder: &mut BTreeMap<String, u64>, change: &Change) {
     }
 }
 
-/// Files and folders as they are found.
+/// Files and folders after a cut.
 #[derive(Default)]
 pub(super) struct Found {
     files: HashMap<u64, Vec<u8>>,
@@ -245,7 +245,7 @@ impl Found {
         Ok(())
     }
 
-    /// The bytes of a file in the top folder; `None` when there is none.
+    /// Returns the bytes of a file in the top folder, or `None` when there is none.
     #[cfg(test)]
     fn file(&self, name: &str) -> Option<&[u8]> {
         self.files.get(self.folders[&TOP].get(name)?).map(Vec::as_slice)
@@ -256,7 +256,7 @@ impl Found {
 mod tests {
     use super::*;
 
-    /// A file that is written under one name, and gets another.
+    /// Returns the changes of a file that is written under one name and renamed.
     fn replaced(syncs_file: bool, syncs_folder: bool) -> Vec<Change> {
         let named = |name: &str| name.to_owned();
         let mut changes = vec![

@@ -1,7 +1,7 @@
-//! A file system in user space over a [`Disk`]: each call of a program is noted there in its order.
+//! A file system in user space over a [`Disk`], which records each call of a program in order.
 //!
-//! The kernel asks one call at a time, so a write that has returned is noted, and so is everything before it. On a slow
-//! disk writes and syncs are answered later, and other calls meanwhile.
+//! The kernel sends one call at a time, so a write that has returned is recorded, and so is everything before it. On a
+//! slow disk, writes and syncs complete later, and other calls meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -17,14 +17,14 @@ use fuser::{
 
 use super::disk::{Change, TOP, Trouble};
 
-/// How long the kernel may keep what it was told: only it changes anything.
+/// Time for which the kernel may cache attributes. Only the kernel changes anything.
 const KEPT: Duration = Duration::from_secs(1);
 const GENERATION: Generation = Generation(0);
-/// Block of statfs(2), and how many there are: nobody runs out of them.
+/// Block size for statfs(2), and the number of blocks, which is never exhausted.
 const BLOCK: u32 = 4096;
 const BLOCKS: u64 = 1 << 24;
 
-/// Everything that was written, as programs see it, and how it came about.
+/// Everything that was written, as programs see it, and the changes that led to it.
 #[derive(Clone)]
 pub(super) struct Disk(Arc<Mutex<State>>);
 
@@ -71,7 +71,8 @@ impl Disk {
         })))
     }
 
-    /// The disk of a machine whose process was killed after these changes: the system has all of them, synced or not.
+    /// Returns the disk of a machine whose process was killed after these changes. The system has all of them, synced
+    /// or not.
     pub(super) fn after(changes: &[Change]) -> Self {
         let disk = Self::new();
         let mut state = disk.state();
@@ -83,7 +84,7 @@ impl Disk {
         disk
     }
 
-    /// Mounts it at a folder, until the value that it gives is dropped.
+    /// Mounts the disk at a folder, until the returned value is dropped.
     pub(super) fn mount(&self, at: &Path) -> std::io::Result<Mounted> {
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("alluvium-unsynced".to_owned())];
@@ -91,17 +92,17 @@ impl Disk {
         Ok(Mounted { session: Some(session) })
     }
 
-    /// Number of changes so far.
+    /// Returns the number of changes so far.
     pub(super) fn length(&self) -> usize {
         self.state().changes.len()
     }
 
-    /// The notes of all changes and syncs so far.
+    /// Returns all changes and syncs so far.
     pub(super) fn changes(&self) -> Vec<Change> {
         self.state().changes.clone()
     }
 
-    /// As if everything had been synced now.
+    /// Marks everything as synced.
     pub(super) fn settle(&self) {
         let mut state = self.state();
         let mut nodes: Vec<u64> = state.nodes.keys().copied().collect();
@@ -111,22 +112,22 @@ impl Disk {
             .extend(nodes.into_iter().map(|node| Change::Sync { node }));
     }
 
-    /// From now on this is wrong with it, and nothing else.
+    /// Replaces the faults of the disk by these.
     pub(super) fn trouble(&self, trouble: Trouble) {
         self.state().trouble = trouble;
     }
 
-    /// Bytes of all files that have a name.
+    /// Returns the total size of all files with a name in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.state().bytes()
     }
 
-    /// Number of files and folders that have a name.
+    /// Returns the number of files and folders with a name.
     pub(super) fn names(&self) -> usize {
         self.state().names()
     }
 
-    /// Does it at once, or on a slow disk later.
+    /// Does the work at once, or later on a slow disk.
     fn write_or_sync(&self, work: impl FnOnce(&mut State) + Send + 'static) {
         let slow = self.state().trouble.slow;
         if slow.is_zero() {
@@ -456,7 +457,7 @@ impl Filesystem for Disk {
         empty(self.state().unlink(folder, name, true), reply);
     }
 
-    /// Between two folders nothing is renamed by the store or the queue: the model has no such change.
+    /// The store and the queue rename nothing between two folders, so the model has no such change.
     fn rename(
         &self,
         _: &Request,

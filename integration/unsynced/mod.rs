@@ -1,16 +1,16 @@
-//! The power is cut at any moment: a store works on a disk that keeps for sure only what was synced.
+//! Power cuts at any moment: a store works on a disk that surely keeps only what was synced.
 //!
-//! The disk is a file system of ours in memory (by FUSE) that notes every change and sync. From its notes a seed draws
-//! a moment, and which of the changes that were not synced by then are found on the disk afterwards: none, all, or some
-//! in any order, the last write of a file torn. So names come without their bytes, and bytes without their names.
+//! The disk is a test file system in memory (by FUSE) that records every change and sync. From the record, a seed
+//! selects a moment, and which of the changes that were not synced by then survive: none, all, or some in any order,
+//! the last write of a file torn. So names may exist without their bytes, and bytes without their names.
 //!
-//! Guarantee, checked in what is found, after the start from it, and of one seed in ten after everything was carried
-//! out: an acknowledged profile is there once, with its samples and names; what a finished deletion or retention took
-//! is not. The disk of each further life is one that a cut left, so starts are cut, too; of every second life one that
-//! a killed process left, with all that it had done and little of it durable.
+//! Guarantee, checked in the surviving folder, after a start from it, and for one seed in ten after all work has been
+//! carried out: an acknowledged profile is there once, with its samples and names. Nothing is left of what a finished
+//! deletion or retention removed. The disk of each further life is one that a cut left, so starts are cut too. Every
+//! second life begins with the disk of a killed process, which has all its changes but few durable ones.
 //! `ALLUVIUM_POWER_CUTS` sets the number of seeds.
 //!
-//! The same disk may be slow or full, for the real program (`trouble`).
+//! For the real program, the same disk may be slow or full (`trouble`).
 
 mod disk;
 mod layer;
@@ -32,20 +32,20 @@ use crate::workload::{self, Ledger, STRIDE, Say, TENANTS};
 use disk::{Change, Luck, Random};
 use layer::{Disk, Mounted};
 
-/// Seeds unless `ALLUVIUM_POWER_CUTS` says otherwise.
+/// Number of seeds unless `ALLUVIUM_POWER_CUTS` is set.
 const SEEDS: u64 = 1000;
-/// Lives of a store. Each has the young tenant and one of the others, in turn.
+/// Number of lives of a store. Each has the young tenant and one of the others, in turn.
 const LIVES: u64 = 6;
-/// Cycles of a life's work.
+/// Number of work cycles of a life.
 const CYCLES: u64 = 4;
-/// Threads that look at what is found.
+/// Number of threads that check the surviving folders.
 const JUDGES: u64 = 2;
 
 fn seeds() -> u64 {
     std::env::var("ALLUVIUM_POWER_CUTS").map_or(SEEDS, |text| text.parse().unwrap())
 }
 
-/// Mounts the disk. Where that cannot be, CI fails, and anybody else is told that the test is skipped.
+/// Mounts the disk. If that is impossible, CI fails, and elsewhere the test is skipped with a message.
 fn mount(disk: &Disk, at: &Path) -> Option<Mounted> {
     match disk.mount(at) {
         Ok(mounted) => Some(mounted),
@@ -57,32 +57,32 @@ fn mount(disk: &Disk, at: &Path) -> Option<Mounted> {
     }
 }
 
-/// What a store starts on.
+/// State from which a store starts.
 enum Start {
-    /// What was found after a power cut.
+    /// The state after a power cut.
     Cut(Rest),
-    /// What a process that was killed has done: all of it is there, and only what was synced is durable.
+    /// The changes of a killed process: all of them are there, but only synced ones are durable.
     Killed(Vec<Change>, Ledger),
 }
 
-/// What a store did on a disk, from its start on.
+/// Work of a store on a disk, from its start.
 struct Life {
     changes: Vec<Change>,
     /// Number of changes before the start.
     before: usize,
-    /// What was told, and how many changes there were then.
+    /// Reported lines, with the number of changes at that time.
     lines: Vec<(usize, String)>,
-    /// What is told of the lives before.
+    /// Reports of the earlier lives.
     ledger: Ledger,
 }
 
-/// What is found after a cut.
+/// The state after a power cut.
 struct Rest {
     folder: TempDir,
     ledger: Ledger,
 }
 
-/// A cut leaves little: memory, where there is room, is as good as a disk and not slow.
+/// A cut leaves little data, so a file system in memory is as good as a disk, if there is room, and faster.
 fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -108,7 +108,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 impl Life {
-    /// Starts a store on what is there, works, and ends in good order. `None` where nothing can be mounted.
+    /// Starts a store on the given state, works, and shuts down cleanly. Returns `None` if nothing can be mounted.
     fn live(number: u64, start: Start) -> Option<Self> {
         let (disk, found, ledger) = match start {
             Start::Cut(rest) => (Disk::new(), Some(rest.folder), rest.ledger),
@@ -154,7 +154,7 @@ impl Life {
         })
     }
 
-    /// What is known when everything ends after so many changes.
+    /// Returns what is known when everything ends after this many changes.
     fn ledger_at(&self, moment: usize) -> Ledger {
         let mut ledger = self.ledger.clone();
         let heard = self.lines.iter().take_while(|(position, _)| *position <= moment);
@@ -163,18 +163,18 @@ impl Life {
         ledger
     }
 
-    /// A moment after the start.
+    /// Selects a moment after the start.
     fn moment(&self, random: &mut Random) -> usize {
         self.before + random.below(self.changes.len() - self.before + 1)
     }
 
-    /// What is there when the process is killed at a moment that the seed draws.
+    /// Returns the state when the process is killed at a moment that the seed selects.
     fn kill(&self, seed: u64) -> Start {
         let moment = self.moment(&mut Random(seed));
         Start::Killed(self.changes[..moment].to_vec(), self.ledger_at(moment))
     }
 
-    /// Cuts the power at a moment that the seed draws, and checks what is found.
+    /// Cuts the power at a moment that the seed selects, and checks the surviving state.
     fn cut(&self, seed: u64) -> Rest {
         let mut random = Random(seed);
         let moment = self.moment(&mut random);
@@ -204,8 +204,8 @@ impl Rest {
         }
     }
 
-    /// The folder as it lies is looked at by a reader, each second time and where there is anything; then a copy of it
-    /// gets a store.
+    /// A reader checks the surviving folder, in every second case and if there is anything. Then a store opens a copy
+    /// of it.
     fn check(&self, seed: u64) {
         if seed % 4 < 2 && self.ledger.kept() > 0 {
             let reader = Store::open_read_only(&data(&self.folder)).unwrap();
@@ -247,7 +247,7 @@ fn nothing_acknowledged_is_lost_or_doubled_when_the_power_is_cut() {
         });
         let rest = rests.into_iter().flatten().next().unwrap_or_else(Rest::nothing);
         kept += rest.ledger.kept();
-        // Every second life begins with what a process left that was killed.
+        // Every second life begins with the state that a killed process left.
         start = if number.is_multiple_of(2) {
             life.kill(number)
         } else {

@@ -1,12 +1,13 @@
-//! The same for the queue of `pyroscope.write`, in the real program.
+//! Power cuts for the queue of `pyroscope.write`, in the real program.
 //!
-//! Scenario: a collector whose storage is the disk takes pushes and sends them on to a server that is there only at
-//! times; it is killed and started again twice. Guarantee: from what is found after a cut a collector delivers each
-//! profile that it had acknowledged, and synced by then, unless the server had it before. (`page.md` of the component
-//! promises that sync within 100 ms.)
+//! Scenario: a collector whose storage is the disk accepts pushes and forwards them to a server that is available only
+//! at times. It is killed and restarted twice. Guarantee: from the state after a cut, a collector delivers each profile
+//! that it had acknowledged and synced by then, unless the server already had it. (`page.md` of the component promises
+//! that sync within 100 ms.)
 //!
-//! On the same disk, full: a collector with two servers, one of which is away, takes every push; the other server gets
-//! all, and the one that was away the newest, in order; what it does not get is counted and said.
+//! A further test uses a full disk: a collector with two servers, one of which is away, accepts every push. The other
+//! server gets everything, and the one that was away gets the newest profiles in order. The collector counts and logs
+//! what it does not deliver.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,11 +34,11 @@ use crate::kill::numbered_at;
 use crate::outage::{self, collector, pusher};
 use crate::program::PATIENCE;
 
-/// Senders of the collector, and how long each part of its life takes.
+/// Number of senders of the collector, and the duration of each part of its life.
 const SENDERS: u64 = 4;
 const PART: Duration = Duration::from_millis(1200);
 
-/// A server that is there at times, and what it got: number, and how many changes the disk had then.
+/// A server that is available at times, and its profiles: number, and the number of disk changes at that time.
 #[derive(Clone)]
 struct Sink {
     is_there: Arc<AtomicBool>,
@@ -46,7 +47,7 @@ struct Sink {
 }
 
 impl Sink {
-    /// Serves as long as the test's runtime; the URL.
+    /// Serves while the test's runtime exists. Returns the URL.
     async fn serve(self) -> String {
         let routes = Router::new()
             .route("/push.v1.PusherService/Push", post(take))
@@ -76,7 +77,7 @@ async fn take(State(sink): State<Sink>, body: Bytes) -> Response {
     connect::encode(Codec::Proto, &PushResponse::default()).into_response()
 }
 
-/// A profile with its number as a label.
+/// Returns a profile with its number as a label.
 fn numbered(number: u64) -> RawProfile {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let raw = numbered_at(number, "queued", now);
@@ -92,7 +93,7 @@ fn numbered(number: u64) -> RawProfile {
     }
 }
 
-/// Sends until it shall stop: what was acknowledged, and how many changes the disk had then.
+/// Sends until it is told to stop. Returns the acknowledged numbers, each with the number of disk changes at that time.
 async fn send(receiver: String, disk: Disk, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<(usize, u64)> {
     let pusher = pusher(&receiver);
     let mut kept = Vec::new();
@@ -105,8 +106,8 @@ async fn send(receiver: String, disk: Disk, next: Arc<AtomicU64>, stop: Shutdown
     kept
 }
 
-/// From which change on a profile that was acknowledged at `position` is synced: the segment that was written last by
-/// then has it, or was begun when the one before it had been synced.
+/// Returns the change from which a profile acknowledged at `position` is synced. It is in the segment that was written
+/// last by then, or in a segment that was begun after the previous one had been synced.
 fn synced(changes: &[Change], segments: &BTreeSet<u64>, position: usize) -> Option<usize> {
     let segment = changes[..position].iter().rev().find_map(|change| match change {
         Change::Write { node, .. } => segments.get(node),
@@ -162,7 +163,7 @@ async fn a_queue_delivers_after_a_power_cut_what_it_had_synced() {
         .collect();
     assert!(kept.len() > 100, "only {} profiles were taken and synced", kept.len());
 
-    // A queue belongs to its endpoint's URL: from here on the same server notes what comes after a cut.
+    // A queue belongs to its endpoint's URL. From here on, the same server records what arrives after a cut.
     let before = std::mem::take(&mut *sink.got.lock().unwrap());
     sink.is_there.store(true, Ordering::SeqCst);
     let started = Instant::now();
@@ -221,7 +222,8 @@ async fn a_queue_delivers_after_a_power_cut_what_it_had_synced() {
     assert!(seeds < 10 || owed_in_all > 0);
 }
 
-/// Bytes of a profile, how many are pushed, after how many the living server must have them, and the room for all.
+/// Size of a profile, number of pushed profiles, number after which the living server must have them, and the room for
+/// all.
 const BYTES: usize = 256 << 10;
 const PUSHES: u64 = 160;
 const TOGETHER: u64 = 16;

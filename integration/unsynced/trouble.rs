@@ -1,9 +1,9 @@
 //! A disk that is slow, full, or has no room for another file, under the real program.
 //!
-//! Scenario: a server whose data folder is on the disk of this folder of tests, which turns bad and good again while
-//! profiles come. Guarantee: pushes are acknowledged late or refused with 503, questions are answered, it goes on by
-//! itself when the disk is good again, and what was acknowledged is there once, and nothing that was refused; also
-//! after a start, and `store check` finds nothing.
+//! Scenario: the data folder of a server is on the test disk, which turns bad and good again while profiles arrive.
+//! Guarantee: pushes are acknowledged late or refused with 503, queries are answered, and the server recovers by itself
+//! when the disk is good again. Acknowledged profiles are there once, and refused ones are not, also after a restart,
+//! and `store check` finds nothing.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ use crate::disk::{Client, once};
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program, run};
 
-/// A server in the real program, with its disk.
+/// A server as the real program, with its disk.
 struct Site {
-    // Ends before its disk is taken away.
+    // Ends before its disk is unmounted.
     program: Program,
     _mounted: Mounted,
     disk: Disk,
@@ -39,7 +39,7 @@ async fn begin(address: &Address, at: &Path, logs: &Path) -> Program {
 }
 
 impl Site {
-    /// With the profiles 1 to 5, in files. `None` where nothing can be mounted.
+    /// Starts a site with the profiles 1 to 5 in files. Returns `None` if nothing can be mounted.
     async fn start() -> Option<(Self, Vec<u64>)> {
         let (disk, address) = (Disk::new(), Address::keep());
         let (at, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -61,19 +61,19 @@ impl Site {
         Some((site, kept))
     }
 
-    /// What is there is what was acknowledged, once.
+    /// Checks that exactly the acknowledged profiles are there, once.
     async fn check(&mut self, kept: &[u64], when: &str) {
         self.program.check();
         assert_eq!(self.client.found().await, once(kept), "{when}\n{}", self.program.tail());
     }
 
-    /// Killed, and started again.
+    /// Kills the server and starts it again.
     async fn restart(&mut self) {
         self.program.kill();
         self.program = begin(&self.address, self.at.path(), self.logs.path()).await;
     }
 
-    /// The disk is good again: pushes are taken before long, and so is a flush.
+    /// Makes the disk good again: pushes and a flush succeed before long.
     async fn recover(&mut self, next: &mut u64, kept: &mut Vec<u64>) {
         self.disk.trouble(Trouble::default());
         let deadline = Instant::now() + PATIENCE;
@@ -85,7 +85,7 @@ impl Site {
             }
             assert!(
                 Instant::now() < deadline,
-                "it does not recover\n{}",
+                "the server does not recover\n{}",
                 self.program.tail()
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -94,7 +94,7 @@ impl Site {
         assert_eq!(self.client.flush().await, 204, "{}", self.program.tail());
     }
 
-    /// The same after a kill and a start, and after an end in good order the folder is sound.
+    /// Checks the same after a kill and a restart. After a clean shutdown, the folder is sound.
     async fn end(mut self, kept: &[u64]) {
         self.restart().await;
         self.check(kept, "after a start").await;
@@ -105,7 +105,7 @@ impl Site {
     }
 }
 
-/// A push was refused because the disk cannot take it now.
+/// Checks that a push was refused because the disk cannot accept it at the moment.
 fn assert_refused(error: &CallError) {
     assert!(matches!(error, CallError::Refused { status: 503, .. }), "{error:?}");
 }
@@ -123,7 +123,7 @@ async fn a_slow_disk_delays_pushes_and_no_questions_and_loses_nothing() {
         let client = client.clone();
         tokio::spawn(async move { client.push(number).await })
     };
-    // Those that come during a sync share the next one.
+    // Pushes that come during a sync share the next one.
     site.disk.trouble(slow(200));
     let pushes: Vec<_> = (6..=40).map(|number| push(&site.client, number)).collect();
     while !pushes.iter().all(tokio::task::JoinHandle::is_finished) {
@@ -136,7 +136,7 @@ async fn a_slow_disk_delays_pushes_and_no_questions_and_loses_nothing() {
         kept.push(number);
     }
     site.check(&kept, "on a slow disk").await;
-    // Longer than anything waits that must not wait for the disk.
+    // Longer than the timeout of anything that must not wait for the disk.
     site.disk.trouble(slow(2_000));
     let push = push(&site.client, 41);
     while !push.is_finished() {
@@ -201,7 +201,7 @@ async fn a_full_disk_refuses_pushes_and_flushes_and_takes_them_when_there_is_roo
         return;
     };
     let (mut next, mut refused) = (5, 0);
-    // So that it is full at other places: of the log, its next segment, files, entries of the tables.
+    // With these sizes, the disk is full at various places: of the log, its next segment, files, entries of the tables.
     for room in [0, 300, 9_000, 12_000, 20_000, 40_000] {
         let when = format!("with room for {room} bytes");
         next += 1;
@@ -211,7 +211,7 @@ async fn a_full_disk_refuses_pushes_and_flushes_and_takes_them_when_there_is_roo
             most_bytes: Some(site.disk.bytes() + room),
             ..Trouble::default()
         });
-        // It may fit, and may fail half done.
+        // The write may fit, or fail half done.
         let flushed = site.client.flush().await;
         assert!(matches!(flushed, 204 | 503), "{when}: {flushed}");
         refused += usize::from(flushed == 503);
@@ -225,7 +225,7 @@ async fn a_full_disk_refuses_pushes_and_flushes_and_takes_them_when_there_is_roo
             assert!(next < 5_000, "{when} nothing is refused");
         };
         assert_refused(&error);
-        // There may be nothing left for it to do.
+        // The server may have nothing left to do.
         let flushed = site.client.flush().await;
         assert!(matches!(flushed, 204 | 503), "{when}: {flushed}");
         site.check(&kept, &when).await;
@@ -242,7 +242,7 @@ async fn without_room_for_another_file_pushes_go_on_and_flushes_when_there_is_so
         return;
     };
     let (mut next, mut refused) = (5, 0);
-    // None for the next segment of the log, then for one file more each time.
+    // There is no room for the next segment of the log, and later for one more file each time.
     for room in 0..12 {
         let when = format!("with room for {room} files");
         site.disk.trouble(Trouble {

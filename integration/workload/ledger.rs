@@ -1,4 +1,4 @@
-//! What a store has answered, and whether a folder agrees with it.
+//! Records what a store has acknowledged, and compares it with a folder.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -11,25 +11,25 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::TENANTS;
 
-/// What the work has told, of one folder in all its rounds.
+/// Reports of the work on one folder, over all its rounds.
 #[derive(Default, Clone)]
 pub(crate) struct Ledger {
     kept: HashMap<String, BTreeSet<u64>>,
-    /// Of the tenants whose profiles a deletion or retention takes.
+    /// Tenants whose profiles a deletion or retention removes.
     taken: BTreeMap<String, Taken>,
 }
 
-/// What may be gone and what must be.
+/// Profiles that may be gone, and profiles that must be gone.
 #[derive(Default, Clone)]
 struct Taken {
-    /// Numbers that work may take, from before they are pushed on.
+    /// Numbers that the work may remove, recorded before they are pushed.
     sent: BTreeSet<u64>,
-    /// What was kept before the flush of the work that comes or is under way: it will be taken.
+    /// Profiles acknowledged before the flush of the coming or current work, which will remove them.
     marked: BTreeSet<u64>,
     is_under_way: bool,
-    /// Work was under way when they were pushed, or began later.
+    /// The work was under way when they were pushed, or began later.
     may_be_gone: BTreeSet<u64>,
-    /// Work that was answered has taken these.
+    /// Finished work has removed these.
     gone: BTreeSet<u64>,
 }
 
@@ -64,12 +64,12 @@ impl Ledger {
         }
     }
 
-    /// Number of profiles that were acknowledged.
+    /// Returns the number of acknowledged profiles.
     pub(crate) fn kept(&self) -> usize {
         self.kept.values().map(BTreeSet::len).sum()
     }
 
-    /// Number of a tenant's profiles that finished work has taken.
+    /// Returns the number of a tenant's profiles that finished work has removed.
     pub(crate) fn gone(&self, tenant: &str) -> usize {
         self.taken.get(tenant).map_or(0, |taken| taken.gone.len())
     }
@@ -78,7 +78,7 @@ impl Ledger {
         self.taken.entry(tenant.to_owned()).or_default()
     }
 
-    /// The process is gone; work that it had begun goes on with what was pushed until now.
+    /// The process is gone. Work that it had begun continues with the profiles pushed so far.
     pub(crate) fn killed(&mut self) {
         for taken in self.taken.values_mut() {
             if taken.is_under_way {
@@ -87,7 +87,7 @@ impl Ledger {
         }
     }
 
-    /// Compares with what is in the folder. `all` also has retention and deletions carried out.
+    /// Compares with the contents of the folder. `all` also carries out retention and deletions.
     pub(crate) fn check(&self, source: &impl SnapshotSource, round: u64, all: bool) {
         let stored = stored(source);
         let mut problems = Vec::new();
@@ -106,7 +106,7 @@ impl Ledger {
 
 fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows, all: bool) -> Vec<String> {
     let mut problems = found.problems.clone();
-    // Of a tenant from which things are taken the tables change one after the other: they may be between the two.
+    // The tables of a tenant with removals change one after the other, so they may be between two states.
     let agree = all || matches!(tenant, "young" | "coarse");
     let samples_are_whole = matches!(tenant, "young" | "gone");
     let (mut profiles, mut samples) = (BTreeMap::new(), BTreeMap::new());
@@ -155,7 +155,7 @@ fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows,
     if samples_are_whole {
         compare("the sample", &samples);
     }
-    // What nothing can have taken must be in the sums by name.
+    // Profiles that nothing can have removed must be in the sums by name.
     let mut least = Sums::new();
     for number in kept.iter().filter(|number| !taken.may_be_gone.contains(number)) {
         *least.entry((function_of(*number), service_of(*number))).or_insert(0) += number;
@@ -177,7 +177,7 @@ fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows,
 /// Sums of values by function and service.
 type Sums = BTreeMap<(String, String), u64>;
 
-/// The function of the one sample that `numbered_at` makes.
+/// Returns the function of the single sample that `numbered_at` makes.
 fn function_of(number: u64) -> String {
     format!("work_{}", number % 50)
 }
@@ -186,10 +186,10 @@ fn service_of(number: u64) -> String {
     format!("service-{}", number % 3)
 }
 
-/// A stack or series, which has a row on each day.
+/// A stack or series, which has a row for each day.
 type Name = (i32, i64);
 
-/// What the four tables have of one tenant.
+/// Contents of the four tables for one tenant.
 #[derive(Default)]
 struct Rows {
     /// Number and series of each profile.
@@ -199,7 +199,7 @@ struct Rows {
     functions: HashMap<Name, String>,
     /// Service of each series.
     services: HashMap<Name, String>,
-    /// Names that are told in two ways.
+    /// Names with contradicting rows.
     problems: Vec<String>,
 }
 
@@ -233,13 +233,13 @@ impl Rows {
     }
 }
 
-/// Notes what a name stands for. A row may be there several times, and always says the same.
+/// Records what a name stands for. A row may occur several times and is always the same.
 fn tell(names: &mut HashMap<Name, String>, name: Name, text: String) -> Option<String> {
     let before = names.insert(name, text.clone()).filter(|before| *before != text)?;
     Some(format!("{name:?} is {before} and {text}"))
 }
 
-/// What is in files and heads, by tenant.
+/// Returns the contents of files and heads by tenant.
 fn stored(source: &impl SnapshotSource) -> HashMap<String, Rows> {
     let snapshot = source.snapshot();
     let mut stored: HashMap<String, Rows> = HashMap::new();

@@ -1,7 +1,7 @@
-//! What tests of a dying machine do with a store, and what they compare afterwards.
+//! The work that tests of a dying machine do with a store, and the comparison afterwards.
 //!
 //! Work: pushes of tenants of every kind while the store flushes, merges, retires, downsamples, deletes and sweeps.
-//! Each step is told before or after it is taken, so that a [`Ledger`] knows what must be in the folder whenever it
+//! Each step is reported before or after it is taken, so that a [`Ledger`] knows what must be in the folder whenever it
 //! ends.
 
 mod ledger;
@@ -23,10 +23,10 @@ use crate::kill::numbered_at;
 
 pub(crate) use ledger::Ledger;
 
-/// Profiles of a round have numbers from a multiple of this.
+/// The numbers of a round's profiles start at a multiple of this.
 pub(crate) const STRIDE: u64 = 1_000_000;
 
-/// Where the work tells what it does, a line a step.
+/// Receives the reports of the work, one line per step.
 pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Pause of a pusher between two profiles.
@@ -34,8 +34,9 @@ const PUSH_EVERY: Duration = Duration::from_millis(10);
 
 const DAY: u64 = 86_400;
 
-/// Tenants: young profiles, three hours old (downsampled), forty days old (retired), young ones that are deleted, and
-/// two days old, every second of them three days: those go because the tenant has too many.
+/// Tenants and the age of their profiles in seconds: young profiles, three hours old (downsampled), forty days old
+/// (retired), young ones that are deleted, and two days old. In the last group, every second profile is three days old,
+/// and these are removed because the tenant has too many profiles.
 pub(crate) const TENANTS: [(&str, u64); 5] = [
     ("young", 0),
     ("coarse", 3 * 3600),
@@ -46,13 +47,13 @@ pub(crate) const TENANTS: [(&str, u64); 5] = [
 
 pub(crate) fn config(dir: &Path) -> StoreConfig {
     let mut maintenance = MaintenanceConfig {
-        // The child says when.
+        // The child decides when to run.
         interval: Duration::from_hours(1),
         ..MaintenanceConfig::default()
     };
     maintenance.policy.min_files = 3;
     maintenance.aging.tenants = [(tenant("old"), Duration::from_hours(720))].into();
-    // Everything goes but the newest hour.
+    // Everything except the newest hour is removed.
     maintenance.space.tenants = [(tenant("full"), 1)].into();
     maintenance.aging.downsample = vec![Downsampling {
         after: Duration::from_hours(2),
@@ -70,7 +71,7 @@ pub(crate) fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-/// The same, with no limit for the tenant `full`. Instead the disk is short of a byte while the folder has a file
+/// Does the same without a limit for the tenant `full`. Instead, the disk lacks a byte while the folder contains a file
 /// [`SHORT`].
 pub(crate) fn config_with_floor(dir: &Path) -> StoreConfig {
     let mut config = config(dir);
@@ -84,10 +85,10 @@ pub(crate) fn config_with_floor(dir: &Path) -> StoreConfig {
     config
 }
 
-/// Name of the file that says that the disk is short of space.
+/// Name of the file that marks the disk as short of space.
 pub(crate) const SHORT: &str = "short";
 
-/// Pushes for one tenant, for ever.
+/// Pushes for one tenant, without end.
 pub(crate) async fn push(store: Arc<Store>, (tenant, age): (&'static str, u64), next: Arc<AtomicU64>, say: Say) {
     for count in 0u64.. {
         let number = next.fetch_add(1, Ordering::Relaxed);
@@ -105,7 +106,7 @@ pub(crate) async fn push(store: Arc<Store>, (tenant, age): (&'static str, u64), 
     }
 }
 
-/// Every kind of work in turn, so often.
+/// Does every kind of work in turn, this many times.
 pub(crate) async fn work(store: &Store, cycles: u64, say: Say) {
     for cycle in 0..cycles {
         say("mark old");
@@ -128,7 +129,7 @@ pub(crate) async fn work(store: &Store, cycles: u64, say: Say) {
     }
 }
 
-/// A sequence of numbers that differs from round to round and is the same in every run.
+/// Returns numbers that differ from round to round and are the same in every run.
 pub(crate) fn drawn(round: u64, salt: u64) -> u64 {
     let mut x = round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -136,7 +137,7 @@ pub(crate) fn drawn(round: u64, salt: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Everything is carried out and merged: still the same, and the folder is sound.
+/// Carries out and merges everything. The result is the same, and the folder is sound.
 pub(crate) fn finish(dir: &Path, ledger: &mut Ledger, rounds: u64) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {

@@ -1,9 +1,9 @@
-//! Bodies of requests: one that arrives slowly is given up when all places of the port are taken and another connection
+//! Request bodies. A body that arrives slowly is aborted when all places of the port are taken and another connection
 //! waits for one.
 //!
-//! In: the body of a request, and the places of the port. Out: its bytes, or an error for a slow body. Without this a
-//! few hundred clients that announce a body and send a byte now and then would keep everybody out until the time limit
-//! for bodies. How a slow body gives way to those who wait for its memory is in the server's `pace`.
+//! In: the body of a request, and the places of the port. Out: its bytes, or an error for a slow body. Without this, a
+//! few hundred clients that announce a body and send a byte now and then would block all others until the time limit
+//! for bodies. The server's `pace` decides how a slow body gives way to requests that wait for its memory.
 
 use std::error::Error;
 use std::io;
@@ -18,26 +18,26 @@ use tokio::time::{Instant, Sleep};
 
 use crate::admin::connections::Connections;
 
-/// A body of which fewer bytes arrive in [`SLOW_TIME`] is slow.
+/// A body is slow if fewer bytes than this arrive in [`SLOW_TIME`].
 const SLOW_BYTES: usize = 16 << 10;
 const SLOW_TIME: Duration = Duration::from_secs(1);
 
-/// The body of a request while it arrives.
+/// Body of a request while it arrives.
 pub(super) struct Arriving<B> {
     body: B,
     places: Arc<Connections>,
-    /// Bytes that have arrived since the time was set.
+    /// Bytes that have arrived since the timer was set.
     bytes: usize,
-    /// When it is decided whether the body is slow; nothing before the reader had to wait.
+    /// Timer after which the body is judged slow or not. `None` until the reader has to wait for the first time.
     decides: Option<Pin<Box<Sleep>>>,
-    /// Since when the reader is at work on what it got.
+    /// Time since which the reader has been processing what it received.
     away_since: Option<Instant>,
-    /// How long it was before it is decided.
+    /// Time that the reader spent processing since the timer was set.
     away: Duration,
 }
 
 impl<B> Arriving<B> {
-    /// A body that arrives by a connection with one of these places.
+    /// Wraps a body that arrives on a connection with one of these places.
     pub(super) fn new(body: B, places: Arc<Connections>) -> Self {
         Self {
             body,
@@ -49,7 +49,7 @@ impl<B> Arriving<B> {
         }
     }
 
-    /// Waits for the time at which the body is slow and its place wanted. Time in which nobody reads does not count.
+    /// Waits until the body is slow and its place is needed. Time in which nobody reads does not count.
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let decides = self
             .decides
@@ -90,7 +90,7 @@ impl<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin> B
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         ready!(self.poll_slow(context));
-        let message = "it came slowly, and other connections waited for a place, try again";
+        let message = "the body arrived slowly while other connections waited for a place: try again";
         Poll::Ready(Some(Err(io::Error::new(io::ErrorKind::TimedOut, message).into())))
     }
 
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// A body of two seconds: this many bytes ten times a second.
+    /// Returns a body that takes two seconds: ten times a second it sends this many bytes.
     fn body(bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> + Unpin {
         let chunks = futures::stream::iter(0..20).then(move |_| async move {
             tokio::time::sleep(Duration::from_millis(100)).await;

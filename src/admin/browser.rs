@@ -9,10 +9,10 @@
 //!   our port for the site of the page. The `Host` header still has that domain. On a loopback address a browser may
 //!   therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
 //!
-//! Programs that send none of these headers are let through; a program gains nothing from adding them.
+//! Requests of programs, which send none of these headers, are let through. A program gains nothing from adding them.
 //!
-//! Every answer tells browsers to take its content type as it is (`X-Content-Type-Options`): texts and names in it come
-//! from others, and must not be taken for a page.
+//! Every response tells browsers not to guess its content type (`X-Content-Type-Options`). Responses contain texts and
+//! names from others, which a browser must not render as a page.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
-/// Path prefixes where a GET has effects or costs, or where a component answers: links from other sites are refused
+/// Path prefixes where a GET has effects or costs, or where a component responds. Links from other sites are refused
 /// there.
 const NOT_FOR_LINKS: [&str; 3] = ["/-/", "/debug/", "/api/v0/component/"];
 
@@ -32,12 +32,12 @@ const NOT_FOR_LINKS: [&str; 3] = ["/-/", "/debug/", "/api/v0/component/"];
 #[derive(Debug, Clone, Default)]
 pub struct AllowedHosts(Arc<[String]>);
 
-/// The local address at which a connection arrived.
+/// Local address at which a connection arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArrivedAt(pub SocketAddr);
 
 impl AllowedHosts {
-    /// These names, without ports.
+    /// Allows these names, without ports.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().map(|name| name.to_ascii_lowercase()).collect())
     }
@@ -47,11 +47,11 @@ impl AllowedHosts {
     }
 }
 
-/// Parses a host name for `--http.allowed-host`; the error says what is wrong.
+/// Parses a host name for `--http.allowed-host`. The error says what is wrong.
 pub(crate) fn host_name(text: &str) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_plain) {
-        return Err("use the name of a host without a port, such as profiles.example.com".to_owned());
+        return Err("use a host name without a port, such as profiles.example.com".to_owned());
     }
     Ok(text.trim_end_matches('.').to_ascii_lowercase())
 }
@@ -89,22 +89,22 @@ fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), String> {
         && !allowed.has(name(authority.host()))
     {
         return Err(format!(
-            "`{authority}` is no name of this machine: a foreign web page may have given it our address. \
+            "`{authority}` is not a name of this machine: a foreign web page may have mapped it to this address. \
              If the name is yours, start with --http.allowed-host {}",
             name(authority.host())
         ));
     }
     match other_site(headers, authority.as_ref(), allowed) {
         Some(site) if !is_followed_link(request) => Err(format!(
-            "the browser sends this request for another site ({site}), and only pages of this one may. \
-             If that site is this one behind a proxy, start with --http.allowed-host and its name"
+            "the browser sent this request for another site ({site}), but only pages of this site may send it. \
+             If that site is this server behind a proxy, start with --http.allowed-host and its name"
         )),
         _ => Ok(()),
     }
 }
 
-/// True when a browser sent the request. A script can suppress `Origin` and `Referer`, and `Sec-Fetch-Site` is missing
-/// over plain HTTP, but every browser sends `Accept-Language`.
+/// Returns true when a browser sent the request. A script can suppress `Origin` and `Referer`, and `Sec-Fetch-Site` is
+/// missing over plain HTTP. But every browser sends `Accept-Language`.
 fn is_of_browser(headers: &HeaderMap) -> bool {
     let telling = [header::ORIGIN, header::REFERER, header::ACCEPT_LANGUAGE];
     headers.contains_key("sec-fetch-site") || telling.iter().any(|name| headers.contains_key(name))
@@ -114,7 +114,8 @@ fn host_header(headers: &HeaderMap) -> Option<Authority> {
     headers.get(header::HOST)?.to_str().ok()?.parse().ok()
 }
 
-/// True for `localhost`, a name under it, or an IP address: no foreign name server can map these to us.
+/// Returns true for `localhost`, a name under it, or an IP address. No foreign name server can map these to this
+/// machine.
 fn is_of_this_machine(host: &str) -> bool {
     let host = name(host);
     let is_local = host.eq_ignore_ascii_case("localhost") || ends_with(host, ".localhost");
@@ -127,13 +128,13 @@ fn ends_with(text: &str, end: &str) -> bool {
     text.get(at..).is_some_and(|rest| rest.eq_ignore_ascii_case(end))
 }
 
-/// A host without its trailing dot.
+/// Returns a host without its trailing dot.
 fn name(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// The foreign site that made the browser send the request, if a header names it. `Sec-Fetch-Site` takes precedence;
-/// scripts cannot set any of the three headers.
+/// Returns the foreign site that made the browser send the request, if a header names it. `Sec-Fetch-Site` takes
+/// precedence; scripts cannot set any of the three headers.
 fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &AllowedHosts) -> Option<String> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let origin = text("origin").or_else(|| text("referer"));
@@ -143,7 +144,7 @@ fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &Allo
     }
     let origin = origin?;
     let own = |site: &Site| {
-        // From a proxy that does not forward the original `Host`.
+        // Proxies that do not forward the original `Host` set this header.
         let forwarded = headers.get("x-forwarded-host").and_then(|value| value.to_str().ok());
         let forwarded = forwarded.and_then(|hosts| hosts.split(',').next()?.trim().parse().ok());
         let named = [authority.cloned(), forwarded];
@@ -155,14 +156,14 @@ fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &Allo
     }
 }
 
-/// Authority and default port of an origin or URL.
+/// Authority and default port of an origin or a URL.
 struct Site {
     authority: Authority,
     default_port: u16,
 }
 
 impl Site {
-    /// Parses an origin or URL. `None` for the origin `null` (a page without a site) and for invalid text.
+    /// Parses an origin or a URL. Returns `None` for the origin `null` (a page without a site) and for invalid text.
     fn read(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let default_port = match scheme {
@@ -183,7 +184,7 @@ impl Site {
     }
 }
 
-/// True when the browser navigates to a page: reading has no effect, and no other page sees the answer.
+/// Returns true when the browser navigates to a page: reading has no effect, and no other page sees the response.
 fn is_followed_link(request: &Request) -> bool {
     let is = |name: &str, wanted: &str| request.headers().get(name).is_none_or(|value| value == wanted);
     let path = request.uri().path();

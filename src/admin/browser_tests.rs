@@ -1,4 +1,4 @@
-//! What browsers send, and what becomes of it: a table for each way in.
+//! Tests of browser requests: a table of headers and expected statuses for each kind of attack.
 
 use axum::body::Body;
 use axum::routing::any;
@@ -9,10 +9,11 @@ use super::*;
 const LOOPBACK: &str = "127.0.0.1:4040";
 const OPEN: &str = "192.0.2.7:4040";
 
-/// Method and path, headers, and the status that is wanted.
+/// Method and path, headers, and the expected status.
 type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], u16);
 
-/// Status and text of the answer to a request with these headers on a connection that arrived at `address`.
+/// Sends a request with these headers over a connection that arrived at `address`. Returns status and text of the
+/// response.
 async fn ask(address: &str, line: &str, headers: &[(&str, &str)]) -> (u16, String) {
     let allowed = AllowedHosts::new(["Profiles.example.com".to_owned()]);
     let routes = guard(Router::new().fallback(any(async || "ok")), allowed);
@@ -71,7 +72,7 @@ async fn on_a_loopback_address_a_browser_uses_names_of_this_machine() {
                 let answer = ask(address, "POST /api/v1/sql", &[("host", host), telling]).await;
                 assert_eq!(answer.0, status, "{host} {telling:?}: {}", answer.1);
             }
-            // An address that others reach has the names that they give it.
+            // An address that other machines reach may have any name that they give it.
             assert_eq!(ask(OPEN, "POST /api/v1/sql", &[("host", host), telling]).await.0, 200);
         }
     }
@@ -113,7 +114,7 @@ async fn requests_for_another_site_are_refused_but_for_links_to_pages() {
         ("GET /-/support", &[cross, navigate, document], 403),
         ("GET /debug/pprof/profile", &[cross, navigate, document], 403),
         ("GET /api/v0/component/a/b", &[cross, navigate, document], 403),
-        // Without Sec-Fetch-Site, as over plain HTTP to another machine.
+        // Requests without `Sec-Fetch-Site`, as over plain HTTP to another machine.
         ("POST /ingest", &[("origin", "http://profiles:4040")], 200),
         ("POST /ingest", &[("origin", "HTTP://profiles:4040")], 403),
         ("POST /ingest", &[("origin", "http://Profiles:4040")], 200),

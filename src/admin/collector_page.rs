@@ -1,7 +1,7 @@
 //! The collector's page: the embedded files of `ui/dist/collector` and their routes.
 //!
 //! In: the prefix of the collector's paths. Out: a router with `/graph`, the files, and redirects from the paths of
-//! Alloy's page. In debug builds the files are read from the source tree at run time.
+//! Alloy's page. Debug builds read the files from the source tree at run time.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::admin::page::{Page, PageSource};
 #[allow_missing = true]
 struct Files;
 
-/// Characters that are not escaped in a query value.
+/// Characters to escape in a query value.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'/');
 
 #[derive(Clone)]
@@ -30,13 +30,13 @@ struct Served {
     prefix: Arc<str>,
 }
 
-/// The routes of the page, `prefix` before each.
+/// Returns the routes of the page, each with `prefix`.
 pub(crate) fn router(prefix: &str) -> Router {
     let prefix = match prefix.trim_matches('/') {
         "" => String::new(),
         prefix => format!("/{prefix}"),
     };
-    // As a route: brackets in the prefix are escaped.
+    // In a route, brackets must be escaped.
     let route = crate::admin::literal(&prefix);
     let page = Page::new(PageSource {
         file: Files::get,
@@ -70,7 +70,7 @@ async fn module(State(served): State<Served>, Path(module): Path<String>) -> Red
     Redirect::temporary(&format!("{}/graph?v=1&module={module}", served.prefix))
 }
 
-/// Redirects Alloy's link to a component: the part of its id before the last slash is the module.
+/// Redirects Alloy's link to a component. The part of the id before the last slash is the module.
 async fn component(State(served): State<Served>, Path(id): Path<String>) -> Redirect {
     let module = id.rsplit_once('/').map_or("", |(module, _)| module);
     let (module, id) = (utf8_percent_encode(module, PLAIN), utf8_percent_encode(&id, PLAIN));

@@ -1,12 +1,13 @@
-//! The connections of a port: how many there may be, how much they may leave unread, and which one gives way.
+//! The connections of a port: how many may exist, how much they may leave unread, and which one must close.
 //!
-//! In: connections, and what their requests are at. Out: a [`Place`] for each once there is room, which says when its
-//! connection must be closed. To a new connection gives way the one that has waited for a request longest; without such
-//! a one, the one that has been sending an answer longest, whose client is slow to read. A connection with a request in
-//! work stays: that ends by limits of its own. So silent and slow clients keep nobody out.
+//! In: connections, and the progress of their requests. Out: a [`Place`] for each connection once there is room. The
+//! place tells when its connection must close. If a new connection needs room, the connection that has waited longest
+//! for a request closes. If none waits, the connection that has been sending a response longest closes, because its
+//! client reads slowly. A connection with a request in progress stays, because other limits end such requests. So
+//! silent and slow clients cannot block others.
 //!
-//! Answers count against a budget until they are handed to the socket: a client of HTTP/2 may ask for many and open no
-//! window for them. Without room for one more its request is refused, and the slowest reader gives way.
+//! Responses count against a budget until the socket accepts them: an HTTP/2 client may request many responses and open
+//! no window for them. If a response exceeds the budget, its request is refused, and the slowest reader must close.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
@@ -22,42 +23,43 @@ use tokio::sync::Notify;
 use crate::base::Shutdown;
 use crate::base::bytes::{ByteBudget, HeldBytes};
 
-/// Answers of up to this many bytes are never refused: a request that has done its work gets its answer.
+/// Responses of up to this many bytes are never refused: a request that has done its work gets its response.
 const FREE_BYTES: u64 = 1 << 10;
-/// The most bytes that count of an answer: the pages, which are a part of the program, have larger files.
+/// Maximum number of bytes that count for one response. The files of the pages are larger, but they are part of the
+/// program.
 const MOST_BYTES: u64 = 256 << 10;
-/// Bytes that count of an answer that is made in pieces: one that is on its way, and the next.
+/// Number of bytes that count for a streamed response: one piece in transit, and the next.
 const PIECE_BYTES: u64 = 128 << 10;
 
 /// All connections of a port.
 pub(super) struct Connections {
     most: usize,
-    /// What clients may leave unread; `None` for any amount.
+    /// Budget for bytes that clients leave unread; `None` for no limit.
     unread: Option<ByteBudget>,
     table: Mutex<Table>,
-    /// A connection waits for a place.
+    /// True while a connection waits for a place.
     is_wanted: AtomicBool,
-    /// At the limit: a connection has ended, or may give way now.
+    /// Notified at the limit, when a connection has ended or may be closed.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct Table {
     all: HashMap<u64, Connection>,
-    /// Connections that wait for a request, by the moment since when.
+    /// Connections that wait for a request, by the moment since when they wait.
     waiting: BTreeMap<u64, u64>,
-    /// Connections whose requests are all answered and not all sent, by the moment since when.
+    /// Connections whose requests all have responses that are not all sent, by the moment since when.
     sending: BTreeMap<u64, u64>,
-    /// Number of connections that were told to close and are still there.
+    /// Number of connections that were told to close and still exist.
     leaving: usize,
-    /// Counts changes: a moment, and the number of a connection.
+    /// Counter of changes. It provides the moments and the numbers of connections.
     last: u64,
 }
 
 struct Connection {
-    /// Number of its requests in work.
+    /// Number of requests in progress.
     working: usize,
-    /// Number of its answers that are being sent.
+    /// Number of responses that are being sent.
     sending: usize,
     state: State,
     since: u64,
@@ -72,38 +74,38 @@ enum State {
     Leaving,
 }
 
-/// A connection's place, released on drop.
+/// Place of a connection, released on drop.
 pub(super) struct Place {
     gives_way: Shutdown,
     requests: Requests,
 }
 
-/// Tells of the requests of one connection.
+/// Reports the requests of one connection.
 #[derive(Clone)]
 pub(super) struct Requests {
     number: u64,
     all: Arc<Connections>,
 }
 
-/// A request until its answer was sent or it was dropped.
+/// A request, until its response is sent or it is dropped.
 pub(super) struct Request {
     requests: Requests,
     is_answered: bool,
 }
 
-/// The body of an answer; until it is dropped and all of its bytes were sent its connection is sending.
+/// Body of a response. The connection counts as sending until the body is dropped and all of its bytes are sent.
 pub(super) struct Sending {
     body: axum::body::Body,
     unsent: Option<Arc<Unsent>>,
 }
 
-/// An answer until it was sent, with the memory that counts for it.
+/// A response that is not completely sent, with the memory that counts for it.
 struct Unsent {
     _request: Request,
     _held: Option<HeldBytes>,
 }
 
-/// Bytes of an answer that are on their way to the socket.
+/// Bytes of a response on their way to the socket.
 struct Piece {
     bytes: Bytes,
     _unsent: Arc<Unsent>,
@@ -115,13 +117,13 @@ impl AsRef<[u8]> for Piece {
     }
 }
 
-/// Clients have not read as much as they may leave unread.
+/// Error: clients leave too much unread.
 #[derive(Debug)]
 pub(super) struct Unread;
 
 impl Connections {
-    /// A table for at most `most` connections, and at least one. Their clients may leave as much unread as `unread`
-    /// has.
+    /// Creates a table for at most `most` connections, and at least one. `unread` is the budget for bytes that clients
+    /// leave unread.
     pub(super) fn new(most: usize, unread: Option<ByteBudget>) -> Arc<Self> {
         Arc::new(Self {
             most: most.max(1),
@@ -132,7 +134,7 @@ impl Connections {
         })
     }
 
-    /// Waits for a place, which another connection may have to give up. Only one caller may wait at one time.
+    /// Waits for a place, which another connection may have to give up. Only one caller may wait at a time.
     pub(super) async fn place(self: &Arc<Self>) -> Place {
         let mut waiting = None;
         loop {
@@ -158,7 +160,7 @@ impl Connections {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Has a connection closed where there is one that may be: something else than places has run out.
+    /// Closes a connection if one may be closed, because a resource other than places has run out.
     pub(super) fn give_way(&self) {
         self.table.lock().give_way();
     }
@@ -175,7 +177,7 @@ impl Connections {
     }
 }
 
-/// A connection that waits for a place, also when its port closes meanwhile.
+/// Marks that a connection waits for a place. Dropping it removes the mark, even if the port closes meanwhile.
 struct Waiting<'a>(&'a AtomicBool);
 
 impl<'a> Waiting<'a> {
@@ -208,7 +210,7 @@ impl Table {
     }
 
     fn change(&mut self, number: u64, change: impl FnOnce(&mut Connection)) {
-        // What is left of the requests of a connection that has ended changes nothing.
+        // Late changes of a connection that has ended are ignored.
         let Some(connection) = self.all.get_mut(&number) else {
             return;
         };
@@ -236,7 +238,7 @@ impl Table {
         }
     }
 
-    /// Tells a connection to close, unless one is about to.
+    /// Tells a connection to close, unless one is already closing.
     fn give_way(&mut self) {
         if self.leaving > 0 {
             return;
@@ -245,7 +247,7 @@ impl Table {
         self.end(oldest);
     }
 
-    /// Tells the slowest reader to close, unless a connection is about to.
+    /// Tells the slowest reader to close, unless a connection is already closing.
     fn reader_gives_way(&mut self) {
         if self.leaving > 0 {
             return;
@@ -278,7 +280,7 @@ impl Place {
         self.gives_way.cancelled().await;
     }
 
-    /// For the requests of the connection.
+    /// Returns the handle for the requests of the connection.
     pub(super) fn requests(&self) -> Requests {
         self.requests.clone()
     }
@@ -293,12 +295,12 @@ impl Drop for Place {
 }
 
 impl Requests {
-    /// All connections of the port.
+    /// Returns all connections of the port.
     pub(super) fn places(&self) -> Arc<Connections> {
         self.all.clone()
     }
 
-    /// Counts a request as in work until what this returns is dropped.
+    /// Counts a request as in progress until the returned value is dropped.
     pub(super) fn begin(&self) -> Request {
         self.all.change(self.number, |connection| connection.working += 1);
         Request {
@@ -309,7 +311,7 @@ impl Requests {
 }
 
 impl Request {
-    /// Takes the memory of an answer with this body, or has the slowest reader give way.
+    /// Charges the memory of a response with this body. On failure, tells the slowest reader to close.
     pub(super) fn hold(&self, body: &axum::body::Body) -> Result<Option<HeldBytes>, Unread> {
         let all = &self.requests.all;
         let bytes = body.size_hint().exact().unwrap_or(PIECE_BYTES);
@@ -323,7 +325,7 @@ impl Request {
         held.map(Some).ok_or(Unread)
     }
 
-    /// The request is answered with this body, for which `held` counts.
+    /// Marks the request as having a response with this body. `held` is the memory charged for it.
     pub(super) fn answer(mut self, body: axum::body::Body, held: Option<HeldBytes>) -> Sending {
         if body.is_end_stream() {
             return Sending { body, unsent: None };
@@ -412,7 +414,7 @@ mod tests {
             let held = request.hold(&body).unwrap();
             answers.push(request.answer(body, held));
         }
-        // What is on its way counts, whether its body is still there or not.
+        // Bytes in transit count, even after their body is dropped.
         let mut sent = answers.pop().unwrap();
         let frame = std::future::poll_fn(|context| Pin::new(&mut sent).poll_frame(context)).await;
         let bytes = frame.unwrap().unwrap().into_data().unwrap();
@@ -431,12 +433,12 @@ mod tests {
         let all = Connections::new(3, None);
         let places = [all.place().await, all.place().await, all.place().await];
         let first = places[0].requests().begin();
-        // Now it is the last that has begun to wait.
+        // This connection is the last one that has begun to wait.
         drop(places[1].requests().begin());
         let mut next = pin!(all.place());
         assert!(futures::poll!(next.as_mut()).is_pending());
         assert_eq!(places.each_ref().map(is_told), [false, false, true]);
-        // One at a time.
+        // Only one connection closes at a time.
         all.give_way();
         assert_eq!(places.each_ref().map(is_told), [false, false, true]);
         let [working, waiting, told] = places;
@@ -461,7 +463,7 @@ mod tests {
         assert!(is_told(&one) && !is_told(&other));
         drop((one, empty));
         let third = next.await;
-        // What is left of a connection that has ended changes nothing.
+        // Late changes of a connection that has ended are ignored.
         drop(sending);
         drop((other, working, third));
         assert_eq!(all.table.lock().all.len(), 0);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 
-/// Maximum number of bytes that are read.
+/// Maximum number of bytes to read.
 const MAX_BYTES: usize = 64 << 20;
-/// Longest time for reading it.
+/// Time limit for reading them.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// Reads and drops the rest of a body, within limits. A client that sends its whole body before it reads then gets the
@@ -22,6 +22,6 @@ pub(crate) async fn drain<Error>(body: &mut (impl Stream<Item = Result<Bytes, Er
             }
         }
     };
-    // After the time limit nothing more can be done for this client.
+    // After the time limit, nothing more can be done for this client.
     let _ = tokio::time::timeout(MAX_TIME, work).await;
 }

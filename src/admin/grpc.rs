@@ -1,7 +1,7 @@
-//! Answers of unary gRPC as HTTP responses: a message with its status behind it, or a status alone; and what differs
-//! over HTTP/1.1 and for gRPC-Web.
+//! Responses of unary gRPC as HTTP responses: a message followed by its status, or a status alone. Also handles what
+//! differs over HTTP/1.1 and for gRPC-Web.
 //!
-//! In: encoded messages and codes. Out: responses. Reading of requests is in `wire::grpc`. Protocol:
+//! In: encoded messages and codes. Out: responses. `wire::grpc` reads the requests. Protocol:
 //! <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>.
 
 use std::convert::Infallible;
@@ -22,17 +22,17 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
-/// Characters of a message that are percent-encoded, beside those that are not ASCII.
+/// Characters of a message that are percent-encoded, besides those that are not ASCII.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
-/// Maximum length of an error message in bytes. It is sent as a header, where a byte may take three, and some clients
-/// (hyper) accept 16 KiB of headers.
+/// Maximum length of an error message in bytes. It is sent as a header, in which a byte may take three bytes, and some
+/// clients (hyper) accept only 16 KiB of headers.
 pub(crate) const MESSAGE_BYTES: usize = 2 << 10;
 
-/// Maximum length of a status with details in bytes, before base64. Longer ones are omitted.
+/// Maximum length in bytes of a status with details, before base64. Longer ones are omitted.
 const STATUS_BYTES: usize = 6 << 10;
 
-/// A success: `body` is the message with the bytes before it, compressed with gzip if it says so.
+/// Builds a successful response. `body` is the message with its prefix, compressed with gzip if `compression` says so.
 pub(crate) fn success(body: Body, compression: Option<&'static str>) -> Response {
     let trailers = HeaderMap::from_iter([(STATUS, HeaderValue::from_static("0"))]);
     let body = body.with_trailers(async move { Some(Ok(trailers)) });
@@ -45,7 +45,8 @@ pub(crate) fn success(body: Body, compression: Option<&'static str>) -> Response
     response
 }
 
-/// A failure: no message, the status in the headers. `details` is the encoded `google.rpc.Status`, empty for none.
+/// Builds a failed response: no message, and the status in the headers. `details` is the encoded `google.rpc.Status`,
+/// empty for none.
 pub(crate) fn failure(code: i32, message: &str, details: &[u8]) -> Response {
     let mut response = Response::new(Body::empty());
     let headers = response.headers_mut();
@@ -67,7 +68,7 @@ pub(crate) fn failure(code: i32, message: &str, details: &[u8]) -> Response {
     response
 }
 
-/// True when the client can read a status that comes behind the message: over HTTP/2, or over HTTP/1.1 if it says so.
+/// Returns true when the client can read trailers: over HTTP/2, or over HTTP/1.1 if it says so.
 pub(crate) fn takes_trailers<B>(request: &Request<B>) -> bool {
     let values = request.headers().get_all(TE).iter();
     let mut tokens = values
@@ -80,17 +81,17 @@ pub(crate) fn takes_trailers<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// A success for HTTP/1.1, where what comes behind a body is announced before it, and the body has no length.
+/// Adapts a success to HTTP/1.1, which announces trailers in a header and sends the body without a length.
 pub(crate) fn announced(response: Response) -> Response {
-    // A body whose frames may have been changed says nothing of its length, so it is sent in chunks.
+    // A body whose frames may be mapped does not state its length, so it is sent in chunks.
     let mut response = response.map(|body| Body::new(body.map_frame(|frame| frame)));
     let status = HeaderValue::from_static("grpc-status");
     response.headers_mut().insert(TRAILER, status);
     response
 }
 
-/// Answers a gRPC-Web call as `answer` answers gRPC: with the trailers in the body, and the whole body in base64 if
-/// requested.
+/// Handles a gRPC-Web call with `answer`, which handles gRPC. The trailers become part of the body, and the whole body
+/// is base64 if the client requests it.
 pub(crate) async fn web<Work>(request: Request<Body>, answer: impl Fn(Request<Body>) -> Work) -> Response
 where
     Work: Future<Output = Response>,
@@ -99,7 +100,7 @@ where
         Ok::<_, Infallible>(answer(request.map(Body::new)).await)
     });
     let Ok(response) = GrpcWebLayer::new().layer(service).oneshot(request).await;
-    // The trailers are now part of the body, but the length that tonic-web reports does not include them, and hyper
+    // The trailers are part of the body here, but the length that tonic-web reports does not include them, and hyper
     // would cut them off. A stream has no such length.
     response.map(|body| Body::from_stream(body.into_data_stream()))
 }

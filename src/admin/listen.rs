@@ -1,9 +1,9 @@
-//! The port of the server and of the collector: HTTP/1.1 and HTTP/2 on one listener, with or without TLS, with limits
-//! on the resources of each peer.
+//! The port of the server and of the collector: HTTP/1.1 and HTTP/2 on one listener, with or without TLS. Limits apply
+//! to the resources of each peer.
 //!
-//! In: an address, a router, the shutdown signal. Out: served connections, without requests of foreign web pages
-//! (`browser`). Which connection is closed when there are too many is decided in `connections`. After the signal no
-//! connection is accepted, requests in progress finish, and connections that remain at the deadline are closed.
+//! In: an address, a router, and the shutdown signal. Out: served connections. `browser` refuses the requests of
+//! foreign web pages. `connections` decides which connection closes when there are too many. After the signal, the port
+//! accepts no connection, requests in progress finish, and connections that remain at the deadline are closed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,10 +35,10 @@ use crate::base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, listen_reason};
 use crate::base::seldom::Seldom;
 use crate::base::{Shutdown, descriptors};
 
-/// The connection preface of an HTTP/2 client (RFC 9113, 3.4).
+/// Connection preface of an HTTP/2 client (RFC 9113, section 3.4).
 const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Read buffer of an HTTP/1.1 connection in bytes; the headers must fit into it.
+/// Read buffer of an HTTP/1.1 connection in bytes. All headers must fit into it.
 const HTTP1_BUFFER_BYTES: usize = 64 << 10;
 
 /// Pause between two checks of a connection that has sent part of the preface.
@@ -48,7 +48,7 @@ const PREFACE_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {}", listen_reason(.source))]
 pub struct ListenError {
-    /// Address as it was given.
+    /// Address as the caller gave it.
     pub address: String,
     #[source]
     pub source: std::io::Error,
@@ -56,29 +56,29 @@ pub struct ListenError {
 
 #[derive(Debug, Clone)]
 pub struct ListenOptions {
-    /// Maximum number of connections, and never more than half of the file descriptors. For one more an idle connection
-    /// is closed; while each has a request in work, more wait in the kernel's queue.
+    /// Maximum number of connections, limited to half of the file descriptors. At the limit, an idle connection is
+    /// closed for a new one. While all connections have a request in progress, new ones wait in the kernel's queue.
     pub max_connections: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_streams: u32,
-    /// Receive window of an HTTP/2 connection in bytes, for all its requests; at least 64 KiB, which is HTTP's own. It
-    /// is small because bodies wait for their share of the memory budget.
+    /// Receive window of an HTTP/2 connection in bytes, for all its requests. At least 64 KiB, which is HTTP's own
+    /// value. It is small because bodies wait for their share of the memory budget.
     pub window_bytes: u32,
     /// Time limit for request headers; also the idle timeout of an HTTP/1.1 connection.
     pub header_timeout: Duration,
     /// Interval of keep-alive pings on an idle HTTP/2 connection.
     pub keep_alive: Duration,
-    /// Time for a TLS handshake.
+    /// Timeout of a TLS handshake.
     pub handshake_timeout: Duration,
     /// Maximum number of concurrent TLS handshakes; further connections wait.
     pub max_handshakes: usize,
-    /// Time for requests in progress after the signal to stop.
+    /// Time that requests in progress have to finish after the shutdown signal.
     pub grace: Duration,
-    /// Host names of this port that browsers may use, besides those of this machine.
+    /// Additional host names of this port that browsers may use, besides those of this machine.
     pub allowed_hosts: AllowedHosts,
 }
 
-/// The current TLS settings, read for every connection; `None` for plain text.
+/// Returns the current TLS settings, or `None` for plain text. Called for every connection.
 pub type Tls = Arc<dyn Fn() -> Option<TlsAcceptor> + Send + Sync>;
 
 impl Default for ListenOptions {
@@ -120,7 +120,7 @@ type Connection = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 /// A connection that was accepted.
 struct Arrival {
     stream: TcpStream,
-    /// Where the client calls from.
+    /// Address of the client, or of a proxy.
     address: SocketAddr,
     arrived: ArrivedAt,
     place: Place,
@@ -134,7 +134,7 @@ struct Port {
 }
 
 impl Listener {
-    /// Opens `address` (`host:port`; port 0 takes a free one).
+    /// Opens `address` (`host:port`; port 0 selects a free port).
     pub async fn bind(address: &str, options: ListenOptions) -> Result<Self, ListenError> {
         let error = |source| ListenError {
             address: address.to_owned(),
@@ -169,7 +169,7 @@ impl Listener {
         Self { tls, ..self }
     }
 
-    /// Lets clients leave no more of their answers unread than this budget has.
+    /// Limits the response bytes that clients leave unread to this budget.
     #[must_use]
     pub(crate) fn with_unread(self, unread: ByteBudget) -> Self {
         Self {
@@ -178,7 +178,7 @@ impl Listener {
         }
     }
 
-    /// The bound address, with the actual port.
+    /// Returns the bound address with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
@@ -249,7 +249,7 @@ impl Listener {
 }
 
 impl Port {
-    /// Serves a connection until it ends or gives way.
+    /// Serves a connection until it ends or must close.
     async fn serve(
         self: Arc<Self>,
         arrival: Arrival,
@@ -273,7 +273,7 @@ impl Port {
             Ok((connection, true)) => (connection, builder.http2_only()),
             Ok((connection, false)) => (connection, builder.http1_only()),
             Err(error) => {
-                tracing::debug!(error = %error, "connection did not begin");
+                tracing::debug!(error = %error, "connection failed before its first request");
                 return;
             }
         };
@@ -288,7 +288,7 @@ impl Port {
         });
         let connection = builder.serve_connection(TokioIo::new(connection), service).into_owned();
         tokio::select! {
-            () = place.gives_way() => tracing::debug!(peer = %address, "connection gave way to a newer one"),
+            () = place.gives_way() => tracing::debug!(peer = %address, "connection was closed for a newer one"),
             ended = watcher.watch(connection) => {
                 if let Err(error) = ended {
                     tracing::debug!(error = %error, "connection ended");
@@ -297,8 +297,8 @@ impl Port {
         }
     }
 
-    /// Waits for the first bytes of a connection and performs the TLS handshake where TLS is on. True when the client
-    /// speaks HTTP/2.
+    /// Waits for the first bytes of a connection, and performs the TLS handshake if TLS is on. Returns true when the
+    /// client uses HTTP/2.
     async fn begin(&self, stream: TcpStream) -> std::io::Result<(Connection, bool)> {
         let _ = stream.set_nodelay(true);
         let tls = (self.tls)();
@@ -306,7 +306,7 @@ impl Port {
             let is_http2 = in_time(self.options.header_timeout, is_http2(&stream)).await?;
             return Ok((Either::Left(stream), is_http2));
         };
-        // Wait for the first byte, so that a silent client does not occupy a handshake slot.
+        // Waits for the first byte, so that a silent client does not occupy a handshake slot.
         in_time(self.options.header_timeout, stream.peek(&mut [0])).await?;
         let _place = self.handshakes.acquire().await.map_err(std::io::Error::other)?;
         let stream = in_time(self.options.handshake_timeout, tls.accept(stream)).await?;
@@ -315,7 +315,7 @@ impl Port {
     }
 }
 
-/// The answer to a request; 503 when clients have not read as much as they may leave unread.
+/// Returns the response to a request, or 503 when clients leave too much unread.
 fn answered(begun: connections::Request, response: Response) -> http::Response<Sending> {
     let (parts, body) = response.into_parts();
     if let Ok(held) = begun.hold(&body) {
@@ -325,7 +325,7 @@ fn answered(begun: connections::Request, response: Response) -> http::Response<S
     refused.map(|body| begun.answer(body, None))
 }
 
-/// What requests of the connection are told of its other end.
+/// Returns what requests of the connection learn about its other end.
 fn peer(connection: &Connection, address: SocketAddr) -> Peer {
     let tls = match connection {
         Either::Left(_) => None,

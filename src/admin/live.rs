@@ -1,7 +1,7 @@
 //! Routes of live debugging: data that passes through a component, flow in a module, and the state of the controller.
 //!
-//! In: closures that access the engine. Out: Alloy's streams (`/api/v0/web/debug/{id}` and `/api/v0/web/graph`), whose
-//! entries end with `|;|`, and `/api/v0/web/controller`, which Alloy does not have. This module checks parameters; it
+//! In: closures that access the engine. Out: `/api/v0/web/controller`, which Alloy does not have, and Alloy's streams
+//! `/api/v0/web/debug/{id}` and `/api/v0/web/graph`, whose entries end with `|;|`. This module checks parameters. It
 //! does not depend on components or on the form of entries.
 
 use std::sync::Arc;
@@ -29,25 +29,25 @@ const LONGEST_WINDOW: u64 = 60;
 /// Output format of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Form {
-    /// A line of text, as Alloy's.
+    /// A line of text, as in Alloy.
     #[default]
     Text,
     Json,
 }
 
-/// Why a component cannot be watched.
+/// Reason why a component cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// There is no such component: 404.
     Unknown(String),
-    /// Live debugging is off: 500, as Alloy answers.
+    /// Live debugging is off: 500, as in Alloy.
     Disabled(String),
 }
 
-/// Stream of debug entries of a component, formatted and terminated. Arguments: id, share of entries wanted (0 to 1),
-/// form.
+/// Stream of debug entries of a component, formatted and terminated. Arguments: id, share of entries to return (0 to
+/// 1), and form.
 pub(crate) type WatchStream = Arc<dyn Fn(&str, f64, Form) -> Result<BoxStream<'static, Bytes>, Refusal> + Send + Sync>;
-/// Stream of flow counts of a module (empty for the root), one item for each window.
+/// Stream of flow counts of a module (empty for the root), with one item per window.
 pub(crate) type FlowStream = Arc<dyn Fn(&str, Duration) -> BoxStream<'static, Bytes> + Send + Sync>;
 pub(crate) type Overview = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 
@@ -61,7 +61,7 @@ pub(crate) struct LiveState {
     pub overview: Overview,
 }
 
-/// The routes for this state.
+/// Returns the routes for this state.
 pub(crate) fn router(state: LiveState) -> Router {
     Router::new()
         .route("/api/v0/web/debug/{*id}", get(watch))
@@ -141,7 +141,7 @@ fn stream(items: BoxStream<'static, Bytes>, form: Form) -> Response {
     let body = Body::from_stream(items.map(Ok::<_, std::convert::Infallible>));
     let kind = match form {
         Form::Text => "text/plain; charset=utf-8",
-        // The stream is not one JSON document, but objects with a separator between them.
+        // The stream is not one JSON document but a series of objects with separators.
         Form::Json => "text/plain; charset=utf-8; entries=json",
     };
     let headers = [

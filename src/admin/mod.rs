@@ -1,9 +1,10 @@
-//! The HTTP side that the collector and the server share: the listener with its limits, the check of browser requests,
-//! and routes for metrics, health, reload, the support bundle, and profiles of the own process.
+//! The HTTP routes that the collector and the server share: the listener with its limits, the check of browser
+//! requests, and routes for metrics, health, reload, the support bundle, and profiles of the own process.
 //!
-//! In: closures, so that this layer depends neither on the engine nor on the store. Out: one router to be merged into
-//! another; a route without its closure does not exist. Paths, status codes and texts are those that Alloy's users and
-//! probes expect. The API that only the collector has is in [`web`]. This module does not log requests or authenticate.
+//! In: closures, so that this layer depends neither on the engine nor on the store. Out: one router to merge into
+//! another. A route without its closure does not exist. Users and probes of Alloy expect these paths, status codes and
+//! texts. The API that only the collector has is in [`web`]. This module does not log requests and does not
+//! authenticate.
 
 mod arriving;
 pub(crate) mod browser;
@@ -35,11 +36,11 @@ use crate::telemetry::metrics::{self, Scope};
 
 pub(crate) use support::{Support, SupportError};
 
-/// Checks a condition: `Ok`, or the reason as a text for people.
+/// Checks a condition. Returns `Ok`, or the reason as a text for people.
 pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 /// Additional text for a healthy state; may be empty.
 pub type Note = Arc<dyn Fn() -> String + Send + Sync>;
-/// Reloads the configuration: `Err` has the diagnostics.
+/// Reloads the configuration. The error contains the diagnostics.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 #[derive(Clone)]
@@ -50,7 +51,7 @@ pub struct AdminState {
     pub ready: Check,
     /// `/-/healthy`: 200, or 500 with the reason.
     pub healthy: Check,
-    /// An additional line of `/-/healthy` when healthy.
+    /// An additional line of `/-/healthy`, if healthy.
     pub note: Note,
     // `/debug/pprof/*`.
     pub profiling: Option<Profiling>,
@@ -60,7 +61,7 @@ pub struct AdminState {
     pub support: Option<Support>,
 }
 
-/// The routes for this state.
+/// Returns the routes for this state.
 pub fn router(state: AdminState) -> Router {
     let mut router = Router::new()
         .route("/metrics", get(metrics))
@@ -107,7 +108,7 @@ async fn reload(State(state): State<AdminState>) -> Response {
     let Some(reload) = state.reload else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    // In a task of its own, so that a caller that disconnects does not interrupt the reload.
+    // The reload runs in a separate task, so that a caller that disconnects does not interrupt it.
     match tokio::spawn(reload()).await {
         Ok(Ok(())) => "config reloaded\n".into_response(),
         Ok(Err(diagnostics)) => (StatusCode::BAD_REQUEST, format!("{diagnostics}\n")).into_response(),

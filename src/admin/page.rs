@@ -1,7 +1,7 @@
 //! Serves an embedded page: its files, caching, and security headers.
 //!
 //! In: a path without the prefix. Out: a file, the document for the page's own views, or `None`. Files with a hash in
-//! their name never change and are cached permanently; all others are revalidated with their `ETag`. The collector and
+//! their name never change and are cached permanently. All others are revalidated with their `ETag`. The collector and
 //! the server each embed a folder of `ui/dist`.
 
 use std::collections::HashMap;
@@ -15,41 +15,41 @@ use rust_embed::EmbeddedFile;
 
 use crate::base::encoding;
 
-/// All content must come from this host, and other pages must not frame ours.
+/// All content must come from this host, and other pages must not embed this one in a frame.
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
-/// Folder of speedscope, a page of its own.
+/// Folder of speedscope, which is a separate page.
 const SPEEDSCOPE: &str = "speedscope/";
 
-/// The same for speedscope, which adds the rules of its styles to a style element that it makes. The hash is that of
-/// the empty text: the element may be made, and a style with any text is refused as on our page.
+/// Policy for speedscope, which adds CSS rules to a style element that it creates. The hash is that of the empty text.
+/// It allows the empty element, while a style element with any text is refused as on the main page.
 const SPEEDSCOPE_POLICY: &str = "default-src 'self'; \
     style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
-/// Shown when the program was built without the page.
+/// Page that is shown when the program was built without the page.
 const NO_PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Alluvium</title>\
 <h1>Alluvium is running</h1><p>This program was built without its page. In the source tree run \
 <code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build again.</p>\
 <p>The API works: see <code>docs/http-api.md</code>.</p></html>";
 
-/// The files of a page, with gzip copies of those that are worth compressing.
+/// The files of a page, with gzip copies of the text files.
 pub(crate) struct Page {
     source: PageSource,
-    /// The tag and gzip form of a file, by path; at most one entry for each text file.
+    /// Tag and gzip form of each compressed file, by path. There is at most one entry per text file.
     compressed: Mutex<HashMap<String, (String, Bytes)>>,
 }
 
-/// Where the files of a page come from.
+/// Source of the files of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct PageSource {
     /// Returns the file at a path, if there is one.
     pub file: fn(&str) -> Option<EmbeddedFile>,
     pub document: &'static str,
-    /// Paths of the page's views, each served with the document. Other paths without a file are not found.
+    /// Paths of the page's views, each served with the document. Other paths without a file return 404.
     pub views: Vec<String>,
-    /// A text of the document and its replacement.
+    /// A text in the document, and its replacement.
     pub replace: Option<(&'static str, &'static str)>,
 }
 
@@ -59,7 +59,7 @@ struct Asset {
 }
 
 impl Page {
-    /// A page that serves the files of `source`.
+    /// Creates a page that serves the files of `source`.
     pub(crate) fn new(source: PageSource) -> Self {
         Self {
             source,
@@ -67,7 +67,8 @@ impl Page {
         }
     }
 
-    /// The answer to GET of `path`, which has no prefix and no leading `/`; `None` when there is no such file or view.
+    /// Returns the response to GET of `path`, which has no prefix and no leading `/`. Returns `None` when there is no
+    /// such file or view.
     pub(crate) fn get(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
         let path = path.trim_end_matches('/');
         if path != self.source.document
@@ -83,7 +84,7 @@ impl Page {
         Some(self.document(headers))
     }
 
-    /// The document with status 404; the page itself shows that the view does not exist.
+    /// Returns the document with status 404. The page itself shows that the view does not exist.
     pub(crate) fn not_found(&self, headers: &HeaderMap) -> Response {
         let mut headers = headers.clone();
         headers.remove(IF_NONE_MATCH);
@@ -136,8 +137,8 @@ impl Page {
         with_headers(path, response)
     }
 
-    /// The file in the best encoding that the browser accepts: compressed at build time (`.br`, `.gz`), else gzip, made
-    /// once.
+    /// Returns the file in the best encoding that the browser accepts. Files compressed at build time (`.br`, `.gz`)
+    /// come first; otherwise, the file is compressed with gzip once and cached.
     fn encoded(&self, path: &str, file: Asset, headers: &HeaderMap) -> Response {
         let answer = |bytes: Bytes, encoding: &'static str| {
             ([(CONTENT_ENCODING, HeaderValue::from_static(encoding))], bytes).into_response()
@@ -166,8 +167,8 @@ impl Page {
     }
 }
 
-/// True when the path is safe to look up. In debug builds it reaches the file system; rust-embed keeps it inside the
-/// folder, and this check rejects unusual paths before.
+/// Returns true when the path is safe to look up. In debug builds, the path reaches the file system. rust-embed keeps
+/// it inside the folder, and this check rejects unusual paths first.
 fn is_clean(path: &str) -> bool {
     !path.is_empty()
         && path
@@ -194,7 +195,7 @@ fn with_headers(path: &str, mut response: Response) -> Response {
         (VARY, "accept-encoding"),
         (HeaderName::from_static("content-security-policy"), policy),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
-        // For browsers that do not know `frame-ancestors`.
+        // Some browsers do not support `frame-ancestors`.
         (HeaderName::from_static("x-frame-options"), "DENY"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),

@@ -1,7 +1,7 @@
 //! `/debug/pprof/*`: profiles of this process, at the paths and in the format of Go programs.
 //!
-//! In: `?seconds=N`. Out: gzip pprof as `application/octet-stream`, errors as text. Profiles that only Go has
-//! (goroutine, block, mutex, threadcreate) answer 404 with the reason, so that users know to disable them in the
+//! In: `?seconds=N`. Out: gzip pprof as `application/octet-stream`, and errors as text. Requests for profiles that only
+//! Go has (goroutine, block, mutex, threadcreate) get 404 with the reason, so that users know to disable them in the
 //! scraper.
 
 use std::time::Duration;
@@ -23,10 +23,10 @@ const INDEX: &str = "<!doctype html>
 <h1>/debug/pprof/</h1>
 <p>Profiles of this process as gzip pprof, for <code>go tool pprof</code> and for <code>pyroscope.scrape</code>.</p>
 <ul>
-<li><a href=\"profile?seconds=5\">profile</a>: CPU time, 100 samples a second; <code>?seconds=N</code>, 30 if not \
-    given</li>
+<li><a href=\"profile?seconds=5\">profile</a>: CPU time, 100 samples per second; <code>?seconds=N</code>, 30 by \
+    default</li>
 <li><a href=\"heap\">heap</a>: memory in use, by the stack that allocated it</li>
-<li><a href=\"allocs\">allocs</a>: the same, under the path that scrapers ask for</li>
+<li><a href=\"allocs\">allocs</a>: the same, at the path that scrapers request</li>
 <li><a href=\"cmdline\">cmdline</a>: the command line, without secrets</li>
 </ul>
 </body></html>
@@ -88,20 +88,20 @@ fn answer(name: &str, profile: Result<Vec<u8>, ProfilingError>) -> Response {
     (status, format!("{error}\n")).into_response()
 }
 
-/// Arguments joined by NUL bytes, as in Go, with secrets masked.
+/// Returns the arguments joined by NUL bytes, as in Go, with secrets hidden.
 async fn cmdline() -> String {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     without_secrets(arguments).join("\0")
 }
 
-/// Words in the names of flags whose values are hidden. The list errs on the safe side: `--storage.s3.access-key-id` is
-/// hidden too.
+/// Words in the names of flags whose values are hidden. The list errs on the safe side: it also hides
+/// `--storage.s3.access-key-id`.
 const SECRET_WORDS: [&str; 5] = ["secret", "password", "token", "key", "credential"];
 
 /// Replacement for a hidden value.
 const HIDDEN: &str = "<hidden>";
 
-/// Arguments without the values of secret flags (`--flag value` and `--flag=value`) and without passwords in URLs.
+/// Hides the values of secret flags (`--flag value` and `--flag=value`) and passwords in URLs.
 fn without_secrets(arguments: impl Iterator<Item = String>) -> Vec<String> {
     let mut is_value_secret = false;
     arguments

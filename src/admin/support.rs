@@ -1,7 +1,7 @@
 //! `/-/support`: downloads the support bundle as a zip file.
 //!
-//! In: `?duration=SECONDS`. Out: the bytes that the closure returns, as a download. One bundle at a time, because it
-//! includes a CPU profile of the process. The contents are defined in `app`.
+//! In: `?duration=SECONDS`. Out: the bytes that the closure returns, as a download. Only one bundle is taken at a time,
+//! because it includes a CPU profile of the process. `app` defines the contents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use crate::base::BoxFuture;
 /// Builds a bundle over this duration; returns the bytes of a zip file.
 pub(crate) type Support = Arc<dyn Fn(Duration) -> BoxFuture<'static, Result<Vec<u8>, SupportError>> + Send + Sync>;
 
-/// Why there is no bundle.
+/// Reason why there is no bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum SupportError {
-    /// Another one is being taken.
-    #[error("a support bundle is being taken already: try again when it is done")]
+    /// Another bundle is being taken.
+    #[error("a support bundle is already being taken: try again when it is done")]
     Busy,
     #[error("the support bundle failed: {0}")]
     Failed(String),
@@ -29,7 +29,7 @@ pub enum SupportError {
 
 /// Default of `duration`, as in Alloy.
 const DEFAULT_SECONDS: u64 = 30;
-/// Maximum duration, that of the longest CPU profile.
+/// Maximum duration in seconds, the same as for a CPU profile.
 const MOST_SECONDS: u64 = 300;
 
 #[derive(serde::Deserialize)]

@@ -1,6 +1,6 @@
-//! The shared routes, asked over a real socket's worth of HTTP but without one.
+//! Tests of the shared routes through the router, without a socket.
 //!
-//! In: requests to the router. The profiles themselves are tested in `admin::profiling`.
+//! The profiles themselves are tested in `admin::profiling`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,7 +131,7 @@ async fn a_support_bundle_is_a_download_with_a_checked_duration() {
     assert_eq!(get(busy, "/-/support").await.0, StatusCode::CONFLICT);
 }
 
-/// Two components, one of them in a module; the second serves.
+/// Two components, one of them in a module. The second one serves requests.
 struct Two;
 
 impl Web for Two {
@@ -209,7 +209,11 @@ async fn components_are_listed_and_found_by_id() {
         ("/api/v0/web/last-load", 200, "{\"success\":true}"),
         ("/api/v0/component/m/n.o/a.b.c/x/y?z=1", 200, "GET /x/y?z=1 4"),
         ("/api/v0/component/m/n.o/a.b.c", 200, "GET / 4"),
-        ("/api/v0/component/a.b/", 404, "the component `a.b` serves nothing\n"),
+        (
+            "/api/v0/component/a.b/",
+            404,
+            "the component `a.b` has no HTTP endpoints\n",
+        ),
         ("/api/v0/component/x/", 404, "there is no component at `x/`\n"),
     ] {
         assert_eq!(ask(path).await, (status, text.to_owned()), "{path}");

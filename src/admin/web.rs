@@ -2,7 +2,7 @@
 //! requests to components.
 //!
 //! In: a [`Web`], so that this layer does not depend on the engine. Out: two routers, because in Alloy only the first
-//! is under `--server.http.ui-path-prefix`. The id of a component inside a module contains slashes; the last one
+//! one is under `--server.http.ui-path-prefix`. The id of a component inside a module contains slashes; the last one
 //! separates the module from the component.
 
 use std::sync::Arc;
@@ -16,36 +16,36 @@ use axum::routing::{any, get};
 
 use crate::base::BoxFuture;
 
-/// Largest body of a request to a component, 16 MiB.
+/// Maximum size of a request body for a component, 16 MiB.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
-/// The answer of a component to a request; `None` when the component has no HTTP endpoints.
+/// Response of a component to a request; `None` when the component has no HTTP endpoints.
 pub(crate) type Answer = Option<BoxFuture<'static, http::Response<Bytes>>>;
 
 /// Data that the API serves, in Alloy's format.
 pub(crate) trait Web: Send + Sync + 'static {
-    /// The components of a module, `""` for the root; `None` when there is no such module.
+    /// Returns the components of a module, `""` for the root; `None` when there is no such module.
     fn components(&self, module: &str) -> Option<serde_json::Value>;
 
-    /// The components of a module of the remote configuration; `None` when there is no such module.
+    /// Returns the components of a module of the remote configuration; `None` when there is no such module.
     fn remote_components(&self, module: &str) -> Option<serde_json::Value>;
 
-    /// One component with its values; `None` when it does not exist.
+    /// Returns one component with its values; `None` when it does not exist.
     fn component(&self, id: &str) -> Option<serde_json::Value>;
 
-    /// One component of the remote configuration.
+    /// Returns one component of the remote configuration.
     fn remote_component(&self, id: &str) -> Option<serde_json::Value>;
 
-    /// The nodes of the cluster.
+    /// Returns the members of the cluster.
     fn peers(&self) -> serde_json::Value;
 
-    /// Outcome of the last load; null before the first.
+    /// Returns the outcome of the last load, or null before the first one.
     fn last_load(&self) -> serde_json::Value;
 
-    /// True when a component has this id.
+    /// Returns true when a component has this id.
     fn has_component(&self, id: &str) -> bool;
 
-    /// Forwards a request to a component. The path of the request starts after the id.
+    /// Forwards a request to a component. The path of the request begins after the id.
     fn serve(&self, id: &str, request: http::Request<Bytes>) -> Answer;
 }
 
@@ -102,7 +102,7 @@ async fn remote_module(State(web): Api, Path(path): Path<String>) -> Response {
     of_module(&path, |module| web.remote_components(module))
 }
 
-/// Handles `MODULE/components`, where the module's id may contain slashes.
+/// Handles `MODULE/components`. The module's id may contain slashes.
 fn of_module(path: &str, components: impl Fn(&str) -> Option<serde_json::Value>) -> Response {
     match path.strip_suffix("/components") {
         Some(module) => json(components(module), &format!("there is no module `{module}`")),
@@ -140,6 +140,10 @@ async fn serve(State(web): Api, Path(path): Path<String>, request: Request) -> R
     };
     match web.serve(id, http::Request::from_parts(parts, body)) {
         Some(answer) => answer.await.map(Body::from),
-        None => (StatusCode::NOT_FOUND, format!("the component `{id}` serves nothing\n")).into_response(),
+        None => (
+            StatusCode::NOT_FOUND,
+            format!("the component `{id}` has no HTTP endpoints\n"),
+        )
+            .into_response(),
     }
 }

@@ -1,8 +1,8 @@
 //! Writes zip archives.
 //!
-//! Deflate for every file, UTF-8 names, no zip64: an archive or file of 4 GiB is refused. The output uses only features
-//! that every unpacker supports (APPNOTE 6.3: local headers with sizes, one central directory). Reading is not
-//! supported.
+//! Files are compressed with deflate and have UTF-8 names. There is no zip64: an archive or file of 4 GiB is refused.
+//! The output uses only features that every unpacker supports (APPNOTE 6.3: local headers with sizes, one central
+//! directory). The module does not read archives.
 
 use std::io::Write as _;
 
@@ -17,7 +17,7 @@ pub(crate) struct ZipWriter {
     files: u16,
 }
 
-/// Why an archive could not be written.
+/// Reason why an archive could not be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ZipError {
     /// The archive exceeds the limits of the format without zip64.
@@ -27,7 +27,7 @@ pub(crate) enum ZipError {
     Compress(String, std::io::Error),
 }
 
-/// 1980-01-01, the earliest date of the format; constant, so that equal content gives equal bytes.
+/// 1980-01-01, the earliest date of the format. It is constant, so that equal contents give equal bytes.
 const DATE: u16 = 0x21;
 // Version 2.0: deflate.
 const VERSION: u16 = 20;
@@ -36,7 +36,7 @@ const UTF8: u16 = 1 << 11;
 const DEFLATED: u16 = 8;
 
 impl ZipWriter {
-    /// Adds a file; `name` uses slashes between folders.
+    /// Adds a file. `name` uses slashes between folders.
     pub(crate) fn add(&mut self, name: &str, content: &[u8]) -> Result<(), ZipError> {
         let failed = |error| ZipError::Compress(name.to_owned(), error);
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());

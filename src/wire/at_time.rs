@@ -1,8 +1,8 @@
 //! Parses times in the parameters of Pyroscope's plain routes, in Graphite's format: a Unix time, a day, `now-1h`.
 //!
-//! In: text and the current time. Out: Unix nanoseconds. The unit of a Unix time follows from its number of digits: 13
-//! are milliseconds, 16 microseconds, 19 nanoseconds, others seconds; 8 digits are a day. Pyroscope treats an invalid
-//! time as now; here it is an error.
+//! In: text and the current time. Out: Unix nanoseconds. The number of digits decides the unit of a Unix time: 13
+//! digits are milliseconds, 16 microseconds, 19 nanoseconds, and any other number of digits seconds. Eight digits are a
+//! day. Pyroscope treats an invalid time as now; this parser returns an error.
 
 use chrono::{NaiveDate, NaiveTime};
 
@@ -10,7 +10,7 @@ use crate::wire::connect::ConnectError;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Seconds of each unit of a relative time. Months have 30 days and years 365.
+/// Number of seconds in each unit of a relative time. A month has 30 days and a year 365.
 const UNITS: [(&str, i64); 17] = [
     ("s", 1),
     ("sec", 1),
@@ -31,8 +31,8 @@ const UNITS: [(&str, i64); 17] = [
     ("year", 31_536_000),
 ];
 
-/// Parses the value of a parameter to Unix nanoseconds; an empty text is now. An invalid time is 400 with the name of
-/// the parameter.
+/// Parses the value of a parameter to Unix nanoseconds. An empty text means now. The error for an invalid time has
+/// status 400 and names the parameter.
 pub(crate) fn read(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, ConnectError> {
     parse(text, now_nanos).ok_or_else(|| {
         ConnectError::invalid(format!(
@@ -43,7 +43,7 @@ pub(crate) fn read(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, C
 }
 
 fn parse(text: &str, now_nanos: i64) -> Option<i64> {
-    // As in Graphite, these characters only make a time easier to read.
+    // Graphite ignores these characters as well; they only make a time easier to read.
     let text: String = text.trim().chars().filter(|c| !matches!(c, ' ' | '_' | ',')).collect();
     if text.is_empty() {
         return Some(now_nanos);

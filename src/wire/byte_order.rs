@@ -1,7 +1,7 @@
-//! Byte order marks: text that begins with one is brought to UTF-8 without it.
+//! Removes byte order marks: converts text that begins with one to UTF-8 without it.
 //!
-//! In: bytes. Out: the same bytes, or the text that they are. Windows PowerShell writes UTF-16 when output is
-//! redirected to a file, and other editors begin UTF-8 with a mark, which would become a part of the first name.
+//! In: bytes. Out: the same bytes, or UTF-8 text. Windows PowerShell writes UTF-16 when its output is redirected to a
+//! file. Other editors write a mark before UTF-8; without this step, the mark would become part of the first name.
 
 use bytes::Bytes;
 
@@ -17,8 +17,8 @@ pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
     matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
 }
 
-/// Removes a byte order mark. UTF-16 becomes UTF-8, in which it takes at most half as many bytes again. Bytes without a
-/// mark are returned as they are.
+/// Removes a byte order mark and converts UTF-16 to UTF-8. The result is at most one and a half times as long. Bytes
+/// without a mark are returned unchanged.
 pub(crate) fn without_mark(bytes: Bytes) -> Bytes {
     match bytes.as_ref() {
         [0xff, 0xfe, units @ ..] => from_utf16(units, u16::from_le_bytes).unwrap_or(bytes),
@@ -28,7 +28,7 @@ pub(crate) fn without_mark(bytes: Bytes) -> Bytes {
     }
 }
 
-/// The text; `None` when the bytes are no UTF-16.
+/// Converts UTF-16 to UTF-8; returns `None` when the bytes are not valid UTF-16.
 fn from_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<Bytes> {
     let (units, rest) = bytes.as_chunks::<2>();
     if !rest.is_empty() {
@@ -58,7 +58,7 @@ mod tests {
         ] {
             assert_eq!(without_mark(bytes), text);
         }
-        // An odd number of bytes, and half of a pair, are no UTF-16.
+        // An odd number of bytes and half of a surrogate pair are not valid UTF-16.
         for bytes in [&b"\xff\xfea"[..], b"\xff\xfe\x00\xd8", b"", b"\x0a\x02\x08\x01"] {
             assert_eq!(without_mark(Bytes::copy_from_slice(bytes)), bytes);
         }

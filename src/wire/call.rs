@@ -1,7 +1,8 @@
 //! The client side of unary Connect: sends one message and receives one message or one error.
 //!
-//! In: a configured `reqwest` client (TLS, proxy, pool), a base URL with an optional path prefix, headers. The caller
-//! does retries: [`CallError::is_retryable`] and [`CallError::retry_after`] tell when they make sense.
+//! In: a configured `reqwest` client (TLS, proxy, pool), a base URL with an optional path prefix, and headers. The
+//! caller retries: [`CallError::is_retryable`] and [`CallError::retry_after`] tell whether and when a retry makes
+//! sense.
 
 use std::time::Duration;
 
@@ -17,14 +18,14 @@ use crate::wire::error_detail::ErrorDetail;
 /// Header that names the tenant.
 pub(crate) const TENANT_HEADER: &str = "x-scope-orgid";
 
-/// Maximum size of an answer in bytes: large enough for a merged profile of a large fleet, and a bound against a faulty
-/// server.
+/// Maximum size of a response in bytes. It leaves room for a merged profile of a large fleet and still protects against
+/// a faulty server.
 const MAX_ANSWER_BYTES: usize = 1 << 30;
 
 /// Longest timeout that the protocol can express: ten digits of milliseconds.
 const MAX_TIMEOUT_MS: u64 = 9_999_999_999;
 
-/// Why a call gave no answer.
+/// Reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The server could not be reached or the connection broke.
@@ -34,32 +35,32 @@ pub enum CallError {
         /// Error of the HTTP client.
         source: reqwest::Error,
     },
-    /// The server answered with an error.
+    /// The server responded with an error.
     #[error("{url} answered {status}: {message}")]
     Refused {
         url: String,
-        /// HTTP status of the answer.
+        /// HTTP status of the response.
         status: u16,
-        /// Connect's code, when the answer had one.
+        /// Connect's code, if the response has one.
         code: Option<Code>,
-        /// The server's text, or the start of its answer.
+        /// The server's message, or the beginning of its response.
         message: String,
-        /// Details of the error that programs can read.
+        /// Details of the error, for programs.
         details: Vec<ErrorDetail>,
-        /// How long the server asks to wait.
+        /// Time to wait before a retry, as the server asks.
         retry_after: Option<Duration>,
     },
-    /// The server's answer is not the expected message.
-    #[error("cannot read the answer of {url}: {message}")]
+    /// The server's response is not the expected message.
+    #[error("cannot read the response of {url}: {message}")]
     Answer {
         url: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         message: String,
     },
 }
 
 impl CallError {
-    /// True when the same call may succeed later.
+    /// Returns true when the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             CallError::Transport { source, .. } => !source.is_builder(),
@@ -70,7 +71,7 @@ impl CallError {
         }
     }
 
-    /// How long the server asks to wait.
+    /// Returns the time to wait before a retry, as the server asks.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             CallError::Refused { retry_after, .. } => *retry_after,
@@ -79,7 +80,7 @@ impl CallError {
     }
 }
 
-/// The error with its sources, since `reqwest` itself says only "error sending request".
+/// Returns the sources of the error, since `reqwest` itself says only "error sending request".
 fn chain(error: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut source = std::error::Error::source(error);
@@ -103,7 +104,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller of the server at `base`; its path is kept as the prefix of all routes.
+    /// Creates a caller of the server at `base`, whose path becomes the prefix of all routes.
     pub fn new(client: reqwest::Client, base: Url) -> Self {
         Self {
             client,
@@ -113,15 +114,15 @@ impl Caller {
         }
     }
 
-    /// Adds headers to every call (authorization, tenant).
+    /// Adds headers to every call, such as authorization and tenant.
     #[must_use]
     pub(crate) fn with_headers(mut self, headers: HeaderMap) -> Self {
         self.headers.extend(headers);
         self
     }
 
-    /// Sends the tenant in every call. A tenant that is not valid in a header is omitted; the server then reports that
-    /// it is missing.
+    /// Sends the tenant in every call. If the tenant is not valid in a header, it is omitted, and the server then
+    /// reports that it is missing.
     #[must_use]
     pub fn with_tenant(mut self, tenant: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(tenant) {
@@ -130,7 +131,7 @@ impl Caller {
         self
     }
 
-    /// Limits the duration of each call; the limit is sent to the server.
+    /// Limits the duration of each call. The client also sends the timeout to the server.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -144,7 +145,7 @@ impl Caller {
         self
     }
 
-    /// The URL of a route, such as `push.v1.PusherService/Push`.
+    /// Returns the URL of a route, such as `push.v1.PusherService/Push`.
     pub fn url(&self, route: &str) -> Url {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{route}", self.base.path().trim_end_matches('/')));
@@ -165,7 +166,7 @@ impl Caller {
         })
     }
 
-    /// As [`Caller::call`], with encoded messages.
+    /// Does the same as [`Caller::call`], with messages that are already encoded.
     pub(crate) async fn call_raw(&self, route: &str, body: Bytes) -> Result<Bytes, CallError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(Codec::Proto.content_type()));
@@ -178,13 +179,13 @@ impl Caller {
         read(response).await
     }
 
-    /// Longest time of each call, if there is a limit.
+    /// Returns the timeout of each call, if there is one.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// Posts `body` to `route`, or to the base itself for none, and returns the answer once its headers have arrived,
-    /// whatever its status.
+    /// Posts `body` to `route`, or to the base URL if `route` is empty. Returns the response with any status as soon as
+    /// its headers arrive.
     pub(crate) async fn send(
         &self,
         route: &str,
@@ -210,7 +211,7 @@ impl Caller {
         })
     }
 
-    /// Posts `body` to `route` and returns the answer once its headers have arrived, if its status is a success.
+    /// Posts `body` to `route` and returns a successful response as soon as its headers arrive.
     pub async fn post(&self, route: &str, headers: HeaderMap, body: Bytes) -> Result<reqwest::Response, CallError> {
         let response = self.send(route, headers, body).await?;
         if response.status().is_success() {
@@ -218,7 +219,7 @@ impl Caller {
         }
         let (url, status) = (self.url(route), response.status().as_u16());
         let retry_after = retry_after(response.headers());
-        // If the body cannot be read, the status alone is reported.
+        // If the body cannot be read, the error contains only the status.
         let body = read(response).await.unwrap_or_default();
         let error = ConnectError::from_json(status, &body);
         let code = error.as_ref().map(|error| error.code);
@@ -235,7 +236,7 @@ impl Caller {
     }
 }
 
-/// How long an answer asks to wait.
+/// Returns the time to wait, from the response's `Retry-After` header in seconds.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
@@ -253,7 +254,7 @@ async fn read(response: reqwest::Response) -> Result<Bytes, CallError> {
     })
 }
 
-/// The start of a body that is not a Connect error, as one line.
+/// Returns the beginning of a body that is not a Connect error, as one line.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")

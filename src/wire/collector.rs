@@ -1,7 +1,7 @@
-//! `collector.v1`: how a collector gets its configuration from a server. This is the client side.
+//! Client side of `collector.v1`, with which a collector gets its configuration from a server.
 //!
-//! In: a [`Caller`] of the server. Out: the server's answers. No state is kept between calls, and the configuration is
-//! not interpreted.
+//! In: a [`Caller`] of the server. Out: the server's responses. The module keeps no state between calls and does not
+//! interpret the configuration.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::wire::proto::collector::{
     RemoteConfigStatuses, UnregisterCollectorRequest, UnregisterCollectorResponse,
 };
 
-/// The identity of a collector for the server.
+/// The identity that a collector presents to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Id of the collector; never empty.
@@ -28,11 +28,11 @@ pub(crate) struct Identity {
 pub(crate) enum Status {
     /// The configuration runs.
     Applied,
-    /// The configuration does not run, and why.
+    /// The configuration does not run, for this reason.
     Failed(String),
 }
 
-/// The server's answer to a request for the configuration.
+/// The server's response to a request for the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The configuration of the given hash is still current.
@@ -41,12 +41,12 @@ pub(crate) enum Answer {
     Config {
         /// Text of the configuration.
         content: String,
-        /// Hash to send with the next request, so that the server need not send the same again; may be empty.
+        /// Hash to send with the next request, so that the server need not send the same text again. May be empty.
         hash: String,
     },
 }
 
-/// Registers the collector; repeated when the identity changes.
+/// Registers the collector. The caller repeats this when the identity changes.
 pub(crate) async fn register(caller: &Caller, identity: &Identity) -> Result<(), CallError> {
     let request = RegisterCollectorRequest {
         id: identity.id.to_string(),
@@ -67,8 +67,8 @@ pub(crate) async fn unregister(caller: &Caller, id: &str) -> Result<(), CallErro
     Ok(())
 }
 
-/// Requests the configuration. `hash` is that of the last answer, empty for none; `status` is set only when it differs
-/// from the last one sent.
+/// Requests the configuration. `hash` is the hash from the last response, or empty if there is none. `status` is set
+/// only when it differs from the last status sent.
 pub(crate) async fn get_config(
     caller: &Caller,
     identity: &Identity,

@@ -1,4 +1,4 @@
-//! Details of an error besides code and text: messages that programs can read.
+//! Details of an error besides code and message: messages that programs can read.
 //!
 //! Connect puts them into the JSON of the error, gRPC into `grpc-status-details-bin` ([`crate::wire::grpc_status`]).
 //! Clients ignore details of unknown types.
@@ -29,7 +29,7 @@ pub struct ErrorDetail {
 }
 
 impl ErrorDetail {
-    /// A message of the type with this name.
+    /// Encodes a message of the type with this name.
     pub fn new(type_name: &str, message: &impl prost::Message) -> Self {
         Self {
             type_name: type_name.to_owned(),
@@ -37,7 +37,7 @@ impl ErrorDetail {
         }
     }
 
-    /// The message, when it has the type with this name and can be decoded.
+    /// Returns the message when it has the type with this name and can be decoded.
     pub fn read<M: prost::Message + Default>(&self, type_name: &str) -> Option<M> {
         if self.type_name == type_name {
             M::decode(self.value.clone()).ok()

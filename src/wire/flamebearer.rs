@@ -1,4 +1,4 @@
-//! Flamebearer, version 1: the JSON of Pyroscope's plain routes, with a flame graph and its metadata.
+//! Flamebearer, version 1: the JSON format of Pyroscope's plain routes, with a flame graph and its metadata.
 //!
 //! In: flame graphs and differences as in `profile`. Out: values that serde writes with exactly Pyroscope's fields.
 //! Numbers are JSON numbers, not strings as in protobuf's JSON. The caller fills in time lines.
@@ -12,10 +12,10 @@ use crate::profile::flamegraph::{DiffGraph, FlameGraph};
 
 /// Sample rate reported for types other than CPU time.
 const SAMPLE_RATE: u32 = 100;
-/// Sample rate reported for CPU time, whose values are nanoseconds: one sample stands for a nanosecond.
+/// Sample rate reported for CPU time. Its values are nanoseconds, so one sample stands for one nanosecond.
 const CPU_SAMPLE_RATE: u32 = 1_000_000_000;
 
-/// An answer of `/pyroscope/render` or `/pyroscope/render-diff`.
+/// Response of `/pyroscope/render` or `/pyroscope/render-diff`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FlamebearerProfile {
@@ -26,7 +26,7 @@ pub(crate) struct FlamebearerProfile {
     pub timeline: Option<Timeline>,
     /// Time lines by value of the `group_by` label.
     pub groups: Option<BTreeMap<String, Timeline>>,
-    /// Always `null`, as in Pyroscope: heat maps have their own call.
+    /// Always `null`, as in Pyroscope: heat maps have a route of their own.
     heatmap: Option<()>,
     #[serde(skip_serializing_if = "Option::is_none")]
     left_ticks: Option<i64>,
@@ -38,7 +38,7 @@ pub(crate) struct FlamebearerProfile {
 #[serde(rename_all = "camelCase")]
 struct Flamebearer {
     names: Vec<String>,
-    /// The numbers of all nodes: four for each node, seven in a difference.
+    /// Numbers of all nodes: four for each node, seven in a difference.
     levels: Vec<Vec<i64>>,
     num_ticks: i64,
     max_self: i64,
@@ -48,7 +48,7 @@ struct Flamebearer {
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     format: &'static str,
-    /// Always empty, since an answer may cover profiles of several agents.
+    /// Always empty, because a response may cover profiles of several agents.
     spy_name: &'static str,
     sample_rate: u32,
     units: String,
@@ -70,7 +70,7 @@ pub(crate) struct Timeline {
 }
 
 impl FlamebearerProfile {
-    /// A flame graph of one profile type, without time lines.
+    /// Builds the response for a flame graph of one profile type, without time lines.
     pub(crate) fn single(graph: FlameGraph, profile_type: &ProfileType) -> Self {
         Self {
             version: 1,
@@ -89,7 +89,7 @@ impl FlamebearerProfile {
         }
     }
 
-    /// A difference of two sides of one profile type.
+    /// Builds the response for a difference of two sides of one profile type.
     pub(crate) fn double(graph: DiffGraph, profile_type: &ProfileType) -> Self {
         Self {
             version: 1,
@@ -108,7 +108,7 @@ impl FlamebearerProfile {
         }
     }
 
-    /// Length of the JSON, estimated.
+    /// Estimates the length of the JSON in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let Flamebearer { names, levels, .. } = &self.flamebearer;
         let names: usize = names.iter().map(|name| name.len() + 3).sum();

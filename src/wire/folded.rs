@@ -1,13 +1,13 @@
-//! Lines of folded stacks: `main;work 3`, a stack and a count.
+//! Lines of folded stacks such as `main;work 3`: a stack and a count.
 //!
-//! In: text. Out: the parts of a line, and whether a text is of this format. Files and `/ingest` share the detection.
+//! In: text. Out: the parts of a line, and whether a text has this format. Files and `/ingest` share the detection.
 
 use memchr::memrchr2;
 
-/// Lines that are looked at to recognise a text.
+/// Number of lines that are read to detect the format.
 const LOOKED_AT: usize = 20;
 
-/// True when the first lines are stacks with a count.
+/// Returns true when the first lines are stacks with a count.
 pub(crate) fn is_like(text: &str) -> bool {
     let mut lines = text
         .lines()
@@ -24,7 +24,7 @@ pub(crate) fn is_like(text: &str) -> bool {
         && has_frames
 }
 
-/// Stack and count of a line. The stack may be empty.
+/// Returns stack and count of a line. The stack may be empty.
 pub(crate) fn parts(line: &str) -> Option<(&str, i64)> {
     let line = line.trim_end();
     let (stack, count) = line.split_at_checked(memrchr2(b' ', b'\t', line.as_bytes())?)?;

@@ -1,4 +1,4 @@
-//! Unary gRPC and gRPC-Web: detects the protocol of a request and parses its headers and the five bytes before a
+//! Unary gRPC and gRPC-Web: detects the protocol of a request, parses its headers and the five-byte prefix of a
 //! message.
 //!
 //! In: headers and bytes. Out: the same [`CallHeaders`] as for Connect, so that later steps do not depend on the
@@ -11,7 +11,7 @@ use http::header::CONTENT_TYPE;
 
 use crate::wire::connect::{CallHeaders, Codec, Compression, ConnectError};
 
-/// Content type of requests and answers.
+/// Content type of requests and responses.
 const CONTENT: &str = "application/grpc";
 
 /// Maximum number of digits of a timeout.
@@ -32,7 +32,7 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol by the content type of the request.
+    /// Returns the protocol that the content type of the request names.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let kind = content_type(headers);
         match kind.strip_prefix(CONTENT) {
@@ -70,7 +70,7 @@ fn content_type(headers: &HeaderMap) -> &str {
     value.and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// The caller's timeout, from `grpc-timeout`.
+/// Parses the caller's timeout from `grpc-timeout`.
 fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
     let Some(value) = headers.get("grpc-timeout") else {
         return Ok(None);
@@ -100,7 +100,7 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
     })
 }
 
-/// The prefix of a message.
+/// The five bytes before a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prefix {
     /// True when the message is compressed as `grpc-encoding` says.
@@ -110,7 +110,7 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// Parses the prefix of a message.
+    /// Parses the five bytes before a message.
     pub(crate) fn read(bytes: [u8; PREFIX_BYTES]) -> Result<Self, ConnectError> {
         let [flags, length @ ..] = bytes;
         let is_compressed = match flags {
@@ -128,7 +128,7 @@ impl Prefix {
         })
     }
 
-    /// The bytes that stand before the message.
+    /// Encodes the prefix as the five bytes before the message.
     pub(crate) fn to_bytes(self) -> [u8; PREFIX_BYTES] {
         let [a, b, c, d] = self.length.to_be_bytes();
         [self.is_compressed.into(), a, b, c, d]

@@ -1,5 +1,5 @@
-//! `google.rpc.Status`, which gRPC sends as `grpc-status-details-bin`, and OTLP as the body of an error: code, message
-//! and details.
+//! `google.rpc.Status`: code, message and details of an error. gRPC sends it as `grpc-status-details-bin`, OTLP as the
+//! body of an error.
 //!
 //! In: a [`ConnectError`]. Out: the bytes of the header before base64, and back. gRPC uses Connect's codes as numbers.
 
@@ -46,13 +46,13 @@ pub fn encode(error: &ConnectError) -> Bytes {
     status.encode_to_vec().into()
 }
 
-/// An error as a status in JSON, without details: those are messages of any type.
+/// Encodes an error as a status in JSON, without details, because details are messages of any type.
 pub(crate) fn to_json(error: &ConnectError) -> Bytes {
     let status = serde_json::json!({"code": error.code.grpc_number(), "message": error.message});
     status.to_string().into()
 }
 
-/// Decodes the error of a status; `None` when the bytes are invalid or the status is a success.
+/// Decodes the error of a status. Returns `None` when the bytes are invalid or the status is a success.
 pub fn decode(status: &[u8]) -> Option<ConnectError> {
     let status = Status::decode(status).ok()?;
     let mut error = ConnectError::new(Code::from_grpc_number(status.code)?, status.message);

@@ -8,12 +8,12 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 
-/// Signs claims with an RSA key in PEM (PKCS #8), by RS256. The error does not contain the key.
+/// Signs claims by RS256 with an RSA key in PEM (PKCS #8). The error does not contain the key.
 pub(crate) fn sign_rs256(key: &str, key_id: Option<&str>, claims: &Value) -> Result<String, String> {
     let der = PrivatePkcs8KeyDer::from_pem_slice(key.as_bytes());
     let der = der.map_err(|error| format!("the private key is not PEM: {error}"))?;
     let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der());
-    let pair = pair.map_err(|error| format!("the private key is not one of RSA: {error}"))?;
+    let pair = pair.map_err(|error| format!("the private key is not an RSA key: {error}"))?;
     let mut header = json!({ "alg": "RS256", "typ": "JWT" });
     if let Some(id) = key_id {
         header["kid"] = json!(id);
@@ -36,7 +36,7 @@ mod tests {
 
     use super::*;
 
-    /// Made for this test by `openssl genpkey -algorithm RSA`.
+    /// Made for this test with `openssl genpkey -algorithm RSA`.
     const KEY: &str = include_str!("testdata/service_account.pem");
 
     #[test]

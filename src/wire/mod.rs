@@ -1,7 +1,7 @@
-//! Wire protocols as plain types and functions, for both directions, one protocol for each file.
+//! Wire protocols as plain types and functions, for both directions, one protocol per file.
 //!
-//! In: bytes and headers. Out: profiles, queries, answers, errors with their codes. It has no sockets except those of
-//! the clients, no routes (they are in `server`), and no storage.
+//! In: bytes and headers. Out: profiles, queries, responses, and errors with their codes. The layer has no routes (they
+//! are in `server`), no storage, and no sockets except those of the clients.
 
 pub(crate) mod at_time;
 pub(crate) mod byte_order;

@@ -1,9 +1,9 @@
-//! Converts a profile in memory to the message in answers, without encoding it in between.
+//! Converts a profile in memory to a protobuf message for responses, without encoding it first.
 
 use crate::profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType};
 use crate::wire::proto::google;
 
-/// The message of a profile: ids are indices plus one, the strings are the same as in `pprof::encode`.
+/// Converts a profile to a message. Ids are indices plus one; the strings are the same as in `pprof::encode`.
 pub(crate) fn message(profile: &Profile<'_>) -> google::Profile {
     let mut strings = Strings::default();
     let sample_type = profile
@@ -82,7 +82,7 @@ pub(crate) fn message(profile: &Profile<'_>) -> google::Profile {
         period_type: (profile.period_type != ValueType::default())
             .then(|| value_type(&profile.period_type, &mut strings)),
         period: profile.period,
-        // Last, because the other fields add strings.
+        // The string table comes last, because the other fields add strings.
         string_table: strings.into_texts(),
     }
 }

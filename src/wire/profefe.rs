@@ -1,7 +1,7 @@
-//! The API of profefe: its words for types of profiles, the parameters of its requests, and its answers as JSON.
+//! The API of profefe: its names for profile types, the parameters of its requests, and its responses as JSON.
 //!
-//! In: the query part of a URL. Out: what is asked for, or a [`Refusal`] in profefe's words. Times have whole seconds
-//! and no zone: they are UTC. Labels are `name=value,name=value`, each side escaped as in a URL.
+//! In: the query part of a URL. Out: the parsed request, or a [`Refusal`] with profefe's messages. Times are whole
+//! seconds in UTC, without a zone. Labels are `name=value,name=value`; names and values are escaped as in a URL.
 
 use chrono::{DateTime, Datelike, NaiveDateTime, SecondsFormat};
 use percent_encoding::percent_decode_str;
@@ -11,18 +11,18 @@ use crate::profile::Labels;
 use crate::profile::labels::SERVICE_NAME;
 use crate::wire::connect::ConnectError;
 
-/// A type of profiles in profefe's words.
+/// A profile type under its name in profefe.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TypeWord {
     /// Value of the parameter `type`.
     pub word: &'static str,
-    /// Names of its profiles here, the one of new profiles first.
+    /// Names of its profiles in Alluvium; the first is the name of new profiles.
     pub names: &'static [&'static str],
     /// The sample type that a viewer shows first.
     pub shown: &'static str,
 }
 
-/// All types that are stored. Of two with the same name the first is told.
+/// All types that are stored. Of two types with the same profile name, the first one is reported.
 pub(crate) static TYPES: [TypeWord; 9] = [
     word("cpu", &["process_cpu"], "cpu"),
     word("heap", &["memory"], "inuse_space"),
@@ -35,10 +35,10 @@ pub(crate) static TYPES: [TypeWord; 9] = [
     word(OTHER, &[OTHER], ""),
 ];
 
-/// The type of all profiles with a name of their own.
+/// Type of all profiles whose name has no type of its own.
 pub(crate) const OTHER: &str = "other";
 
-/// The names of all types but [`OTHER`].
+/// Profile names of all types except [`OTHER`].
 pub(crate) static NAMED: [&str; 8] = [
     "process_cpu",
     "memory",
@@ -50,7 +50,7 @@ pub(crate) static NAMED: [&str; 8] = [
     "wall",
 ];
 
-/// Sample types in the order in which Go's profiles have them.
+/// Sample types in the order of Go's profiles.
 const SAMPLE_TYPES: [&str; 8] = [
     "samples",
     "cpu",
@@ -67,19 +67,19 @@ const fn word(word: &'static str, names: &'static [&'static str], shown: &'stati
 }
 
 impl TypeWord {
-    /// The type with this word.
+    /// Returns the type with this name in profefe.
     fn of(text: &str) -> Option<&'static Self> {
         TYPES.iter().find(|known| known.word == text)
     }
 
-    /// The type of profiles with this name.
+    /// Returns the type of profiles with this name.
     pub(crate) fn of_name(name: &str) -> &'static Self {
         let named = TYPES.iter().find(|known| known.names.contains(&name));
         named.unwrap_or(&TYPES[TYPES.len() - 1])
     }
 }
 
-/// Place of a sample type among those of a profile, for sorting: unknown ones come first.
+/// Position of a sample type in a profile, for sorting: unknown types come first.
 pub(crate) fn sample_type_place(kind: &str) -> Option<usize> {
     SAMPLE_TYPES.iter().position(|known| *known == kind)
 }
@@ -92,7 +92,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// Nothing is stored that was asked for: status 404.
+    /// The store has no matching profile: status 404.
     pub(crate) fn nothing() -> Self {
         Self {
             status: 404,
@@ -100,7 +100,7 @@ impl Refusal {
         }
     }
 
-    /// A wrong request: status 400.
+    /// The request is wrong: status 400.
     pub(crate) fn bad(reason: &str) -> Self {
         Self {
             status: 400,
@@ -108,7 +108,7 @@ impl Refusal {
         }
     }
 
-    /// `{"code":400,"error":"..."}`.
+    /// Returns `{"code":400,"error":"..."}`.
     pub(crate) fn to_json(&self) -> String {
         serde_json::json!({"code": self.status, "error": self.message}).to_string()
     }
@@ -123,24 +123,24 @@ impl From<ConnectError> for Refusal {
     }
 }
 
-/// A profile that is sent, without its bytes.
+/// A profile that a client sends, without its bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NewProfile {
     pub service: String,
     pub word: &'static TypeWord,
     pub labels: Vec<(String, String)>,
-    /// Time of a profile that does not know its own, Unix nanoseconds.
+    /// Time for a profile that has none, in Unix nanoseconds.
     pub created_nanos: i64,
 }
 
-/// Which profiles are asked for.
+/// Which profiles a client requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub service: String,
-    /// Of all types when `None`.
+    /// `None` selects profiles of all types.
     pub word: Option<&'static TypeWord>,
     pub labels: Vec<(String, String)>,
-    /// First and last second, Unix time; both belong to the range.
+    /// First and last second in Unix time; both belong to the range.
     pub from: i64,
     pub to: i64,
     /// Maximum number of profiles; 0 for all.
@@ -171,7 +171,7 @@ impl NewProfile {
 }
 
 impl Wanted {
-    /// Parses the parameters of a list.
+    /// Parses the parameters of a list request.
     pub(crate) fn parse(query: &str) -> Result<Self, Refusal> {
         let read = Parameters::parse(query);
         let word = match read.get("type") {
@@ -181,7 +181,7 @@ impl Wanted {
         read.wanted(word)
     }
 
-    /// Parses the parameters of a merge, which needs a type.
+    /// Parses the parameters of a merge request, which requires a type.
     pub(crate) fn parse_merge(query: &str) -> Result<Self, Refusal> {
         let read = Parameters::parse(query);
         let text = read.get("type");
@@ -196,7 +196,7 @@ impl Wanted {
     }
 }
 
-/// Names and values of parameters in their order.
+/// Parameters as names and values, in their order.
 struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
@@ -204,7 +204,7 @@ impl Parameters {
         Self(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 
-    /// The first value of this name; empty when there is none.
+    /// Returns the first value with this name, or an empty text.
     fn get(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(key, _)| key == name);
         found.map_or("", |(_, value)| value.as_str())
@@ -221,7 +221,7 @@ impl Parameters {
         }
     }
 
-    /// Labels, sorted by name. What has no name is left out, so that a comma may come first.
+    /// Returns the labels, sorted by name. Labels without a name are omitted, so that a comma may come first.
     fn labels(&self) -> Vec<(String, String)> {
         let decode = |text: &str| {
             let text = text.replace('+', " ");
@@ -263,7 +263,7 @@ impl Parameters {
     }
 }
 
-/// Unix seconds of a time such as `2006-01-02T15:04:05`, which is UTC.
+/// Parses a UTC time such as `2006-01-02T15:04:05` to Unix seconds.
 fn seconds(parameter: &str, text: &str) -> Result<i64, Refusal> {
     let time = NaiveDateTime::parse_from_str(text.strip_suffix('Z').unwrap_or(text), "%Y-%m-%dT%H:%M:%S");
     let time = time.ok().filter(|time| (1..=9999).contains(&time.year()));
@@ -276,7 +276,7 @@ fn seconds(parameter: &str, text: &str) -> Result<i64, Refusal> {
     Ok(time.and_utc().timestamp())
 }
 
-/// A stored profile in answers.
+/// A stored profile in a response.
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub(crate) struct ProfileAnswer {
     id: String,
@@ -295,7 +295,7 @@ struct Label {
 }
 
 impl ProfileAnswer {
-    /// A profile that started at `time_us`, microseconds since 1970.
+    /// Describes a profile that started at `time_us`, in Unix microseconds.
     pub(crate) fn new(id: &str, word: &TypeWord, labels: &Labels, time_us: i64) -> Self {
         let listed = labels
             .iter()
@@ -315,7 +315,7 @@ impl ProfileAnswer {
     }
 }
 
-/// `{"code":200,"body":...}`.
+/// Response body `{"code":200,"body":...}`.
 #[derive(Serialize)]
 pub(crate) struct Envelope<Body> {
     code: u16,
@@ -323,7 +323,7 @@ pub(crate) struct Envelope<Body> {
 }
 
 impl<Body> Envelope<Body> {
-    /// A body with status 200.
+    /// Wraps a body with status 200.
     pub(crate) fn new(body: Body) -> Self {
         Self { code: 200, body }
     }

@@ -1,7 +1,7 @@
-//! push.v1: parses and sends pushes of profiles.
+//! Parses and sends pushes of profiles (push.v1).
 //!
-//! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body, and back. The contents of
-//! the profiles are checked by the sink, not here.
+//! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body, and back. The sink checks
+//! the contents of the profiles, not this module.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::wire::proto::types::LabelPair;
 use crate::wire::refusals::{self, Place};
 use crate::wire::weight::MAX_PROFILES;
 
-/// Maximum length in bytes of a client's text, and of a refusal, in an error: there may be as many refusals as
+/// Maximum length in bytes of a client's text and of a refusal in an error message. There may be as many refusals as
 /// profiles.
 const EXCERPT_BYTES: usize = 400;
 
@@ -31,7 +31,7 @@ pub struct PushBatch {
     refused: Vec<(Origin, SinkError)>,
 }
 
-/// Place and id of a profile, for errors.
+/// Position and id of a profile, for errors.
 #[derive(Debug, Clone)]
 struct Origin {
     place: Place,
@@ -40,8 +40,9 @@ struct Origin {
 }
 
 impl PushBatch {
-    /// Splits a request: each sample of each series is a profile. Invalid labels refuse a series, empty bytes a sample;
-    /// the others stay. A request without any sample, or with more than [`MAX_PROFILES`], is an error.
+    /// Splits a request: each sample of each series is a profile. A series with invalid labels and a sample with empty
+    /// bytes are refused; the others are kept. A request without any sample, or with more than [`MAX_PROFILES`], is an
+    /// error.
     pub fn from_request(request: PushRequest) -> Result<Self, SinkError> {
         let mut batch = Self::default();
         let profiles: usize = request.series.iter().map(|series| series.samples.len()).sum();
@@ -84,7 +85,7 @@ impl PushBatch {
             .push((origin, SinkError::new(SinkErrorKind::Invalid, message)));
     }
 
-    /// Returns the profiles for [`crate::profile::ProfileSink::append`] and the data needed for the answer.
+    /// Returns the profiles for [`crate::profile::ProfileSink::append`] and the data needed for the response.
     pub fn split(self) -> (Vec<RawProfile>, PushOutcome) {
         let outcome = PushOutcome {
             origins: self.origins,
@@ -94,7 +95,7 @@ impl PushBatch {
     }
 }
 
-/// Turns a sink's errors into the one error of the call.
+/// Combines a sink's errors into the one error of the call.
 #[derive(Debug)]
 pub struct PushOutcome {
     origins: Vec<Origin>,
@@ -105,14 +106,14 @@ pub struct PushOutcome {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct PushRefused {
-    /// One line for each refused profile, with its series and its id. The kind is the most retryable of all.
+    /// One line for each refused profile, with its series and its id. The kind is the most retryable kind of all.
     pub error: SinkError,
     /// The refusals as a message for programs.
     pub detail: ErrorDetail,
 }
 
 impl PushOutcome {
-    /// `Ok` when all profiles were accepted; `refused` are those that the sink refused.
+    /// Returns `Ok` when all profiles were accepted. `refused` are the profiles that the sink refused.
     pub fn finish(mut self, refused: Vec<RefusedProfile>) -> Result<(), PushRefused> {
         let refused = refused
             .into_iter()
@@ -143,13 +144,13 @@ impl PushOutcome {
     }
 }
 
-/// The beginning of a text, cut at [`EXCERPT_BYTES`].
+/// Returns the beginning of a text, at most [`EXCERPT_BYTES`] long.
 fn excerpt(text: &str) -> &str {
     &text[..text.floor_char_boundary(EXCERPT_BYTES)]
 }
 
-/// Builds a request. Each profile gets a series of its own, even with equal labels, because servers name the series in
-/// a refusal. The bytes are shared, not copied.
+/// Builds a request. Each profile gets its own series, even if labels are equal, because servers name the series in a
+/// refusal. The bytes are shared, not copied.
 pub fn to_request(profiles: &[RawProfile]) -> PushRequest {
     let series = profiles
         .iter()
@@ -165,7 +166,7 @@ pub fn to_request(profiles: &[RawProfile]) -> PushRequest {
     PushRequest { series }
 }
 
-/// Labels as messages for the wire.
+/// Converts labels to messages.
 pub fn pairs(labels: &Labels) -> Vec<LabelPair> {
     labels
         .iter()
@@ -183,13 +184,13 @@ pub struct PushClient {
 }
 
 impl PushClient {
-    /// A client of the server that `caller` calls.
+    /// Creates a client of the server that `caller` calls.
     pub fn new(caller: Caller) -> Self {
         Self { caller }
     }
 
-    /// Sends one batch. An error may concern only some of the profiles, which [`refusals::of_error`] finds; the others
-    /// are then stored.
+    /// Sends one batch. An error may concern only some of the profiles, which [`refusals::of_error`] determines; the
+    /// others are stored in that case.
     pub async fn push(&self, profiles: &[RawProfile]) -> Result<(), CallError> {
         let _: PushResponse = self.caller.call(PUSH_ROUTE, &to_request(profiles)).await?;
         Ok(())

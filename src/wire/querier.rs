@@ -1,7 +1,7 @@
-//! querier.v1: converts between messages and plain values, and a client.
+//! Converts querier.v1 messages to plain values and back, and provides a client.
 //!
 //! In: flame graphs, labels and types as in `profile`. Out: messages, and back. The query engine interprets the
-//! requests; the calls are listed in `proto/querier/v1/querier.proto`.
+//! requests; `proto/querier/v1/querier.proto` lists the calls.
 
 use bytes::Bytes;
 
@@ -14,7 +14,7 @@ use crate::wire::proto::{querier, types};
 /// Name of the service; a route is `querier.v1.QuerierService/` followed by the name of the call.
 pub const SERVICE: &str = "querier.v1.QuerierService";
 
-/// A profile type as a message.
+/// Converts a profile type to a message.
 pub(crate) fn type_message(profile_type: &ProfileType) -> types::ProfileType {
     types::ProfileType {
         id: profile_type.to_string(),
@@ -26,12 +26,12 @@ pub(crate) fn type_message(profile_type: &ProfileType) -> types::ProfileType {
     }
 }
 
-/// Labels out of a message.
+/// Converts labels from messages.
 pub fn labels(pairs: Vec<LabelPair>) -> Labels {
     Labels::from_pairs(pairs.into_iter().map(|pair| (pair.name, pair.value)))
 }
 
-/// A flame graph as a message with exactly Pyroscope's fields.
+/// Converts a flame graph to a message with exactly Pyroscope's fields.
 pub fn flamegraph_message(graph: FlameGraph) -> querier::FlameGraph {
     querier::FlameGraph {
         names: graph.names,
@@ -42,7 +42,7 @@ pub fn flamegraph_message(graph: FlameGraph) -> querier::FlameGraph {
     }
 }
 
-/// A flame graph as a message, with files, binaries and lines.
+/// Converts a flame graph to a message with files, binaries and lines.
 pub fn detailed_flamegraph_message(mut graph: FlameGraph) -> querier::FlameGraph {
     let files = std::mem::take(&mut graph.files);
     let mappings = std::mem::take(&mut graph.mappings);
@@ -59,7 +59,7 @@ fn levels(levels: Vec<Vec<i64>>) -> Vec<querier::Level> {
     levels.into_iter().map(|values| querier::Level { values }).collect()
 }
 
-/// A difference as a message.
+/// Converts a difference to a message.
 pub(crate) fn diff_message(graph: DiffGraph) -> querier::FlameGraphDiff {
     querier::FlameGraphDiff {
         names: graph.names,
@@ -71,7 +71,7 @@ pub(crate) fn diff_message(graph: DiffGraph) -> querier::FlameGraphDiff {
     }
 }
 
-/// A flame graph from a message; data that the server did not send (files, binaries, lines) is empty.
+/// Converts a flame graph from a message. Data that the server did not send (files, binaries, lines) is empty.
 pub fn flamegraph(message: querier::FlameGraph) -> FlameGraph {
     let values = |levels: Vec<querier::Level>| levels.into_iter().map(|level| level.values).collect();
     let mut graph = FlameGraph {
@@ -92,25 +92,25 @@ pub fn flamegraph(message: querier::FlameGraph) -> FlameGraph {
     graph
 }
 
-/// The profiles of a request: a type, a selector in braces, and [start, end) in Unix milliseconds.
+/// Profiles of a request: a type, a selector in braces, and the range from `start_ms` up to, not including, `end_ms`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     /// Five-part id of the profile type.
     pub profile_type: String,
-    /// `{service_name="x"}`; `{}` for everything.
+    /// Selector such as `{service_name="x"}`; `{}` selects everything.
     pub selector: String,
-    /// First millisecond of the range.
+    /// First millisecond of the range, in Unix time.
     pub start_ms: i64,
-    /// First millisecond after the range.
+    /// First millisecond after the range, in Unix time.
     pub end_ms: i64,
 }
 
-/// A time line in a server's answer.
+/// A time line in a server's response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeLine {
-    /// The labels of the series that it was grouped by.
+    /// Labels by which the series are grouped.
     pub labels: Labels,
-    /// Time in Unix milliseconds, and value.
+    /// Points: Unix time in milliseconds, and value.
     pub points: Vec<(i64, f64)>,
 }
 
@@ -121,12 +121,12 @@ pub struct QuerierClient {
 }
 
 impl QuerierClient {
-    /// A client of the server that `caller` calls.
+    /// Creates a client of the server that `caller` calls.
     pub fn new(caller: Caller) -> Self {
         Self { caller }
     }
 
-    /// The types that occur in a range.
+    /// Returns the profile types that occur in a range.
     pub async fn profile_types(&self, start_ms: i64, end_ms: i64) -> Result<Vec<ProfileType>, CallError> {
         let request = querier::ProfileTypesRequest {
             start: start_ms,
@@ -140,7 +140,7 @@ impl QuerierClient {
             .collect())
     }
 
-    /// Names of labels in a range, of the series that match all `matchers` (selectors in braces).
+    /// Returns the label names in a range, of the series that match all `matchers` (selectors in braces).
     pub async fn label_names(
         &self,
         matchers: Vec<String>,
@@ -156,7 +156,7 @@ impl QuerierClient {
         Ok(answer.names)
     }
 
-    /// Values of one label in a range, of the series that match all `matchers`.
+    /// Returns the values of one label in a range, of the series that match all `matchers`.
     pub async fn label_values(
         &self,
         name: &str,
@@ -174,7 +174,7 @@ impl QuerierClient {
         Ok(answer.names)
     }
 
-    /// Label sets in a range, reduced to `label_names` unless that is empty.
+    /// Returns the label sets in a range, reduced to `label_names` unless it is empty.
     pub async fn series(
         &self,
         matchers: Vec<String>,
@@ -192,7 +192,7 @@ impl QuerierClient {
         Ok(answer.labels_set.into_iter().map(|set| labels(set.labels)).collect())
     }
 
-    /// Time lines with a point every `step_seconds`, one for each combination of the labels `group_by`.
+    /// Returns time lines with a point every `step_seconds`, one for each combination of the labels `group_by`.
     pub async fn select_series(
         &self,
         selection: Selection,
@@ -223,8 +223,8 @@ impl QuerierClient {
             .collect())
     }
 
-    /// The flame graph with about `max_nodes` nodes (0: the server's default), with files and lines if the server
-    /// supports them.
+    /// Returns the flame graph with about `max_nodes` nodes, or the server's default number for 0. It has files and
+    /// lines if the server supports them.
     pub async fn merge_stacktraces(&self, selection: Selection, max_nodes: i64) -> Result<FlameGraph, CallError> {
         let request = querier::SelectMergeStacktracesRequest {
             profile_type_id: selection.profile_type,
@@ -239,13 +239,14 @@ impl QuerierClient {
         Ok(flamegraph(answer.flamegraph.unwrap_or_default()))
     }
 
-    /// The merged profile as the bytes of a pprof, not compressed.
+    /// Returns the merged profile as an uncompressed pprof.
     pub async fn merge_profile(&self, selection: Selection) -> Result<Bytes, CallError> {
         self.merge_selected(selection, None).await
     }
 
-    /// The merged profile as Go's compiler wants it: the `keep_locations` locations at the leaf of each stack (0 for
-    /// all), and whatever the line in the leaf when `aggregate_callees` is set.
+    /// Returns the merged profile in the form that Go's compiler needs. It keeps the `keep_locations` locations at the
+    /// leaf of each stack (0 for all). If `aggregate_callees` is set, leaf frames that differ only in the line are
+    /// merged.
     pub async fn merge_for_pgo(&self, selection: Selection, pgo: types::GoPgo) -> Result<Bytes, CallError> {
         let selector = types::StackTraceSelector {
             go_pgo: Some(pgo),

@@ -1,6 +1,6 @@
-//! What a collector says of its queue beside each request with profiles: a header of ours, which other servers ignore.
+//! The state of a collector's queue, sent in a header of each request with profiles. Other servers ignore the header.
 //!
-//! In and out: the text of the header. Names are cleaned and cut on both sides, since the reader has not chosen them.
+//! In and out: the text of the header. Both sides clean and truncate names, since the reader cannot trust them.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ pub(crate) const QUEUE_HEADER: &str = "x-alluvium-queue";
 /// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 100;
 
-/// A collector's queue for one endpoint, at the moment of a request.
+/// A collector's queue for one endpoint, at the time of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueReport {
-    /// Name of the collector's machine.
+    /// Host name of the collector's machine.
     pub host: String,
     /// Id of the component that sends.
     pub component: String,
-    /// Profiles that wait besides those of the request.
+    /// Number of waiting profiles, without those of the request.
     pub profiles: u64,
-    /// Age of the oldest profile that waits or is in the request, to the millisecond.
+    /// Age of the oldest profile that waits or is in the request, in whole milliseconds.
     pub oldest_age: Duration,
-    /// Profiles that did not reach the endpoint since the collector began.
+    /// Profiles that have not reached the endpoint since the collector started.
     pub dropped: u64,
-    /// Requests that failed since one passed.
+    /// Failed requests since the last successful one.
     pub failures: u64,
 }
 
 impl QueueReport {
-    /// The text of the header: printable ASCII.
+    /// Formats the header: printable ASCII.
     pub(crate) fn to_header(&self) -> String {
         format!(
             "host={};component={};profiles={};oldest_ms={};dropped={};failures={}",
@@ -40,7 +40,7 @@ impl QueueReport {
         )
     }
 
-    /// Reads the text of the header; parts that are not known are passed over, one that cannot be read makes it `None`.
+    /// Parses the text of the header. Unknown parts are ignored; a part that cannot be parsed makes the result `None`.
     pub(crate) fn of_header(text: &str) -> Option<Self> {
         let mut report = Self::default();
         for part in text.split(';') {
@@ -59,7 +59,7 @@ impl QueueReport {
     }
 }
 
-/// A name without what a header, or a part of this one, cannot hold.
+/// Replaces characters of a name that the header does not allow.
 fn clean(name: &str) -> String {
     let fits = |character: char| character.is_ascii_graphic() && !matches!(character, ';' | '=');
     let kept = name.trim().chars().take(MAX_NAME_CHARS);

@@ -1,7 +1,7 @@
-//! Error detail with the refused profiles of a push and the reasons, for both directions.
+//! Error detail that lists the refused profiles of a push with the reasons, for both directions.
 //!
-//! In: refusals by their place in the request. Out: an [`ErrorDetail`], and back from a failed call. Other servers send
-//! at most an error message, from which the refused profiles are found, but not the reasons.
+//! In: refusals by their position in the request. Out: an [`ErrorDetail`], and back from a failed call. Other servers
+//! send at most an error message. It names the refused profiles, but not the reasons.
 
 use prost::{Enumeration, Message};
 
@@ -12,8 +12,8 @@ use crate::wire::error_detail::ErrorDetail;
 /// Name of the detail's type. Pyroscope has no such detail.
 const TYPE_NAME: &str = "push.v1.PushRefusals";
 
-/// Maximum total length of the messages in a detail, in bytes, since gRPC sends it as a header. The error text contains
-/// all messages.
+/// Maximum total length in bytes of the messages in a detail, because gRPC sends it as a header. The error text
+/// contains all messages.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
 /// The refused profiles in the order of the request. All others were stored.
@@ -50,7 +50,7 @@ enum Reason {
     Internal = 5,
 }
 
-/// The place of a profile in a request.
+/// Position of a profile in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     /// Index of the series in the request.
@@ -62,9 +62,9 @@ pub(crate) struct Place {
 /// A refused profile of a push.
 #[derive(Debug)]
 pub(crate) struct Refused {
-    /// Index among the profiles that were pushed.
+    /// Index among the profiles of the push.
     pub index: usize,
-    /// The reason, when the server gives one.
+    /// The reason, if the server gives one.
     pub error: Option<SinkError>,
 }
 
@@ -85,8 +85,8 @@ pub(crate) fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkEr
     ErrorDetail::new(TYPE_NAME, &PushRefusals { refused })
 }
 
-/// The refused profiles of a failed push of `profiles`, where each had a series of its own; all others were accepted.
-/// `None` when the error concerns the push as a whole.
+/// Returns the refused profiles of a failed push of `profiles`, in which each profile had its own series. All others
+/// were accepted. Returns `None` when the error concerns the push as a whole.
 pub(crate) fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let CallError::Refused { message, details, .. } = error else {
         return None;
@@ -113,7 +113,7 @@ fn of_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
     (!refused.is_empty()).then_some(refused)
 }
 
-/// The profiles whose ids occur in lines about a series. `None` when there are none, or when all occur.
+/// Returns the profiles whose ids occur in lines about a series, or `None` when no id or every id occurs.
 fn of_sentence(message: &str, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let lines: Vec<&str> = message.lines().filter(|line| line.contains("series")).collect();
     let is_named =
@@ -200,7 +200,8 @@ mod tests {
                 (2, SinkErrorKind::Unavailable, "the disk is full")
             ]
         );
-        // Of a place that was never sent nothing is believed, and of one profile the error itself says all.
+        // A detail with a position that was never sent is not trusted. For one profile, the error itself says
+        // everything.
         assert!(of_error(&error, &profiles(&["a", "b"])).is_none());
         assert!(of_error(&error, &profiles(&["a"])).is_none());
     }

@@ -1,7 +1,7 @@
-//! Services as Rust traits: the generated code has one for each service of the proto files, with a method for each
+//! Services as Rust traits: the generated code has one trait for each service of the proto files, with one method per
 //! call.
 //!
-//! In: a call with its decoded message. Out: its answer. This module does not depend on a protocol: Connect, gRPC and
+//! In: a call with its decoded message. Out: its response. This module does not depend on a protocol: Connect, gRPC and
 //! gRPC-Web all call the same method through [`Routes`].
 
 use bytes::Bytes;
@@ -12,34 +12,34 @@ use crate::wire::json::{FromJson, ToJson};
 
 /// A call with its decoded message.
 pub struct Call<Message> {
-    /// The tenants of the request. A question may be about several.
+    /// The tenants of the request. A query may concern several.
     pub tenants: Tenants,
-    /// The message that came in.
+    /// The decoded request message.
     pub request: Message,
-    /// Encoding of the answer, for methods that can encode it themselves.
+    /// Encoding of the response, for methods that can encode it themselves.
     pub codec: Codec,
-    /// Charge for the memory of the message, released on drop.
+    /// Memory that the message is charged for, released on drop.
     pub memory: Memory,
 }
 
 /// A charge on a memory budget, released on drop.
 pub trait Charged: Send {
-    /// Releases what is charged for the decoded message beyond `bytes`.
+    /// Releases the part of the decoded message's charge that exceeds `bytes`.
     fn keep(&mut self, bytes: usize);
 }
 
 /// The charge for the message of a call.
 pub(crate) type Memory = Box<dyn Charged>;
 
-/// An answer: a message, or bytes that are already encoded in protobuf's binary form.
+/// A response: a message, or bytes that are already encoded in protobuf's binary form.
 pub enum Answer<Reply> {
-    /// A message that is to be encoded.
+    /// A message that still has to be encoded.
     Message(Reply),
-    /// Already encoded; decoded again only for a caller that wants JSON.
+    /// Encoded bytes. They are decoded again only for a caller that wants JSON.
     Encoded(Bytes),
 }
 
-/// The outcome of a call: an answer or an error.
+/// Outcome of a call: a response or an error.
 pub(crate) type CallResult<Reply> = Result<Answer<Reply>, ConnectError>;
 
 impl<Reply> From<Reply> for Answer<Reply> {
@@ -48,19 +48,19 @@ impl<Reply> From<Reply> for Answer<Reply> {
     }
 }
 
-/// A request message, decodable from all encodings.
+/// A request message that all encodings can decode.
 pub trait RequestMessage: prost::Message + Default + FromJson + 'static {}
 
 impl<T: prost::Message + Default + FromJson + 'static> RequestMessage for T {}
 
-/// An answer message, encodable in all encodings.
+/// A response message that all encodings can encode.
 pub trait ReplyMessage: prost::Message + Default + ToJson + 'static {}
 
 impl<T: prost::Message + Default + ToJson + 'static> ReplyMessage for T {}
 
 /// Receives the calls of a service, each with its route, such as `push.v1.PusherService/Push`.
 pub trait Routes {
-    /// Registers a call with one message as the request and one as the answer.
+    /// Registers a call with one request message and one response message.
     fn unary<Message, Reply, Work>(
         &mut self,
         route: &'static str,

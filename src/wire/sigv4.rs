@@ -1,7 +1,7 @@
 //! Signs requests to AWS and compatible services (AWS Signature Version 4).
 //!
-//! In: a complete request. Out: the same request with time, session token and signature as headers. All headers present
-//! at that point are signed; headers of the connection and of proxies may be added later.
+//! In: a complete request. Out: the same request with time, session token and signature as headers. All headers that
+//! the request has at this point are signed. Headers of the connection and of proxies may be added later.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -13,9 +13,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use ring::{digest, hmac};
 use url::{Position, Url};
 
-/// Characters that are not escaped in a signed path or query: letters, digits and these.
+/// Characters to escape in a signed path or query: all except letters, digits and these.
 const STRICT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The same with the slash, which separates the segments of a path.
+/// The same characters without the slash, which separates the segments of a path.
 const STRICT_PATH: &AsciiSet = &STRICT.remove(b'/');
 /// Name of the signature algorithm in the `Authorization` header.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -47,7 +47,7 @@ pub(crate) struct Scope<'a> {
     pub region: &'a str,
 }
 
-/// Signs a request with the time `now`. Fails when the credentials contain characters that are not allowed in a header.
+/// Signs a request with the time `now`. Fails when a credential contains characters that are not allowed in a header.
 pub(crate) fn sign(
     request: &mut reqwest::Request,
     credentials: &Credentials,
@@ -73,7 +73,7 @@ pub(crate) fn sign(
     let names: Vec<&str> = signed.keys().map(String::as_str).collect();
     let names = names.join(";");
     let lines: String = signed.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
-    // S3 escapes the path once; all other services escape the path as sent a second time.
+    // S3 escapes the path once. All other services escape the sent path a second time.
     let path = match request.url().path() {
         path if is_s3 => percent_decode_str(path).decode_utf8_lossy().into_owned(),
         path => path.to_owned(),
@@ -99,7 +99,7 @@ pub(crate) fn sign(
     Ok(())
 }
 
-/// Headers by name, with the host; runs of blanks in their values become one blank.
+/// Returns headers by name, with the host. Each run of blanks in a value becomes one blank.
 fn signed_headers(request: &reqwest::Request) -> BTreeMap<String, String> {
     let url = request.url();
     let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
@@ -112,7 +112,7 @@ fn signed_headers(request: &reqwest::Request) -> BTreeMap<String, String> {
     signed
 }
 
-/// The query pairs, strictly escaped and sorted.
+/// Returns the query pairs, strictly escaped and sorted.
 fn canonical_query(url: &Url) -> String {
     let encode = |text: &str| utf8_percent_encode(text, STRICT).to_string();
     let pairs = url.query_pairs().map(|(name, value)| (encode(&name), encode(&value)));
@@ -156,7 +156,7 @@ mod tests {
         reqwest::Request::new(Method::GET, url.parse().unwrap())
     }
 
-    /// The example that Amazon's documentation of the signature goes through step by step, with its result.
+    /// The step-by-step example from Amazon's documentation of the signature, with its result.
     #[test]
     fn the_example_of_the_documentation_has_its_signature() {
         let mut request = get("https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08");
@@ -179,7 +179,7 @@ mod tests {
         );
     }
 
-    /// Two examples of the documentation of S3: an object with a further header, and a query without a value.
+    /// Two examples from the documentation of S3: an object with an additional header, and a query without a value.
     #[test]
     fn the_examples_of_s3_have_their_signatures() {
         let scope = Scope {

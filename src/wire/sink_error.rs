@@ -1,4 +1,4 @@
-//! Maps errors of sinks to Connect errors; no other module does this mapping.
+//! Maps errors of sinks to Connect errors. No other module does this mapping.
 
 use crate::profile::{SinkError, SinkErrorKind};
 use crate::wire::connect::{Code, ConnectError};

@@ -1,4 +1,4 @@
-//! SQL over HTTP: forms of the request, formats of the answer, and a client.
+//! SQL over HTTP: request forms, response formats, and a client.
 //!
 //! In: headers and body of a request. Out: query text and format. The query engine produces and encodes the rows.
 
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use crate::wire::call::{CallError, Caller};
 use crate::wire::connect::ConnectError;
 
-/// Path of the route, without a slash before it.
+/// Path of the route, without a leading slash.
 pub(crate) const SQL_ROUTE: &str = "api/v1/sql";
 
-/// How the rows of an answer are written.
+/// Format of the rows in a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum SqlFormat {
     /// One JSON object with columns and rows.
     #[default]
     Json,
-    /// Comma-separated, with a line of column names.
+    /// Comma-separated values, with a header line of column names.
     Csv,
-    /// A stream in the IPC format of Arrow.
+    /// A stream in Arrow's IPC format.
     Arrow,
-    /// A Parquet file of all rows.
+    /// A Parquet file with all rows.
     Parquet,
-    /// The bytes of a pprof profile, from one row with one column of bytes.
+    /// The bytes of a pprof profile, from a single row with a single column of bytes.
     Pprof,
 }
 
@@ -37,7 +37,7 @@ const FORMATS: [(SqlFormat, &str, &str); 5] = [
 ];
 
 impl SqlFormat {
-    /// Content type of the answer.
+    /// Returns the content type of the response.
     pub(crate) fn content_type(self) -> &'static str {
         self.row().2
     }
@@ -46,7 +46,7 @@ impl SqlFormat {
         FORMATS.iter().find(|row| row.0 == self).unwrap_or(&FORMATS[0])
     }
 
-    /// The format of the answer: from `?format=`, else from `Accept`, else JSON.
+    /// Returns the format of the response: from `?format=`, otherwise from `Accept`, otherwise JSON.
     pub(crate) fn wanted(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ConnectError> {
         let named = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
             .find(|(key, _)| key == "format")
@@ -82,7 +82,7 @@ struct SqlBody {
     query: String,
 }
 
-/// The query text of a body: `{"query": "..."}` for `application/json`, else the whole body.
+/// Returns the query text of a body: `{"query": "..."}` for `application/json`, otherwise the whole body.
 pub(crate) fn read_query(headers: &HeaderMap, body: &[u8]) -> Result<String, ConnectError> {
     let is_json = headers
         .get(CONTENT_TYPE)
@@ -110,12 +110,12 @@ pub(crate) struct SqlClient {
 }
 
 impl SqlClient {
-    /// A client of the server that `caller` calls.
+    /// Creates a client of the server that `caller` calls.
     pub(crate) fn new(caller: Caller) -> Self {
         Self { caller }
     }
 
-    /// Runs a query. The body of the answer is streamed while the query runs: read it with `chunk`.
+    /// Runs a query. The server streams the body of the response while the query runs: read it with `chunk`.
     pub(crate) async fn query(&self, query: &str, format: SqlFormat) -> Result<reqwest::Response, CallError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -1,8 +1,8 @@
 //! Flame graphs in the format TREE of `querier.v1`: bytes that Pyroscope's clients merge, without levels.
 //!
-//! In: the levels of a flame graph. Out: its nodes, each parent before its children and the last child first. A node is
-//! the length of its name, the name, its own value and the number of its children; all numbers are varints. The first
-//! node is the root and has no name. An empty graph is no bytes.
+//! In: the levels of a flame graph. Out: its nodes, each parent before its children and the last child first. A node
+//! consists of the length of its name, the name, its own value and the number of its children. All numbers are varints.
+//! The first node is the root and has no name. An empty graph has no bytes.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use prost::encoding::encode_varint;
 
 use crate::profile::flamegraph::{Block, FlameGraph};
 
-/// A node of a level, joined to its children.
+/// A node of a level, with references to its children.
 struct Node<'a> {
     name: &'a str,
     own: i64,
-    /// Its part of the horizontal axis.
+    /// Its interval on the horizontal axis.
     span: Range<i64>,
     /// Indices of its children in the level below.
     children: Range<usize>,
@@ -42,7 +42,7 @@ pub(crate) fn tree_bytes(graph: &FlameGraph) -> Vec<u8> {
     bytes
 }
 
-/// The nodes of each level from left to right, joined to those of the level below.
+/// Returns the nodes of each level from left to right, with their children in the level below.
 fn levels(graph: &FlameGraph) -> Vec<Vec<Node<'_>>> {
     let mut levels: Vec<Vec<Node<'_>>> = (0..graph.levels.len())
         .map(|depth| {
@@ -80,7 +80,7 @@ mod tests {
     use crate::profile::flamegraph::Tree;
     use crate::profile::flamegraph::testing::tree;
 
-    /// Each node as `name own children`, by a reader of its own.
+    /// Formats each node as `name own children`, with a separate decoder.
     fn shown(mut bytes: &[u8]) -> Vec<String> {
         let mut nodes = Vec::new();
         while !bytes.is_empty() {

@@ -1,8 +1,8 @@
-//! Computes an upper bound of the memory of a message before it is decoded.
+//! Computes an upper bound for the memory of a message before it is decoded.
 //!
 //! In: the body of a call. Out: an upper bound in bytes, or an error when a limit is exceeded. An empty message inside
-//! another takes two bytes on the wire and up to a hundred in memory, so repeated elements are counted: in a push,
-//! whose bodies are large, field by field; in a query, whose bodies are small, by a factor.
+//! another takes two bytes on the wire and up to a hundred in memory, so the number of repeated elements matters.
+//! Pushes have large bodies and are counted field by field. Queries have small bodies and are estimated by a factor.
 
 use prost::DecodeError;
 use prost::bytes::Buf as _;
@@ -10,33 +10,33 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 
 use crate::wire::connect::{Codec, ConnectError};
 
-/// Maximum number of profiles, and of series, in one push. Senders put tens or hundreds into one: our own 256, Alloy
-/// one. Each has entries in several lists until it is stored.
+/// Maximum number of profiles, and of series, in one push. Senders put tens or hundreds into one push: Alluvium's
+/// collector 256, Alloy one. Each profile has entries in several lists until it is stored.
 pub(crate) const MAX_PROFILES: usize = 10_000;
 
-/// Maximum number of labels in one push, over all series: more than a thousand series with 30 labels, the maximum of a
-/// series.
+/// Maximum number of labels in one push, over all series. This is enough for more than a thousand series with 30
+/// labels, the maximum for a series.
 pub(crate) const MAX_LABELS: usize = 50_000;
 
-/// Maximum total length of names, values and ids in one push, in bytes: 160 for each of its labels. They are copied,
+/// Maximum total length in bytes of names, values and ids in one push: 160 for each of its labels. They are copied,
 /// while profiles are slices of the body.
 pub(crate) const MAX_TEXT_BYTES: usize = 8 << 20;
 
-/// Maximum size of a push as JSON, where profiles are copied too. Programs push in binary.
+/// Maximum size in bytes of a push as JSON, where profiles are copied too. Programs push in binary.
 pub(crate) const MAX_JSON_BYTES: usize = 32 << 20;
 
-/// Memory of a series, a profile or a label, as a message and in later forms. The messages have at most 72 bytes;
-/// growing lists have room for twice as many.
+/// Memory in bytes of a series, a profile or a label, as a message and in later forms. The messages have at most 72
+/// bytes; growing lists have room for twice as many.
 const ENTRY_BYTES: usize = 256;
 
-/// Copies of a text: in the message, shared, and for a short time in an error.
+/// Number of copies of a text: in the message, shared, and for a short time in an error.
 const TEXT_COPIES: usize = 3;
 
-/// Memory for each byte of a query: at worst an empty string of two bytes takes 24, in a list with room for twice as
-/// many.
+/// Memory in bytes for each byte of a query. In the worst case, an empty string of two bytes takes 24 bytes, in a list
+/// with room for twice as many.
 const QUESTION_FACTOR: usize = 40;
 
-/// Maximum memory of a `PushRequest` in bytes.
+/// Returns the maximum memory of a `PushRequest` in bytes.
 pub(crate) fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     let counts = match codec {
         Codec::Proto => Counts::of(body)
@@ -47,18 +47,18 @@ pub(crate) fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok((counts.profiles + counts.series + counts.labels) * ENTRY_BYTES + counts.text_bytes * TEXT_COPIES)
 }
 
-/// Maximum memory of any query request in bytes.
+/// Returns the maximum memory of any query request in bytes.
 pub(crate) fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(body.len().saturating_mul(QUESTION_FACTOR))
 }
 
-/// Maximum memory of a request whose fields are single texts, with what is decoded from them, in bytes.
+/// Returns the maximum memory in bytes of a request whose fields are single texts, including what is decoded from them.
 pub(crate) fn text(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(body.len().saturating_mul(TEXT_COPIES))
 }
 
-/// Counts braces, with which every JSON message begins. Braces in texts only raise the count, and the limits are far
-/// above usual values.
+/// Counts braces, because every JSON message begins with one. Braces in texts only raise the count, and the limits are
+/// far above usual values.
 fn json_push(body: &[u8]) -> Result<usize, ConnectError> {
     if body.len() > MAX_JSON_BYTES {
         return Err(ConnectError::too_large(format!(
@@ -87,7 +87,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Counts until the end of the body, or until a limit is exceeded.
+    /// Counts until the end of the body or until a limit is exceeded.
     fn of(body: &[u8]) -> Result<Self, DecodeError> {
         let mut counts = Self::default();
         fields(body, &mut |tag, series| {
@@ -137,7 +137,8 @@ impl Counts {
 /// Handles a field; returns false to stop.
 type EachField<'a> = dyn FnMut(u32, Option<&[u8]>) -> Result<bool, DecodeError> + 'a;
 
-/// Calls `each` with the number of every field and, for length-delimited fields, the content, until it returns false.
+/// Calls `each` with the number of every field, and with the content of length-delimited fields, until it returns
+/// false.
 fn fields(mut message: &[u8], each: &mut EachField<'_>) -> Result<(), DecodeError> {
     while message.has_remaining() {
         let (tag, wire) = decode_key(&mut message)?;
@@ -192,7 +193,7 @@ mod tests {
             series: 2,
             profiles: 2,
             labels: 2,
-            // Two of framing for each text of a label.
+            // Each text of a label has two bytes of framing.
             text_bytes: 8 + 3 + 4 + 12 + 4 + 4 + 3,
         };
         assert_eq!(counts, expected);

@@ -2,8 +2,8 @@
 //! framehop.
 //!
 //! Out: gzip pprof with `samples/count` and `cpu/nanoseconds`. The crate's own encoder is not used, because it lacks
-//! the sample count and full file names. The backend keeps about 20 MB (its table of stacks) from its first use on.
-//! Access control is elsewhere.
+//! the sample count and full file names. From its first use on, the backend keeps about 20 MB for its table of stacks.
+//! Other modules control access.
 
 use std::time::{Instant, SystemTime};
 
@@ -79,7 +79,7 @@ impl Sampling {
 fn name(frame: &StackFrame) -> Frame<'_> {
     Frame {
         function: frame.name.as_deref().unwrap_or("[unknown]"),
-        // The crate has the whole path here and only its last part in `filename`.
+        // The crate stores the whole path here and only the last part in `filename`.
         file: frame.relative_path.as_deref().unwrap_or_default(),
         line: frame.line.unwrap_or(0),
     }
@@ -87,7 +87,7 @@ fn name(frame: &StackFrame) -> Frame<'_> {
 
 fn failed(reason: impl ToString) -> ProfilingError {
     let reason = reason.to_string();
-    // The crate's message when another part of this process is already sampling.
+    // The crate reports this message when another part of the process is already sampling.
     if reason.contains("start running cpu profiler") {
         return ProfilingError::Busy;
     }

@@ -1,8 +1,8 @@
-//! Heap profile of this process from the samples of jemalloc.
+//! Heap profile of this process from jemalloc's samples.
 //!
 //! In: jemalloc's dump (`heap_v2` text: return addresses, sampled objects and bytes). Out: gzip pprof with
 //! `inuse_objects/count` and `inuse_space/bytes`, scaled up from the sample as `jeprof` does. Requires jemalloc as the
-//! allocator, started with `prof:true` (set in `main.rs`). Freed memory is not included, because jemalloc does not
+//! allocator, started with `prof:true` (set in `main.rs`). The profile has no freed memory, because jemalloc does not
 //! count it.
 
 use std::io::Read;
@@ -51,7 +51,7 @@ pub(crate) fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, Pro
         if let Some(addresses) = line.strip_prefix("@ ") {
             stack = Some(addresses.split_whitespace().filter_map(address).collect());
         } else if let Some(counts) = line.strip_prefix("t*:") {
-            // The first such line is the sum of all stacks and follows no stack.
+            // The first such line is the sum of all stacks; no stack precedes it.
             let Some(addresses) = stack.take() else { continue };
             let Some((objects, bytes)) = live(counts) else {
                 return Err(failed(format!("jemalloc's dump has the line `{line}`")));
@@ -99,15 +99,15 @@ fn address(word: &str) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
 }
 
-/// Parses objects and bytes from ` 12: 3456 [0: 0]`; the numbers in brackets are counted only with `prof_accum`.
+/// Parses objects and bytes from ` 12: 3456 [0: 0]`. jemalloc counts the numbers in brackets only with `prof_accum`.
 fn live(counts: &str) -> Option<(f64, f64)> {
     let mut words = counts.split_whitespace();
     let objects = words.next()?.strip_suffix(':')?.parse().ok()?;
     Some((objects, words.next()?.parse().ok()?))
 }
 
-/// Scales sampled numbers up to estimates: an allocation of `n` bytes is sampled with probability
-/// `1 - exp(-n / interval)`.
+/// Scales sampled numbers up to estimates. jemalloc samples an allocation of `n` bytes with probability `1 - exp(-n /
+/// interval)`.
 fn unsampled(objects: f64, bytes: f64, interval: f64) -> Option<(i64, i64)> {
     if objects <= 0.0 || bytes <= 0.0 {
         return None;

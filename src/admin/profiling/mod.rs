@@ -1,7 +1,7 @@
 //! Profiles of the own process as gzip pprof: CPU time by sampling, heap by jemalloc.
 //!
 //! In: a duration. Out: bytes in the format of Go's `net/http/pprof`, with function names. Only one CPU profile runs at
-//! a time, since a process has one handler of the signal. Symbols are resolved off the async threads and cached. This
+//! a time, because a process has one signal handler. Symbols are resolved outside the async threads and cached. This
 //! module does not depend on HTTP.
 
 mod cpu;
@@ -36,7 +36,8 @@ struct ProcessLocks {
 }
 
 impl Profiling {
-    /// A profiler. When `shutdown` is cancelled, a running CPU profile ends early and returns its samples so far.
+    /// Creates a profiler. When `shutdown` is cancelled, a running CPU profile ends early and returns its samples so
+    /// far.
     pub fn new(shutdown: Shutdown) -> Self {
         Self {
             process: Arc::default(),
@@ -61,7 +62,7 @@ impl Profiling {
         blocking("CPU", move || sampling.finish()).await
     }
 
-    /// Live allocations by the stack that allocated them. Sample types are `inuse_objects/count` and
+    /// Returns the live allocations by the stack that allocated them. Sample types are `inuse_objects/count` and
     /// `inuse_space/bytes`, the last two of Go's four, because jemalloc does not count freed memory.
     pub async fn heap(&self) -> Result<Vec<u8>, ProfilingError> {
         let dump = heap::dump().await?;

@@ -1,5 +1,5 @@
-//! Builds gzip pprof from samples of the own process: frames by name, equal stacks merged, the program as the only
-//! mapping.
+//! Builds gzip pprof from samples of the own process. Frames are identified by name, equal stacks are merged, and the
+//! program is the only mapping.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,7 +22,7 @@ pub(super) struct Samples<'a> {
     sums: BTreeMap<Vec<u32>, Vec<i64>>,
 }
 
-/// Path of the running program, for [`Samples::new`].
+/// Returns the path of the running program, for [`Samples::new`].
 pub(super) fn program() -> String {
     std::env::current_exe()
         .unwrap_or_default()
@@ -31,7 +31,7 @@ pub(super) fn program() -> String {
 }
 
 impl<'a> Samples<'a> {
-    /// An empty set of samples; `about` has the sample types and the period.
+    /// Creates an empty set of samples. `about` has the sample types and the period.
     pub(super) fn new(program: &'a str, about: Profile<'a>) -> Self {
         let mut builder = Builder::new(about);
         let mapping = builder.mapping(Mapping {
@@ -46,7 +46,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The location at this address (0 when unknown) with these frames, innermost inlined first.
+    /// Adds or finds the location at this address (0 when unknown) with these frames, innermost inlined frame first.
     pub(super) fn location(&mut self, address: u64, frames: impl IntoIterator<Item = Frame<'a>>) -> u32 {
         let lines = frames.into_iter().map(|frame| Line {
             function: self.builder.function(Function {
@@ -61,7 +61,7 @@ impl<'a> Samples<'a> {
         self.builder.location(self.mapping, address, &lines)
     }
 
-    /// Adds values to a stack, leaf first; one value for each sample type.
+    /// Adds values to a stack, leaf first, with one value for each sample type.
     pub(super) fn add(&mut self, stack: Vec<u32>, values: &[i64]) {
         let sums = self.sums.entry(stack).or_insert_with(|| vec![0; values.len()]);
         for (sum, value) in sums.iter_mut().zip(values) {
@@ -69,7 +69,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The profile as gzip pprof, with its start time and duration.
+    /// Encodes the profile as gzip pprof, with its start time and duration.
     pub(super) fn finish(mut self, started: SystemTime, duration: Duration) -> Vec<u8> {
         for (stack, values) in self.sums {
             self.builder.sample(stack, [], &values);
@@ -83,7 +83,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// A path without the part that depends on the build machine: `tokio-1.0.0/src/lib.rs`, `library/std/src/rt.rs`.
+/// Removes the part of a path that depends on the build machine: `tokio-1.0.0/src/lib.rs`, `library/std/src/rt.rs`.
 fn short_path(path: &str) -> &str {
     for (before, parts) in [("/registry/src/", 1), ("/rustc/", 1)] {
         if let Some(at) = path.find(before) {

@@ -1,18 +1,18 @@
 //! Resolves code addresses of the own process to names, with a cache between profiles.
 //!
-//! In: a return address. Out: its frames. A look-up reads the program's debug information and costs tens of
-//! microseconds, and a scraper asks for the same addresses every few seconds. The cache is bounded; when it is full it
-//! is cleared.
+//! In: a return address. Out: its frames. A lookup reads the program's debug information and takes tens of
+//! microseconds, and a scraper requests the same addresses every few seconds. The cache is bounded and is cleared when
+//! it is full.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::samples::Frame;
 
-/// Maximum number of cached addresses; a large program has a few tens of thousands of call sites that allocate.
+/// Maximum number of cached addresses. A large program has a few tens of thousands of allocating call sites.
 const CAPACITY: usize = 1 << 16;
 
-/// Maximum depth of allocator frames at the leaf: jemalloc's sampling, its entry points, and Rust's shims around it.
+/// Maximum number of allocator frames at the leaf: jemalloc's sampling, its entry points, and Rust's shims around it.
 const ALLOCATOR_DEPTH: usize = 12;
 
 /// Cache of the frames at resolved addresses.
@@ -21,7 +21,7 @@ pub(super) struct Symbols {
     known: HashMap<u64, Arc<[Named]>>,
 }
 
-/// One frame at an address, innermost inlined first.
+/// One frame at an address.
 pub(crate) struct Named {
     function: String,
     file: String,
@@ -39,8 +39,8 @@ impl Named {
 }
 
 impl Symbols {
-    /// A stack of return addresses without the allocator's frames at its leaf, so that the function that allocated
-    /// comes first, as in Go's profiles.
+    /// Returns a stack without the allocator's frames at its leaf, so that the allocating function comes first, as in
+    /// Go's profiles.
     pub(crate) fn without_allocator<'a>(&mut self, stack: &'a [u64]) -> &'a [u64] {
         let leaves = &stack[..stack.len().min(ALLOCATOR_DEPTH)];
         let last = leaves.iter().rposition(|&address| {
@@ -52,7 +52,7 @@ impl Symbols {
         last.map_or(stack, |last| &stack[last + 1..])
     }
 
-    /// The frames at a return address, innermost inlined first.
+    /// Returns the frames at a return address, innermost inlined frame first.
     pub(super) fn named(&mut self, address: u64) -> Arc<[Named]> {
         if self.known.len() >= CAPACITY {
             self.known.clear();
@@ -61,7 +61,7 @@ impl Symbols {
     }
 }
 
-/// True for functions between the allocating caller and jemalloc's sampling.
+/// Returns true for functions between the allocating caller and jemalloc's sampling.
 fn is_allocator(function: &str) -> bool {
     let exact = [
         "malloc",

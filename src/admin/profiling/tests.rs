@@ -1,7 +1,7 @@
-//! Profiles of the test program itself: known work must be found under its name.
+//! Tests with profiles of the test program itself: known work must appear under its name.
 //!
-//! The sampling is one a process, so one test does all that needs it. The test program runs on jemalloc with its
-//! sampling on.
+//! A process has only one sampler, so a single test does everything that needs it. The test program runs on jemalloc
+//! with sampling on.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn types(profile: &Profile<'_>) -> Vec<String> {
     types.map(|of| format!("{}/{}", of.kind, of.unit)).collect()
 }
 
-/// Names of the functions in the stack of a sample, leaf first.
+/// Returns the names of the functions in the stack of a sample, leaf first.
 fn names<'a>(profile: &Profile<'a>, sample: usize) -> Vec<&'a str> {
     let locations = profile.stack(sample).iter();
     let lines = locations.flat_map(|location| profile.lines_of(&profile.locations[*location as usize]));
@@ -58,8 +58,8 @@ fn names<'a>(profile: &Profile<'a>, sample: usize) -> Vec<&'a str> {
         .collect()
 }
 
-/// Sum of the values of the samples in whose stack a function stands whose name contains `part`; of all with an empty
-/// `part`.
+/// Sums the values of all samples whose stack contains a function with `part` in its name. An empty `part` selects all
+/// samples.
 fn sum(profile: &Profile<'_>, part: &str) -> Vec<i64> {
     let mut sums = vec![0; profile.sample_types.len()];
     for sample in 0..profile.sample_count() {
@@ -106,17 +106,17 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
     let total = sum(&profile, "");
     assert_eq!(total[1], total[0] * profile.period);
     let burnt = sum(&profile, "burn_for_the_cpu_test");
-    // Three seconds of a processor are 300 samples; a busy machine gives a twentieth of it, and a kernel with a slow
+    // Three seconds of a processor are 300 samples. A busy machine gives a twentieth of that, and a kernel with a slow
     // tick samples less often.
     assert!(burnt[0] >= 3, "only {burnt:?} of {total:?}");
-    // Time after the last sample, for looking up the symbols and for other tests, is used too: no more than that can be
-    // said.
+    // The process also uses time after the last sample, for resolving symbols and for other tests. A tighter bound is
+    // not possible.
     assert!((total[1] as f64) < used * 1.3, "{total:?} of {used}");
 
-    // A caller that goes away stops the sampling.
+    // If the caller goes away, sampling stops.
     let gone = tokio::time::timeout(Duration::from_millis(300), profiling.cpu(Duration::from_mins(1))).await;
     assert!(gone.is_err());
-    // And a stopping program does not wait for it.
+    // A stopping program does not wait for the profile.
     let shutdown = Shutdown::new();
     let stopping = Profiling::new(shutdown.clone());
     shutdown.cancel();

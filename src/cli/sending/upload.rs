@@ -330,7 +330,7 @@ mod tests {
     fn what_is_no_profile_is_refused_before_it_is_sent() {
         let error = one("x.pb.gz", Bytes::from_static(b"<html>"), &args(&[]), Time::Of(5)).unwrap_err();
         assert!(
-            error.to_string().starts_with("this is HTML, which is not read"),
+            error.to_string().starts_with("this is HTML, which is not supported"),
             "{error}"
         );
         assert!(parse_label("novalue").is_err());
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(refused.len(), 2);
         assert!(refused[0].starts_with("cannot read the file"), "{refused:?}");
         assert!(
-            refused[1].starts_with("this is no profile that is known"),
+            refused[1].starts_with("the format of this file is unknown"),
             "{refused:?}"
         );
     }

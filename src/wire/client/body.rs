@@ -1,4 +1,4 @@
-//! Reads bodies of answers with a size limit, so that a server that never stops sending cannot exhaust the memory.
+//! Reads response bodies with a size limit, so that a server that never stops sending cannot exhaust the memory.
 
 use std::fmt;
 
@@ -11,21 +11,21 @@ use crate::wire::client::error::error_chain;
 /// Why a body could not be read completely.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
-    /// The connection broke; the error is without its URL, which may hold secrets.
+    /// The connection broke. The error does not contain the URL, which may hold secrets.
     #[error("{}", error_chain(.0))]
     Lost(#[source] reqwest::Error),
     /// The body is longer than this many bytes.
-    #[error("the answer is longer than {}", size(*.0))]
+    #[error("the response is longer than {}", size(*.0))]
     TooLong(usize),
-    /// The body is not what its `Content-Encoding` says.
-    #[error("the answer is no gzip, although its headers say so: {0}")]
+    /// The body is not compressed as its `Content-Encoding` says.
+    #[error("the response is not gzip, although its headers say so: {0}")]
     Encoding(String),
 }
 
 /// Reads a body of at most `max_bytes`.
 ///
 /// # Errors
-/// [`BodyError`] when it is longer, or when the connection broke.
+/// Returns a [`BodyError`] when the body is longer or the connection breaks.
 pub(crate) async fn read_body(response: reqwest::Response, max_bytes: usize) -> Result<Bytes, BodyError> {
     match read(response, max_bytes).await? {
         (body, Extent::Whole) => Ok(body),
@@ -33,11 +33,11 @@ pub(crate) async fn read_body(response: reqwest::Response, max_bytes: usize) -> 
     }
 }
 
-/// Reads a body of at most `max_bytes`, also after it is decompressed when its `Content-Encoding` is gzip. Some servers
-/// compress without being asked, and Go's clients decompress such answers.
+/// Reads a body of at most `max_bytes` and decompresses it when its `Content-Encoding` is gzip; the limit also applies
+/// to the decompressed body. Some servers compress without being asked, and Go's clients decompress such responses.
 ///
 /// # Errors
-/// As [`read_body`], and when the body is not compressed as its headers say.
+/// Returns the errors of [`read_body`], and an error when the body is not compressed as its headers say.
 pub(crate) async fn read_decoded(response: reqwest::Response, max_bytes: usize) -> Result<Bytes, BodyError> {
     let encoding = response.headers().get(CONTENT_ENCODING);
     let is_gzip = encoding.is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
@@ -51,7 +51,7 @@ pub(crate) async fn read_decoded(response: reqwest::Response, max_bytes: usize) 
     })
 }
 
-/// Reads the first `max_bytes` of a body; empty when the connection breaks before.
+/// Reads the first `max_bytes` of a body. Returns no bytes when the connection breaks first.
 pub(crate) async fn read_beginning(response: reqwest::Response, max_bytes: usize) -> Bytes {
     read(response, max_bytes)
         .await
@@ -81,7 +81,7 @@ fn lost(error: reqwest::Error) -> BodyError {
     BodyError::Lost(error.without_url())
 }
 
-/// A size limit for messages: in MiB where it is a whole number of them.
+/// Formats a size limit for messages: in MiB if it is a whole number of MiB, otherwise in bytes.
 fn size(bytes: usize) -> impl fmt::Display {
     const MIB: usize = 1 << 20;
     fmt::from_fn(move |text| match bytes % MIB {

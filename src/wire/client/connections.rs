@@ -1,4 +1,5 @@
-//! Builds the HTTP connections of a client: redirects, timeouts, TLS and proxies. Credentials are added elsewhere.
+//! Builds the HTTP connections of a client: redirects, timeouts, TLS and proxies. [`super::HttpClient`] adds
+//! credentials.
 
 use std::time::Duration;
 
@@ -8,12 +9,12 @@ use crate::wire::client::tls::configure;
 
 /// Maximum number of redirects, as in Go's client.
 const MAX_REDIRECTS: usize = 10;
-/// Idle connections are closed after this time (Alloy's value).
+/// Time after which idle connections are closed; Alloy's value.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
-/// Longest time to connect, TLS handshake included (Alloy's value for the handshake).
+/// Timeout for connecting, including the TLS handshake; Alloy's value for the handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Builds the `reqwest` client. Reads certificate files, opens no connection.
+/// Builds the `reqwest` client. Reads certificate files but opens no connection.
 pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, ClientError> {
     let protocols: &[&[u8]] = if options.enable_http2 {
         &[b"h2", b"http/1.1"]
@@ -29,7 +30,7 @@ pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, Cl
         })
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(IDLE_TIMEOUT)
-        // Bodies are not decompressed: profiles are gzip themselves.
+        // Bodies are not decompressed: profiles are themselves gzip files.
         .no_gzip()
         .no_proxy()
         .tls_backend_preconfigured(configure(&options.tls, protocols)?);

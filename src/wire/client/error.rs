@@ -1,4 +1,4 @@
-//! Errors of building a client and of its credentials.
+//! Errors of building a client and of obtaining its credentials.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,18 +20,18 @@ pub enum ClientError {
     /// The HTTP client cannot be built.
     #[error("http client: {0}")]
     Client(String),
-    /// The token server gave no token.
+    /// The token server returned no token.
     #[error("oauth2: {0}")]
     OAuth2(String),
-    /// The token provider gave no token.
+    /// The token provider returned no token.
     #[error("{0}")]
     Provided(String),
     /// A credential contains characters that are not allowed in a header.
-    #[error("the credentials cannot stand in a header")]
+    #[error("the credentials contain characters that are not allowed in a header")]
     Header,
 }
 
-/// An error of `reqwest` with its sources, which hold the reason.
+/// Formats an error of `reqwest` with its sources, which contain the reason.
 pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -46,7 +46,7 @@ pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// A URL for messages: without user, password and query.
+/// Returns a URL for messages: without user, password and query.
 pub(crate) fn without_secrets(url: &Url) -> Url {
     let mut url = url.clone();
     let _ = (url.set_username(""), url.set_password(None));

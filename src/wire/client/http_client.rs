@@ -1,4 +1,4 @@
-//! A client with its credentials.
+//! The HTTP client of components, together with its credentials.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
@@ -9,7 +9,7 @@ use crate::wire::client::error::ClientError;
 use crate::wire::client::oauth2::TokenCache;
 use crate::wire::client::options::{ClientOptions, Credential, basic};
 
-/// A client with its credentials. Clones share connections.
+/// HTTP client with its credentials. Clones share connections.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
     client: reqwest::Client,
@@ -19,7 +19,7 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// Makes a client. Reads certificate files, opens no connection.
+    /// Creates a client. Reads certificate files but opens no connection.
     pub fn new(options: &ClientOptions) -> Result<Self, ClientError> {
         let token = match &options.credential {
             Credential::OAuth2(oauth2) => TokenCache::new(oauth2)?,
@@ -33,12 +33,12 @@ impl HttpClient {
         })
     }
 
-    /// The bare client, without credentials.
+    /// Returns the bare client, without credentials.
     pub fn client(&self) -> &reqwest::Client {
         &self.client
     }
 
-    /// Headers of the next request: the configured ones and the current credentials.
+    /// Returns the headers of the next request: the configured ones and the current credentials.
     pub async fn headers(&self) -> Result<HeaderMap, ClientError> {
         let mut headers = self.headers.clone();
         let authorization = match &self.credential {

@@ -1,10 +1,9 @@
 //! The HTTP client of components: TLS, proxies, redirects and credentials from plain options.
 //!
-//! In: [`ClientOptions`], which do not depend on the configuration language. Out: an [`HttpClient`]. Credentials are
-//! read again for every request, so that a rotated token file works without a restart; certificates are read once, when
-//! the client is built. The TLS provider is ring with a few additions and is passed to each client: nothing
-//! process-wide is installed.
-//! Retries and protocols are elsewhere.
+//! In: [`ClientOptions`], which do not depend on the configuration language. Out: an [`HttpClient`]. The client reads
+//! credentials again for every request, so that a rotated token file works without a restart. It reads certificates
+//! once, when it is built. Each client gets its own TLS provider: ring with a few additions. Nothing is installed
+//! process-wide. Other modules handle retries and protocols.
 
 mod body;
 mod connections;

@@ -1,5 +1,5 @@
-//! OAuth 2 client credentials (RFC 6749 section 4.4): a token is requested once and used until shortly before it
-//! expires.
+//! OAuth 2 client credentials (RFC 6749 section 4.4). The client requests a token once and uses it until shortly before
+//! it expires.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use crate::wire::client::connections::connections;
 use crate::wire::client::error::{ClientError, error_chain};
 use crate::wire::client::options::{OAuth2, basic};
 
-/// How long before its expiry a token is renewed, so that it does not expire in transit.
+/// Time before its expiry at which a token is renewed, so that it does not expire in transit.
 const RENEW_BEFORE: Duration = Duration::from_secs(10);
-/// Longest wait for the token server.
+/// Timeout of a request to the token server.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The token of one client; clones share it.
@@ -50,7 +50,7 @@ impl TokenCache {
             .client
             .as_ref()
             .ok_or_else(|| ClientError::OAuth2("no client".to_owned()))?;
-        // The lock is held during the request on purpose: other callers wait for its result instead of sending their
+        // The lock is deliberately held during the request: other callers wait for its result instead of sending their
         // own.
         let mut held = self.token.lock().await;
         if let Some(token) = held.as_ref()
@@ -59,7 +59,7 @@ impl TokenCache {
             return Ok(token.text.clone());
         }
         let secret = oauth2.client_secret.read().await?;
-        // Servers differ in where they expect the client secret: try the header first, as RFC 6749 prefers.
+        // Servers differ in where they expect the client secret. The header comes first, as RFC 6749 prefers.
         let answer = match ask(client, oauth2, &secret, Place::Header).await {
             Ok(answer) => answer,
             Err(Refusal::Refused(_)) => ask(client, oauth2, &secret, Place::Body).await?,
@@ -85,7 +85,7 @@ enum Place {
 }
 
 enum Refusal {
-    /// The server answered with 400 or 401: the other place may work.
+    /// The server responded with 400 or 401: the other place may work.
     Refused(String),
     /// Any other failure, which may be temporary.
     Failed(String),
@@ -101,7 +101,8 @@ impl From<Refusal> for ClientError {
 
 async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Place) -> Result<Answer, Refusal> {
     let url = &oauth2.token_url;
-    let failed = |error: &reqwest::Error| Refusal::Failed(format!("cannot ask {url}: {}", error_chain(error)));
+    let failed =
+        |error: &reqwest::Error| Refusal::Failed(format!("cannot request a token from {url}: {}", error_chain(error)));
     let mut form = vec![("grant_type".to_owned(), "client_credentials".to_owned())];
     if !oauth2.scopes.is_empty() {
         form.push(("scope".to_owned(), oauth2.scopes.join(" ")));
@@ -129,11 +130,12 @@ async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Pla
     let status = response.status();
     let body = response.bytes().await.map_err(|error| failed(&error))?;
     if !status.is_success() {
-        let message = format!("{url} answered {status}");
+        let message = format!("{url} responded with status {status}");
         return Err(match status.as_u16() {
             400 | 401 => Refusal::Refused(message),
             _ => Refusal::Failed(message),
         });
     }
-    serde_json::from_slice(&body).map_err(|error| Refusal::Failed(format!("cannot read the answer of {url}: {error}")))
+    serde_json::from_slice(&body)
+        .map_err(|error| Refusal::Failed(format!("cannot read the response of {url}: {error}")))
 }

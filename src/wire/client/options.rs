@@ -15,28 +15,28 @@ use crate::wire::client::tls::TlsOptions;
 /// Options of an HTTP client.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// `User-Agent` of its requests.
+    /// `User-Agent` header of each request.
     pub user_agent: Arc<str>,
-    /// Follow up to 10 redirects; if false, the redirect itself is the answer.
+    /// If true, the client follows up to 10 redirects. If false, the redirect itself is the response.
     pub follow_redirects: bool,
-    /// Offer HTTP/2 in TLS handshakes. Plain connections are HTTP/1.1.
+    /// If true, the client offers HTTP/2 in TLS handshakes. Plain connections use HTTP/1.1.
     pub enable_http2: bool,
-    /// Speak HTTP/2 only, over plain connections too, as gRPC needs it.
+    /// If true, the client uses only HTTP/2, also over plain connections, as gRPC requires.
     pub only_http2: bool,
     /// The proxy that requests go through.
     pub proxy: ProxyOptions,
-    /// Certificates, names and versions of TLS.
+    /// TLS certificates, names and versions.
     pub tls: TlsOptions,
     /// Authentication of requests.
     pub credential: Credential,
-    /// Headers of every request.
+    /// Additional headers of every request.
     pub headers: HeaderMap,
-    /// Unix socket for all connections, without a proxy; the host of a URL is then only a name.
+    /// Unix socket for all connections. No proxy is used, and the host of a URL is only a name.
     pub unix_socket: Option<PathBuf>,
 }
 
 impl ClientOptions {
-    /// Options of a basic client: redirects and HTTP/2 on, no proxy, no credentials.
+    /// Returns the options of a basic client: redirects and HTTP/2 on, no proxy, no credentials.
     pub fn new(user_agent: Arc<str>) -> Self {
         Self {
             user_agent,
@@ -55,11 +55,11 @@ impl ClientOptions {
 /// Proxy settings of a client.
 #[derive(Clone, Debug, Default)]
 pub struct ProxyOptions {
-    /// Proxy of all requests; `http://`, `https://`, or `socks5://`, where the proxy also resolves host names.
+    /// Proxy for all requests: `http://`, `https://` or `socks5://`. A SOCKS proxy also resolves host names.
     pub url: Option<Url>,
-    /// Comma-separated hosts that are connected to directly.
+    /// Comma-separated hosts that the client connects to without the proxy.
     pub no_proxy: Arc<str>,
-    /// Take proxies from `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` (or their lower-case forms).
+    /// If true, the client takes proxies from `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, or their lower-case forms.
     pub from_environment: bool,
     /// Headers of CONNECT requests.
     pub connect_headers: HeaderMap,
@@ -70,24 +70,24 @@ pub struct ProxyOptions {
 pub enum Credential {
     /// No `Authorization` header.
     None,
-    /// Basic authentication by user and password.
+    /// Basic authentication with user and password.
     Basic { username: Arc<str>, password: Secret },
     /// `Authorization: SCHEME CREDENTIALS`.
     Authorization {
         /// The scheme, usually `Bearer`.
         scheme: Arc<str>,
-        /// What follows the scheme in the header.
+        /// The rest of the header, after the scheme.
         credentials: Secret,
     },
     /// A token from an OAuth 2 token server.
     OAuth2(Box<OAuth2>),
-    /// A token from a provider in the program.
+    /// A token from a provider inside the program.
     Provided(Arc<dyn TokenProvider>),
 }
 
 /// Provides bearer tokens and caches them while they are valid.
 pub trait TokenProvider: std::fmt::Debug + Send + Sync {
-    /// The token for the next request, or the reason why there is none.
+    /// Returns the token for the next request, or the reason why there is none.
     fn token(&self) -> BoxFuture<'_, Result<Arc<str>, String>>;
 }
 
@@ -95,7 +95,7 @@ pub trait TokenProvider: std::fmt::Debug + Send + Sync {
 #[derive(Clone)]
 pub enum Secret {
     Text(Arc<str>),
-    /// A file, read again for every request; whitespace around the secret is ignored.
+    /// A file, read again for every request. Whitespace around the secret is ignored.
     File(PathBuf),
 }
 
@@ -110,7 +110,7 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// The secret; a file is read each time.
+    /// Returns the secret. A file is read each time.
     pub async fn read(&self) -> Result<Arc<str>, ClientError> {
         match self {
             Self::Text(text) => Ok(text.clone()),
@@ -125,21 +125,21 @@ impl Secret {
 /// Client credentials for an OAuth 2 token server.
 #[derive(Clone, Debug)]
 pub struct OAuth2 {
-    /// Id that the client gives the token server.
+    /// Client id that the client sends to the token server.
     pub client_id: Arc<str>,
-    /// Secret that belongs to the id.
+    /// Client secret that belongs to the id.
     pub client_secret: Secret,
-    /// Scopes that are requested for the token.
+    /// Scopes to request for the token.
     pub scopes: Vec<Arc<str>>,
     /// URL of the token server.
     pub token_url: Url,
-    /// Further parameters of the request.
+    /// Additional parameters of the token request.
     pub endpoint_params: BTreeMap<Arc<str>, Arc<str>>,
     /// Options of the client for the token server.
     pub options: ClientOptions,
 }
 
-/// The header value for user and password.
+/// Returns the header value of basic authentication for a user and a password.
 pub(super) fn basic(username: &str, password: &str) -> String {
     let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}"));
     format!("Basic {encoded}")

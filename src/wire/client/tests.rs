@@ -1,4 +1,4 @@
-//! The client against servers on this machine.
+//! Tests the client against servers on this machine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ async fn serve(router: Router) -> String {
     format!("http://{address}")
 }
 
-/// `axum::serve` needs a feature that the program does not have; hyper-util serves the router as the program does.
+/// Serves the router with hyper-util, as the program does. `axum::serve` needs a feature that the program does not
+/// have.
 async fn serve_router(listener: tokio::net::TcpListener, router: Router) {
     while let Ok((stream, _)) = listener.accept().await {
         let service = hyper_util::service::TowerToHyperService::new(router.clone());
@@ -138,7 +139,7 @@ const CA: &str = include_str!("testdata/ca.pem");
 const SERVER: &str = include_str!("testdata/server.pem");
 const SERVER_KEY: &str = include_str!("testdata/server.key");
 
-/// A TLS server that answers every request with `yes`; it wants a certificate of the client when `mutual`.
+/// Starts a TLS server that answers every request with `yes`. If `mutual`, it requires a client certificate.
 fn serve_tls(mutual: bool) -> String {
     use std::io::{Read as _, Write as _};
 
@@ -174,7 +175,7 @@ fn serve_tls(mutual: bool) -> String {
         for stream in listener.incoming().flatten() {
             let connection = rustls::ServerConnection::new(config.clone()).unwrap();
             let mut stream = rustls::StreamOwned::new(connection, stream);
-            // A client that does not trust us breaks off here.
+            // A client that does not trust the server closes the connection here.
             if stream.read(&mut [0; 4096]).is_ok() {
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\nyes");
             }
@@ -256,8 +257,8 @@ async fn wrong_certificates_are_refused_when_the_client_is_made() {
     assert!(message(no_file).await.starts_with("cannot read /nonexistent/ca.pem"));
 }
 
-/// A SOCKS server (RFC 1928) for one connection, with user and password (RFC 1929). It connects to `behind`, whatever
-/// it is asked for, and gives back who asked for what.
+/// Runs a SOCKS server (RFC 1928) for one connection, with user and password (RFC 1929). It connects to `behind`,
+/// whatever address the client requests. Returns the user, the password and the requested address.
 async fn socks(behind: String) -> (u16, tokio::task::JoinHandle<String>) {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

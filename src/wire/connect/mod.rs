@@ -1,8 +1,8 @@
 //! Unary Connect: parses the headers of calls, decodes and encodes messages, and maps errors to codes.
 //!
-//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming is refused by name; gRPC is in `grpc`. Of HTTP
-//! only the header types are used: `server` and the clients have their own libraries. Protocol:
-//! <https://connectrpc.com/docs/protocol>.
+//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming calls are refused with an error that says so;
+//! gRPC is in `grpc`. The module uses only the header types of HTTP: `server` and the clients have their own libraries.
+//! Protocol: <https://connectrpc.com/docs/protocol>.
 
 use std::io::Read;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use crate::wire::json::{self, FromJson, ToJson};
 /// Maximum number of digits of a timeout in milliseconds.
 const TIMEOUT_DIGITS: usize = 10;
 
-/// Estimated size of JSON as a multiple of the binary form: a small number takes one byte there, and four as a string
-/// in a list.
+/// Estimated size of JSON as a multiple of the binary form. A small number takes one byte in binary and four as a
+/// string in a list.
 const JSON_FACTOR: usize = 4;
 
 /// Error codes of Connect.
@@ -34,13 +34,13 @@ pub enum Code {
     InvalidArgument,
     /// The call took too long.
     DeadlineExceeded,
-    /// The requested thing or route does not exist.
+    /// The requested object or route does not exist.
     NotFound,
-    /// The thing exists already.
+    /// The object exists already.
     AlreadyExists,
     /// The caller may not do this.
     PermissionDenied,
-    /// A limit was reached; a later call may succeed.
+    /// A limit is reached; a later call may succeed.
     ResourceExhausted,
     /// The state of the server does not allow the call.
     FailedPrecondition,
@@ -79,33 +79,33 @@ const CODES: [(Code, &str, u16); 16] = [
 ];
 
 impl Code {
-    /// Name on the wire, such as `invalid_argument`.
+    /// Returns the name on the wire, such as `invalid_argument`.
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// The HTTP status of the code.
+    /// Returns the HTTP status of the code.
     pub fn status(self) -> u16 {
         self.row().2
     }
 
-    /// The code of a name on the wire.
+    /// Returns the code with this name on the wire.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         CODES.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
-    /// Number in gRPC, where 0 is success.
+    /// Returns the number in gRPC, where 0 is success.
     pub(crate) fn grpc_number(self) -> i32 {
         self as i32 + 1
     }
 
-    /// The code of a number in gRPC.
+    /// Returns the code with this number in gRPC.
     pub(crate) fn from_grpc_number(number: i32) -> Option<Self> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         CODES.get(index).map(|row| row.0)
     }
 
-    /// True when a retry of the same call may succeed.
+    /// Returns true when a retry of the same call may succeed.
     pub fn is_retryable(self) -> bool {
         matches!(
             self,
@@ -120,7 +120,8 @@ impl Code {
     }
 
     fn row(self) -> &'static (Code, &'static str, u16) {
-        // The table has every variant in the order of the enum (tested), so the fallback is never taken.
+        // The table has a row for every variant in the order of the enum (a test checks it), so the fallback is never
+        // used.
         CODES.get(self as usize).unwrap_or(&CODES[1])
     }
 }
@@ -129,9 +130,9 @@ impl Code {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConnectError {
-    /// Code by which clients choose their reaction.
+    /// Code by which clients decide how to react.
     pub code: Code,
-    /// HTTP status; usually that of the code, but 413 and 415 have no code of their own.
+    /// HTTP status; usually the status of the code. Only 413 and 415 have no code of their own.
     pub status: u16,
     /// The failed operation and the reason, in lower case.
     pub message: String,
@@ -139,7 +140,7 @@ pub struct ConnectError {
 }
 
 impl ConnectError {
-    /// An error of `code` with the code's HTTP status.
+    /// Creates an error with the HTTP status of `code`.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -149,33 +150,33 @@ impl ConnectError {
         }
     }
 
-    /// An invalid request: status 400.
+    /// Creates an error for an invalid request: status 400.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidArgument, message)
     }
 
-    /// A request that is too large: status 413. The code is `invalid_argument` instead of `resource_exhausted`, so that
-    /// clients do not retry.
+    /// Creates an error for a request that is too large: status 413. The code is `invalid_argument` instead of
+    /// `resource_exhausted`, so that clients do not retry.
     pub fn too_large(message: impl Into<String>) -> Self {
         Self::invalid(message).with_status(413)
     }
 
-    /// The same error under another HTTP status.
+    /// Returns the same error with another HTTP status.
     #[must_use]
     pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
-    /// The same error with another detail.
+    /// Returns the same error with an additional detail.
     #[must_use]
     pub(crate) fn with_detail(mut self, detail: ErrorDetail) -> Self {
         self.details.push(detail);
         self
     }
 
-    /// The body `{"code": ..., "message": ..., "details": [...]}` of the answer; its content type is `application/json`
-    /// regardless of the request.
+    /// Returns the response body `{"code": ..., "message": ..., "details": [...]}`. Its content type is
+    /// `application/json`, regardless of the request.
     pub fn to_json(&self) -> Bytes {
         let body = ErrorBody {
             code: self.code.name().to_owned(),
@@ -185,7 +186,7 @@ impl ConnectError {
         serde_json::to_vec(&body).unwrap_or_default().into()
     }
 
-    /// Parses the body of a failed call; `None` when it is not a Connect error in JSON.
+    /// Parses the body of a failed call. Returns `None` when it is not a Connect error in JSON.
     pub fn from_json(status: u16, body: &[u8]) -> Option<Self> {
         let body: ErrorBody = serde_json::from_slice(body).ok()?;
         Some(Self {
@@ -206,7 +207,7 @@ struct ErrorBody {
     details: Vec<ErrorDetail>,
 }
 
-/// The encoding of the messages of a call.
+/// Encoding of the messages of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// Protobuf's binary form, `application/proto`.
@@ -216,7 +217,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Content type of answers.
+    /// Returns the content type of responses.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Codec::Proto => "application/proto",
@@ -228,17 +229,17 @@ impl Codec {
 /// The parsed headers of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallHeaders {
-    /// Encoding of request and answer.
+    /// Encoding of request and response.
     pub codec: Codec,
     /// Compression of the request's body.
     pub compression: Compression,
-    /// True when the answer may be compressed with gzip.
+    /// True when the response may be compressed with gzip.
     pub accepts_gzip: bool,
     /// The caller's timeout, from `Connect-Timeout-Ms`.
     pub timeout: Option<Duration>,
 }
 
-/// How the body of a request is compressed.
+/// Compression of the body of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     Identity,
@@ -249,8 +250,8 @@ pub enum Compression {
 }
 
 impl CallHeaders {
-    /// Parses the headers of a unary call. Errors: 415 for other content types, 400 for a wrong version or timeout,
-    /// `unimplemented` for an unknown compression.
+    /// Parses the headers of a unary call. Errors: 415 for an unsupported content type, 400 for a wrong version or
+    /// timeout, `unimplemented` for an unknown compression.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
         let codec = codec(headers)?;
         if let Some(version) = headers.get("connect-protocol-version")
@@ -268,7 +269,7 @@ impl CallHeaders {
         })
     }
 
-    /// The caller's timeout, from `Connect-Timeout-Ms`.
+    /// Parses the caller's timeout from `Connect-Timeout-Ms`.
     pub(crate) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
         let Some(value) = headers.get("connect-timeout-ms") else {
             return Ok(None);
@@ -284,7 +285,7 @@ impl CallHeaders {
     }
 }
 
-/// What errors offer: the names of Connect and of OTLP.
+/// Content types that errors list as supported: the names of Connect and of OTLP.
 const CONTENT_TYPES: &str = "application/proto, application/x-protobuf or application/json";
 
 fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
@@ -306,24 +307,24 @@ fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
         "application/json" => Ok(Codec::Json),
         "" => unsupported(format!("the request has no content type: {CONTENT_TYPES}")),
         kind if kind.starts_with("application/connect+") => unsupported(format!(
-            "content type `{kind}` is that of a stream, this call is unary: {CONTENT_TYPES}"
+            "content type `{kind}` is for streams, but this call is unary: {CONTENT_TYPES}"
         )),
         kind => unsupported(format!("content type `{kind}` is not supported: {CONTENT_TYPES}")),
     }
 }
 
 impl Compression {
-    /// Reads `Content-Encoding`.
+    /// Returns the compression that `Content-Encoding` names.
     pub fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
         Self::named(headers.get(CONTENT_ENCODING))
     }
 
-    /// The compression named by a header value; identity when there is no value.
+    /// Returns the compression that a header value names; identity when there is no value.
     pub fn named(value: Option<&HeaderValue>) -> Result<Self, ConnectError> {
         Self::of_name(value.map_or("", |value| value.to_str().unwrap_or("?")))
     }
 
-    /// The compression of this name; identity for none.
+    /// Returns the compression with this name; identity for an empty name.
     pub(crate) fn of_name(name: &str) -> Result<Self, ConnectError> {
         match name.trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Ok(Self::Identity),
@@ -337,7 +338,7 @@ impl Compression {
         }
     }
 
-    /// The name as in `Content-Encoding`.
+    /// Returns the name used in `Content-Encoding`.
     pub fn name(self) -> &'static str {
         match self {
             Compression::Identity => "identity",
@@ -346,14 +347,14 @@ impl Compression {
         }
     }
 
-    /// Decompresses a body; `None` when the result exceeds `max_bytes`. Memory use is bounded by `max_bytes`. Error:
-    /// 400 for damaged data.
+    /// Decompresses a body. Returns `None` when the result exceeds `max_bytes`, which also bounds the memory in use.
+    /// Damaged data is an error with status 400.
     pub fn open(self, body: &[u8], max_bytes: usize) -> Result<Option<Vec<u8>>, ConnectError> {
         let opened = match self {
             Compression::Identity => read_bounded(body, max_bytes),
             Compression::Gzip => read_bounded(flate2::read::MultiGzDecoder::new(body), max_bytes),
             Compression::Zstd => zstd::stream::read::Decoder::with_buffer(body).and_then(|mut decoder| {
-                // 8 MiB is the largest window that a decoder must support (RFC 8878, 3.1.1.1.2).
+                // 8 MiB is the largest window that a decoder must support (RFC 8878, section 3.1.1.1.2).
                 decoder.window_log_max(23)?;
                 read_bounded(decoder, max_bytes)
             }),
@@ -373,7 +374,7 @@ fn read_bounded(reader: impl Read, max_bytes: usize) -> std::io::Result<Option<V
     Ok((out.len() <= max_bytes).then_some(out))
 }
 
-/// Decodes a decompressed body to a message. An empty JSON body is an error, as in protobuf's JSON; an empty binary
+/// Decodes a decompressed body to a message. An empty JSON body is an error, as in protobuf's JSON. An empty binary
 /// body is the empty message.
 pub fn decode<M>(codec: Codec, body: Bytes) -> Result<M, ConnectError>
 where

@@ -1,6 +1,7 @@
-//! Folded stacks, `main;work (app.py:12) 3` on each line: of stackcollapse scripts, py-spy, rbspy, async-profiler.
+//! Folded stacks, one per line, such as `main;work (app.py:12) 3`. stackcollapse scripts, py-spy, rbspy and
+//! async-profiler write them.
 //!
-//! File and line are read where a profiler of a script writes them behind the name.
+//! If a script profiler writes file and line after a name, the parser reads them.
 
 use hashbrown::HashMap;
 use memchr::memchr_iter;
@@ -10,9 +11,9 @@ use crate::wire::files::error::FileError;
 use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
 use crate::wire::folded::parts;
 
-/// Texts of frames that are remembered: many may be one frame of the profile.
+/// Maximum number of frame texts to remember. Several texts may stand for one frame of the profile.
 const MAX_KNOWN: usize = 1 << 17;
-/// The one profile of a text. What its counts stand for is not in it: they are samples.
+/// Reads the single profile of a text. The text does not say what its counts stand for, so they become samples.
 pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Collapsed;
     let mut stacks = Stacks::new();
@@ -34,12 +35,13 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     Ok(profile.into_iter().collect())
 }
 
-/// The stacks of a text so far.
+/// The stacks that have been read so far.
 struct Stacks<'a> {
     tree: CallTree,
-    /// Frames by what stands between two semicolons: each text is taken apart once.
+    /// Frames by the text between two semicolons, so that each text is parsed only once.
     frames: HashMap<&'a str, FrameId>,
-    /// The stack before, and behind each of its frames the end of it and the call. Neighbours begin alike.
+    /// The preceding stack. For each of its frames, `calls` has the end of the frame's text and its call. Neighbouring
+    /// stacks often begin alike.
     last: &'a str,
     calls: Vec<(usize, NodeId)>,
 }
@@ -57,7 +59,7 @@ impl<'a> Stacks<'a> {
     fn add(&mut self, stack: &'a str, count: i64) -> Result<(), TooMany> {
         let pairs = stack.bytes().zip(self.last.bytes());
         let same = pairs.take_while(|(new, old)| new == old).count();
-        // A frame is the same when what ends it is, too.
+        // A frame is the same only if the semicolon after it is also the same.
         let kept = self.calls.partition_point(|(end, _)| *end < same);
         self.calls.truncate(kept);
         self.last = stack;
@@ -78,7 +80,7 @@ impl<'a> Stacks<'a> {
             }
             self.calls.push((end, node));
         }
-        // py-spy writes no frame of a thread that begins or ends.
+        // py-spy writes no frames for a thread that begins or ends.
         if node == self.tree.root() {
             node = self.tree.call(node, "[unknown]")?;
         }
@@ -101,8 +103,8 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Name, file and line of `work (app.py:12)`, as py-spy writes it, and of `work - app.rb:12`, as rbspy does, which does
-/// not know the files of functions in C, and of some in Ruby.
+/// Splits a frame into name, file and line. py-spy writes `work (app.py:12)`, rbspy `work - app.rb:12`. rbspy does not
+/// know the files of C functions and of some Ruby functions.
 fn place(frame: &str) -> (&str, &str, i64) {
     if let Some(name) = frame.strip_suffix(" - (unknown)") {
         return (name, "", 0);

@@ -1,4 +1,4 @@
-//! `.cpuprofile`: the CPU profiler of V8, as Node.js, Deno and Chrome's page *Performance* write it.
+//! `.cpuprofile`: CPU profiles of V8, as Node.js, Deno and Chrome's *Performance* page write them.
 
 use hashbrown::HashMap;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use crate::wire::files::error::FileError;
 use crate::wire::files::imported::{FileFormat, ImportedProfile};
 use crate::wire::files::v8::{CallFrame, Node, V8Profile};
 
-/// A file. Times are microseconds.
+/// A file. Times are in microseconds.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File<'a> {
@@ -23,7 +23,7 @@ struct File<'a> {
     end_time: f64,
 }
 
-/// A node knows its children, or its parent.
+/// A node, which lists its children or names its parent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FileNode<'a> {
@@ -38,7 +38,7 @@ struct FileNode<'a> {
     hit_count: Option<i64>,
 }
 
-/// The one profile of a file.
+/// Reads the single profile of a file.
 pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::CpuProfile;
     let file: File<'_> = serde_json::from_slice(json).map_err(|error| format.wrong(&error))?;

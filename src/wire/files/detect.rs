@@ -1,4 +1,4 @@
-//! Tells the format of a file by its bytes.
+//! Detects the format of a file from its bytes.
 
 use memchr::memmem;
 
@@ -8,10 +8,10 @@ use crate::wire::files::imported::FileFormat;
 use crate::wire::files::{instruments, nettrace};
 use crate::wire::{folded, perf_script};
 
-/// Characters of an unknown file that its error shows.
+/// Maximum number of characters of an unknown file that the error shows.
 const SHOWN: usize = 40;
 
-/// First bytes of formats that are known and not read, their names, and what to do instead.
+/// First bytes of formats that are known but not supported, their names, and what to do instead.
 const NOT_READ: [(&[u8], &str, &str); 9] = [
     (
         b"PERFILE2",
@@ -27,28 +27,28 @@ const NOT_READ: [(&[u8], &str, &str); 9] = [
     (
         b"rbspy0",
         "a raw file of rbspy",
-        "import what `rbspy report --input FILE --format pprof --output PROFILE` writes",
+        "run `rbspy report --input FILE --format pprof --output PROFILE` and import PROFILE",
     ),
     (
         b"# callgrind format",
         "a file of callgrind",
-        "it has calls, and no stacks",
+        "it has calls but no stacks",
     ),
     (
         b"version: 1\ncreator: ",
         "a file of callgrind",
-        "it has calls, and no stacks",
+        "it has calls but no stacks",
     ),
     (
         b"<?xml",
         "XML",
-        "of Instruments, `xctrace export` writes what is read, of other programs their folded stacks are",
+        "export a table of Instruments with `xctrace export`; from other programs, import folded stacks",
     ),
-    (b"<!", "HTML", "save the profile itself and not its page"),
-    (b"<html", "HTML", "save the profile itself and not its page"),
+    (b"<!", "HTML", "save the profile itself, not the page that shows it"),
+    (b"<html", "HTML", "save the profile itself, not the page that shows it"),
 ];
 
-/// The format of a file that is not compressed.
+/// Returns the format of a file that is not compressed.
 pub(super) fn format(plain: &[u8]) -> Result<FileFormat, FileError> {
     if plain.is_empty() {
         return Err(FileError::Empty);
@@ -59,14 +59,15 @@ pub(super) fn format(plain: &[u8]) -> Result<FileFormat, FileError> {
     if plain.starts_with(nettrace::MAGIC) {
         return Ok(FileFormat::Nettrace);
     }
-    // A sample type of two small numbers; text does not begin with a line end and a control character.
+    // A pprof begins with a sample type of two small numbers. Text does not begin with a line end and a control
+    // character.
     if matches!(plain, [0x0a, 0..=8 | 11..=22, ..]) {
         return Ok(FileFormat::Pprof);
     }
     if instruments::is_like(plain) {
         return Ok(FileFormat::Instruments);
     }
-    // Frames may begin like another format: `<module> (app.py:1)`, `[main tid=1]`, `{main}`.
+    // Frames may look like the beginning of another format: `<module> (app.py:1)`, `[main tid=1]`, `{main}`.
     let text = std::str::from_utf8(plain);
     let is_stacks = |text: &str| folded::is_like(text) && !perf_script::is_like(plain) && !legacy::is_like(plain);
     if text.is_ok_and(is_stacks) {
@@ -83,7 +84,7 @@ pub(super) fn format(plain: &[u8]) -> Result<FileFormat, FileError> {
         _ => match text {
             Ok(_) if perf_script::is_like(plain) => Ok(FileFormat::PerfScript),
             Ok(_) => Err(unknown(plain)),
-            // Fields of protobuf may be in any order.
+            // Protobuf fields may come in any order.
             Err(_) if pprof::decode(plain).is_ok() => Ok(FileFormat::Pprof),
             Err(_) => Err(unknown(plain)),
         },
@@ -101,7 +102,7 @@ fn json(plain: &[u8]) -> Result<FileFormat, FileError> {
     } else if has("\"callFrame\"") && has("\"nodes\"") {
         Ok(FileFormat::CpuProfile)
     } else if plain.trim_ascii_start().starts_with(b"[") && has("\"ph\"") {
-        // A list of events alone.
+        // A bare list of events.
         Ok(FileFormat::ChromeTrace)
     } else {
         Err(unknown(plain))

@@ -1,5 +1,5 @@
-//! Calls of a trace that begin and end (events `B` and `E`), as py-spy writes them: the time of each call is that until
-//! the next event of its thread.
+//! Traces in which calls begin and end (events `B` and `E`), as py-spy writes them. The time between two events of a
+//! thread belongs to the innermost open call.
 
 use std::borrow::Cow;
 
@@ -15,18 +15,18 @@ const MICROSECOND_NANOS: f64 = 1e3;
 pub(super) struct Durations<'a> {
     tree: CallTree,
     threads: BTreeMap<(&'a str, &'a str), Vec<Event>>,
-    /// The first limit that was met: nothing is added behind it.
+    /// The first limit that was exceeded. Later events are ignored.
     problem: Option<TooMany>,
 }
 
-/// A call begins, or the innermost one ends.
+/// An event: a call begins, or the innermost call ends.
 struct Event {
-    /// Microseconds. Events may be in any order in a file.
+    /// Time in microseconds. Events in a file may come in any order.
     time: f64,
     begun: Option<FrameId>,
 }
 
-/// Place of a call in the source, as `args` say it.
+/// Position of a call in the source, from `args`.
 #[derive(Deserialize, Default)]
 struct Place<'a> {
     #[serde(borrow, default)]
@@ -46,7 +46,7 @@ impl Default for Durations<'_> {
 }
 
 impl<'a> Durations<'a> {
-    /// A thread, which is its process and its id, begins a call. Time and place are JSON as it stands in the file.
+    /// Begins a call in a thread, which is identified by process and thread id. Time and place are JSON as in the file.
     pub(super) fn begin(&mut self, thread: (&'a str, &'a str), time: &str, name: &str, place: &str) {
         let Ok(time) = time.parse::<f64>() else { return };
         if self.problem.is_some() {
@@ -62,7 +62,7 @@ impl<'a> Durations<'a> {
         }
     }
 
-    /// The call that a thread began last ends.
+    /// Ends the innermost call of a thread.
     pub(super) fn end(&mut self, thread: (&'a str, &'a str), time: &str) {
         if let Ok(time) = time.parse::<f64>() {
             self.threads
@@ -72,13 +72,13 @@ impl<'a> Durations<'a> {
         }
     }
 
-    /// The calls as a profile; `None` when there is none.
+    /// Returns the calls as a profile, or `None` when there are none.
     pub(super) fn finish(mut self) -> Result<Option<ImportedProfile>, TooMany> {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
         for mut events in std::mem::take(&mut self.threads).into_values() {
-            // Events of one time stay in the order of the file.
+            // Events with the same time stay in the order of the file.
             events.sort_by(|one, other| one.time.total_cmp(&other.time));
             add(&mut self.tree, &events)?;
         }
@@ -92,7 +92,7 @@ impl<'a> Durations<'a> {
     }
 }
 
-/// Adds the time between the events of a thread to the innermost call.
+/// Adds the time between two events of a thread to the innermost open call.
 fn add(tree: &mut CallTree, events: &[Event]) -> Result<(), TooMany> {
     let mut calls: Vec<NodeId> = Vec::new();
     let mut since = 0.0;

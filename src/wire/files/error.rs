@@ -1,49 +1,49 @@
-//! Why a file was not imported.
+//! Errors of importing a file.
 
 use std::fmt::Display;
 
 use crate::profile::pprof::GzipError;
 use crate::wire::files::imported::FileFormat;
 
-/// Why a file was not imported.
+/// Reason why a file was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// There are no bytes in the file.
+    /// The file contains no bytes.
     #[error("the file is empty")]
     Empty,
-    /// The bytes cannot be decompressed, or are more than are allowed.
+    /// The bytes cannot be decompressed, or they exceed the size limit.
     #[error(transparent)]
     Gzip(#[from] GzipError),
-    /// Known, and not read; with what to do instead.
-    #[error("this is {what}, which is not read: {instead}")]
+    /// The format is known but not supported.
+    #[error("this is {what}, which is not supported: {instead}")]
     NotRead {
         /// The name of the format.
         what: &'static str,
         /// What the user should do instead.
         instead: &'static str,
     },
-    /// Nothing that is known begins like this.
+    /// No known format begins like this file.
     #[error(
-        "this is no profile that is known (it begins with `{start}`): read are pprof, the text of Go's profiles, JFR, \
-            folded stacks, speedscope, `perf script`, .cpuprofile, traces of Chrome, profiles of Firefox and samply, \
-            .nettrace, XML of Instruments"
+        "the format of this file is unknown (it begins with `{start}`): supported are pprof, Go's text profiles, JFR, \
+            folded stacks, speedscope, `perf script`, .cpuprofile, Chrome traces, profiles of Firefox and samply, \
+            .nettrace, Instruments XML"
     )]
     Unknown {
         /// The first bytes as text.
         start: String,
     },
-    /// Recognised, and then something was wrong.
+    /// The format was recognised, but the contents are invalid.
     #[error("cannot read the file as {format}: {problem}")]
     Wrong {
-        /// What it was recognised as.
+        /// The format that was recognised.
         format: FileFormat,
-        /// What is wrong with it, and where.
+        /// What is wrong in the file, and where.
         problem: String,
     },
 }
 
 impl FileFormat {
-    /// The error of a file of this format.
+    /// Creates the error for a file of this format.
     pub(super) fn wrong(self, problem: &dyn Display) -> FileError {
         FileError::Wrong {
             format: self,

@@ -1,9 +1,10 @@
-//! JSON of the Firefox Profiler, which samply writes, too: tables of frames and stacks, a list of samples a thread.
+//! JSON of the Firefox Profiler, which samply also writes: tables of frames and stacks, and a list of samples per
+//! thread.
 //!
-//! In: JSON as the profiler's page and samply save it. Out: a profile for each thing that samples count, with those of
-//! all threads below their names. A sample stands for the interval of the profile. Where the file says how much CPU
-//! time a thread has used since its sample before, that is `process_cpu`; where threads that wait were sampled, too,
-//! the samples are `wall`.
+//! In: JSON as the profiler's page and samply save it. Out: one profile for each kind of value that the samples count.
+//! The stacks of each thread are below a frame with the thread's name. A sample stands for the interval of the profile.
+//! If the file says how much CPU time a thread used since its previous sample, that time becomes `process_cpu`. If
+//! waiting threads were sampled too, the samples become `wall`.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,7 @@ use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
 const MICROSECOND_NANOS: f64 = 1e3;
 const MILLISECOND_NANOS: f64 = 1e6;
 
-/// Rows of tables of stacks that the threads of a file refer to, each thread for itself.
+/// Maximum number of rows of stack tables that the threads refer to, counted for each thread.
 const MAX_ROWS: usize = 1 << 22;
 
 #[derive(Deserialize)]
@@ -32,7 +33,7 @@ struct File<'a> {
     shared: Shared<'a>,
 }
 
-/// Times are milliseconds.
+/// Metadata of a file. Times are in milliseconds.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct About<'a> {
@@ -49,7 +50,7 @@ struct Units<'a> {
     cpu: Option<Cow<'a, str>>,
 }
 
-/// A binary that has functions of the profile.
+/// A binary that contains functions of the profile.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Library<'a> {
@@ -80,7 +81,7 @@ struct Thread<'a> {
     string_table: Option<Vec<Cow<'a, str>>>,
 }
 
-/// Tables of all threads, in newer files.
+/// Tables that all threads share, in newer files.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Shared<'a> {
@@ -122,19 +123,19 @@ struct Functions {
     name: Vec<u32>,
     #[serde(default)]
     file_name: Vec<Option<u32>>,
-    /// The resource that has the function; -1 for none.
+    /// Index of the resource that contains the function; -1 for none.
     #[serde(default)]
     resource: Vec<Option<i64>>,
 }
 
-/// Where functions are from: for those that are binaries their index in the list of libraries.
+/// Origins of functions. If the origin is a binary, `lib` is its index in the list of libraries.
 #[derive(Deserialize)]
 struct Resources {
     #[serde(default)]
     lib: Vec<Option<i64>>,
 }
 
-/// What the weights of samples are.
+/// Meaning of the weights of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weight {
     Samples,
@@ -142,14 +143,14 @@ enum Weight {
     Bytes,
 }
 
-/// What a profile of a file counts.
+/// Values that a profile of a file counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Count {
-    /// CPU time between a sample and the one before it.
+    /// CPU time between a sample and the preceding one.
     Cpu,
-    /// All time, with that in which threads waited.
+    /// All time, including the time in which threads waited.
     Wall,
-    /// What the weights of samples are.
+    /// The weights of the samples.
     Weights(Weight),
 }
 
@@ -157,19 +158,19 @@ enum Count {
 enum Problem {
     #[error(transparent)]
     TooMany(#[from] TooMany),
-    #[error("`{0}` is missing: save the file by the profiler's page, or by samply")]
+    #[error("`{0}` is missing: save the file from the profiler's page or with samply")]
     Missing(&'static str),
     #[error("`{table}` has no row {row}")]
     NoRow { table: &'static str, row: u32 },
     #[error("row {0} of `stackTable` has a prefix that is not before it")]
     Prefix(u32),
-    #[error("its threads refer to more than {0} rows of `stackTable`")]
+    #[error("the threads refer to more than {0} rows of `stackTable`")]
     TooManyRows(usize),
-    #[error("weights of the type `{0}` are not known")]
+    #[error("the weight type `{0}` is unknown")]
     WeightType(String),
 }
 
-/// A profile for each thing that samples count.
+/// Reads one profile for each kind of value that the samples count.
 pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Firefox;
     let file: File<'_> = serde_json::from_slice(json).map_err(|error| format.wrong(&error))?;
@@ -196,7 +197,7 @@ fn profile(file: &File<'_>, count: Count) -> Result<Option<ImportedProfile>, Pro
     for thread in &file.threads {
         if Weight::of(&thread.samples)? == wanted && !thread.samples.stack.is_empty() {
             rows += add(&mut tree, file, thread, count)?;
-            // Threads may share a table of stacks, so that there are more of them than the file is long.
+            // Threads may share a table of stacks, so the number of rows may exceed the length of the file.
             if rows > MAX_ROWS {
                 return Err(Problem::TooManyRows(MAX_ROWS));
             }
@@ -223,7 +224,7 @@ fn profile(file: &File<'_>, count: Count) -> Result<Option<ImportedProfile>, Pro
     Ok(ImportedProfile::of_tree(tree, meaning)?)
 }
 
-/// Adds the samples of a thread; the number of stacks that they refer to.
+/// Adds the samples of a thread. Returns the number of stacks that they refer to.
 fn add(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>, count: Count) -> Result<usize, Problem> {
     let samples = &thread.samples;
     let tables = Tables::of(file, thread)?;
@@ -242,7 +243,7 @@ fn add(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>, count: Count) 
     for (index, stack) in samples.stack.iter().enumerate() {
         let Some(stack) = stack else { continue };
         let given = values.as_ref().and_then(|values| values.get(index).copied().flatten());
-        // Memory that was given back has a negative weight.
+        // Freed memory has a negative weight.
         let value = (given.unwrap_or(without) * scale).round().max(0.0) as i64;
         let node = tables.call(tree, &mut known, root, *stack)?;
         tree.add(node, value)?;
@@ -251,7 +252,7 @@ fn add(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>, count: Count) 
 }
 
 impl File<'_> {
-    /// True when threads say how much CPU time they have used. samply says zero where nothing told it.
+    /// Returns true when threads report their CPU time. samply writes zero if it has no measurement.
     fn has_cpu_time(&self) -> bool {
         let deltas = |thread: &Thread<'_>| {
             let deltas = thread.samples.cpu.as_ref();
@@ -260,7 +261,8 @@ impl File<'_> {
         self.meta.cpu_nanos().is_some() && self.threads.iter().any(deltas)
     }
 
-    /// True when a thread has used no CPU time between two samples. Who samples only what runs has none of them.
+    /// Returns true when a thread used no CPU time between two samples. A profiler that samples only running threads
+    /// writes no such samples.
     fn has_waits(&self) -> bool {
         let waits = |thread: &Thread<'_>| {
             let deltas = thread.samples.cpu.iter().flatten();
@@ -271,7 +273,8 @@ impl File<'_> {
 }
 
 impl About<'_> {
-    /// Nanoseconds of the unit of CPU time. On some machines it is no time: cycles, of a frequency that changes.
+    /// Returns the length of the CPU time unit in nanoseconds. On some machines the unit is not a time but cycles of a
+    /// varying frequency.
     fn cpu_nanos(&self) -> Option<f64> {
         match self.sample_units.cpu.as_deref()? {
             "ns" => Some(1.0),
@@ -281,7 +284,7 @@ impl About<'_> {
     }
 }
 
-/// The tables that the samples of a thread refer to, its own or those of all threads.
+/// Tables that the samples of a thread refer to: its own or the shared ones.
 struct Tables<'f, 'a> {
     stacks: &'f Stacks,
     frames: &'f Frames,
@@ -310,7 +313,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         })
     }
 
-    /// The call of a row of the table of stacks, below the frame of the thread. `known` are those that were asked for.
+    /// Returns the call of a row of the stack table, below the frame of the thread. `known` has the calls found before.
     fn call(
         &self,
         tree: &mut CallTree,
@@ -318,7 +321,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         root: NodeId,
         stack: u32,
     ) -> Result<NodeId, Problem> {
-        // The rows from here to the first caller that is known.
+        // The rows from this one to the first caller that is known.
         let mut path = Vec::new();
         let mut node = root;
         let mut next = Some(stack);
@@ -355,14 +358,15 @@ impl<'f, 'a> Tables<'f, 'a> {
             return Ok(tree.frame(name, file, line.max(0))?);
         };
         let path = if path.is_empty() { binary } else { path };
-        // samply leaves names to the page: there is an address in the binary, which others have, too.
+        // samply leaves symbolization to the profiler's page. The name is then an address in the binary, which other
+        // binaries have too.
         if name.starts_with("0x") {
             return Ok(tree.frame_in(&format!("{binary}+{name}"), file, line.max(0), path)?);
         }
         Ok(tree.frame_in(name, file, line.max(0), path)?)
     }
 
-    /// The binary that has a function.
+    /// Returns the binary that contains a function.
     fn library(&self, function: u32) -> Option<&'f Library<'a>> {
         let resource = self.functions.resource.get(function as usize).copied().flatten()?;
         let library = self.resources.get(usize::try_from(resource).ok()?).copied().flatten()?;
@@ -399,7 +403,7 @@ impl Weight {
 mod tests {
     use crate::wire::files::tests::{read_text, told};
 
-    /// As samply writes it: two binaries, of which it knows addresses, and a function that it names.
+    /// Written like samply's files: two binaries whose functions are addresses, and one named function.
     const SAMPLY: &str = r#"{"meta": {"interval": 2, "startTime": 1000, "sampleUnits": {"threadCPUDelta": "\u00b5s"}},
         "libs": [{"name": "shop", "path": "/srv/shop"}, {"name": "libc.so.6", "path": "/lib/libc.so.6"}],
         "threads": [{"name": "shop", "samples": {"stack": [1, 1, 2, null], "weight": [1, 1, 4, 1],
@@ -419,7 +423,7 @@ mod tests {
         assert_eq!(profile.values, [1_500_000, 250_000]);
         let files: Vec<&str> = profile.mappings.iter().map(|mapping| mapping.file).collect();
         assert_eq!(files, ["/srv/shop", "/lib/libc.so.6"]);
-        // Samples of a thread that waits are no CPU time.
+        // Samples of a waiting thread are not CPU time.
         let waits = read_text(&SAMPLY.replace("250,", "0,")).unwrap();
         let wall = "wall:wall:nanoseconds:wall:nanoseconds".to_owned();
         let expected = [
@@ -427,7 +431,7 @@ mod tests {
             (wall, 12_000_000, stacks.to_vec()),
         ];
         assert_eq!(told(&waits), expected);
-        // Where nothing says what a sample is, it is time on the CPU.
+        // If the file does not say what a sample is, it is CPU time.
         for nothing in [
             SAMPLY.replace("\\u00b5s", "variable CPU cycles"),
             SAMPLY.replace("1500, 250, 9", "0, 0, 0"),

@@ -1,4 +1,4 @@
-//! What a file was recognised as, and the profiles that were in it.
+//! The format of an imported file and the profiles that it contains.
 
 use std::fmt;
 
@@ -8,28 +8,28 @@ use crate::profile::call_tree::{CallTree, TooMany};
 use crate::profile::decoded::Columns;
 use crate::profile::pprof::{Profile, ValueType};
 
-/// A format that is recognised.
+/// Format of an imported file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
-    /// Protobuf of `github.com/google/pprof`.
+    /// Protobuf format of `github.com/google/pprof`.
     Pprof,
-    /// What Go's `net/http/pprof` says with `debug=1`.
+    /// Text that Go's `net/http/pprof` writes with `debug=1`.
     GoText,
     /// A recording of Java Flight Recorder.
     Jfr,
-    /// JSON of speedscope, which py-spy, rbspy, dotnet-trace and others write, too.
+    /// speedscope's JSON, which py-spy, rbspy, dotnet-trace and others also write.
     Speedscope,
-    /// What `perf script` prints.
+    /// Output of `perf script`.
     PerfScript,
     /// JSON of V8's CPU profiler.
     CpuProfile,
-    /// Events of Chrome's tracing, with the CPU profiles among them.
+    /// Events of Chrome's tracing, with CPU profiles among them.
     ChromeTrace,
-    /// JSON of the Firefox Profiler, which samply writes, too.
+    /// JSON of the Firefox Profiler, which samply also writes.
     Firefox,
-    /// A trace of .NET, as `dotnet-trace` writes it.
+    /// A .NET trace, as `dotnet-trace` writes it.
     Nettrace,
-    /// XML that `xctrace export` writes of Xcode's Instruments.
+    /// XML that `xctrace export` writes from a trace of Xcode's Instruments.
     Instruments,
     /// A stack and a number on each line.
     Collapsed,
@@ -53,29 +53,29 @@ impl fmt::Display for FileFormat {
     }
 }
 
-/// A file that was recognised and read.
+/// A file whose format was recognised and whose profiles were read.
 #[derive(Debug)]
 pub struct Imported {
-    /// What it was recognised as.
+    /// The format that was recognised.
     pub format: FileFormat,
-    /// Its profiles, at least one, each with samples.
+    /// Profiles of the file: at least one, and each has samples.
     pub profiles: Vec<ImportedProfile>,
 }
 
 /// One of the profiles of a file.
 #[derive(Debug)]
 pub struct ImportedProfile {
-    /// Value of the label `__name__`; empty where it follows from the sample types, as that of pprof does.
+    /// Value of the label `__name__`. Empty if the name follows from the sample types, as with pprof.
     pub name: String,
-    /// Other labels that the file says.
+    /// Other labels from the file.
     pub labels: Vec<(String, String)>,
-    /// The samples with all that they refer to.
+    /// Samples, with the tables that they refer to.
     pub columns: Columns,
-    /// The file itself, where it is pprof.
+    /// The file itself, if it is a pprof.
     pub pprof: Option<Bytes>,
 }
 
-/// What the values of a profile count, and when they were taken. Times are nanoseconds; 0 is unknown.
+/// Kind of the values of a profile, and its times. Times are in nanoseconds; 0 means unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Meaning<'a> {
     pub name: &'a str,
@@ -96,7 +96,7 @@ impl ImportedProfile {
         }
     }
 
-    /// The stacks of a tree as a profile; `None` when it has none.
+    /// Converts the stacks of a tree to a profile; returns `None` when the tree has none.
     pub(super) fn of_tree(tree: CallTree, meaning: Meaning<'_>) -> Result<Option<Self>, TooMany> {
         let (columns, _) = tree.into_columns(Profile::default(), 1)?;
         let Some(columns) = columns else { return Ok(None) };
@@ -104,7 +104,7 @@ impl ImportedProfile {
             kind: meaning.kind,
             unit: meaning.unit,
         };
-        // What a sample stands for: without it, the short names of profile types would not find the profile.
+        // The period type of the samples. Without it, the short names of profile types would not select the profile.
         let period_type = match kind.kind {
             "samples" => ValueType {
                 kind: "cpu",

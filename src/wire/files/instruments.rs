@@ -1,8 +1,9 @@
-//! XML of Instruments, as `xctrace export` writes a table of samples: Xcode's *Time Profiler* (`time-profile`) and *CPU
-//! Profiler* (`cpu-profile`).
+//! XML of Instruments: tables of samples that `xctrace export` writes for Xcode's *Time Profiler* (`time-profile`) and
+//! *CPU Profiler* (`cpu-profile`).
 //!
-//! A row is a sample. What occurs again is a reference, by its number, to where it stood first. In: the table. Out: one
-//! profile, CPU time or cycles, or samples where rows have no weight. The process is the outermost frame.
+//! A row is a sample. An element that occurs again is a reference to its first occurrence, by number. In: the table.
+//! Out: one profile of CPU time or cycles, or of samples if the rows have no weight. The process is the outermost
+//! frame.
 
 use hashbrown::HashMap;
 use quick_xml::Reader;
@@ -13,16 +14,16 @@ use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, To
 use crate::wire::files::error::FileError;
 use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
 
-/// The first element of every answer.
+/// First element of every exported file.
 const ROOT: &str = "<trace-query-result";
-/// Bytes in which it must begin.
+/// Number of bytes in which the first element must begin.
 const LOOKED_AT: usize = 256;
 
-/// Elements in one another; a row needs eight.
+/// Maximum depth of nested elements; a row needs eight.
 const MAX_DEPTH: usize = 64;
-/// Elements that may be referred to.
+/// Maximum number of elements that references may refer to.
 const MAX_KNOWN: usize = 1 << 22;
-/// Frames that a stack may have.
+/// Maximum number of frames in a stack.
 const MAX_STACK: usize = 4096;
 
 #[derive(Debug, thiserror::Error)]
@@ -33,15 +34,15 @@ enum Problem {
     TooMany(#[from] TooMany),
     #[error("it ends within an element")]
     End,
-    #[error("elements are more than {0} deep")]
+    #[error("elements are nested more than {0} levels deep")]
     Depth(usize),
     #[error("it has more than {0} elements with a number")]
     Known(usize),
     #[error("a stack has more than {0} frames")]
     Stack(usize),
-    #[error("no element before has the number {0}, or it is another kind of element")]
+    #[error("no earlier element of this kind has the number {0}")]
     Reference(u64),
-    #[error("`{0}` is no number")]
+    #[error("`{0}` is not a number")]
     Number(String),
     #[error("its samples have weights of several kinds: export one table")]
     Kinds,
@@ -49,14 +50,14 @@ enum Problem {
     NoStacks,
 }
 
-/// True for the answer to a query of a trace.
+/// Returns true for a file that a query of a trace produced.
 pub(super) fn is_like(plain: &[u8]) -> bool {
     let start = plain.trim_ascii_start();
     let start = start.get(..LOOKED_AT).unwrap_or(start);
     start.starts_with(b"<") && memchr::memmem::find(start, ROOT.as_bytes()).is_some()
 }
 
-/// The one profile of a table.
+/// Reads the single profile of a table.
 pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Instruments;
     let mut reader = Reader::from_str(text);
@@ -79,7 +80,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     Ok(profile.into_iter().collect())
 }
 
-/// What the values of samples count.
+/// Kind of the values of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Time,
@@ -87,14 +88,14 @@ enum Kind {
     Samples,
 }
 
-/// The elements that count.
+/// Elements that the reader uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     Row,
     Weight(Kind),
     Thread,
     Process,
-    /// A stack with or without tags.
+    /// A stack, with or without tags.
     Stack,
     Frame,
     Binary,
@@ -121,25 +122,25 @@ impl Element {
     }
 }
 
-/// What the number of an element stands for.
+/// Meaning of an element that references may refer to by its number.
 enum Known {
     Value(Kind, i64),
-    /// A thread, too: that of its process.
+    /// A process. A thread also refers to its process.
     Process(FrameId),
     Stack(Stack),
     Frame(FrameId),
-    /// The path of a binary, or of a source.
+    /// Path of a binary or of a source file.
     Path(Box<str>),
 }
 
-/// Place of the frames of a stack among those of all.
+/// Range of a stack's frames in the list of all frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Stack {
     start: usize,
     end: usize,
 }
 
-/// A sample that is being read.
+/// The sample that is being read.
 #[derive(Default)]
 struct Row {
     value: Option<(Kind, i64)>,
@@ -147,7 +148,7 @@ struct Row {
     stack: Option<Stack>,
 }
 
-/// A frame that is being read.
+/// The frame that is being read.
 #[derive(Default)]
 struct Frame {
     name: String,
@@ -156,22 +157,22 @@ struct Frame {
     line: i64,
 }
 
-/// What was read of a table so far.
+/// The contents of a table that have been read so far.
 struct Table {
     tree: CallTree,
     kind: Option<Kind>,
     known: HashMap<u64, Known>,
     /// Frames of all stacks, the leaf first.
     frames: Vec<FrameId>,
-    /// The calls of stacks that were met, below a process.
+    /// Calls of known stacks, below a process.
     calls: HashMap<(FrameId, Stack), NodeId>,
-    /// The elements that have not ended, with the number of each.
+    /// Open elements, with the number of each.
     open: Vec<(Element, Option<u64>)>,
     row: Row,
     frame: Frame,
-    /// Where the frames of the stack that is read begin.
+    /// Index at which the frames of the current stack begin.
     stack_start: usize,
-    /// The text of the innermost element.
+    /// Text of the innermost element.
     text: String,
 }
 
@@ -241,12 +242,12 @@ impl Table {
                 (_, Element::Other) => break,
                 (b"ref", _) => {
                     self.refer(element, whole(&attribute.value)?)?;
-                    // Nothing is in it.
+                    // A reference has no contents.
                     element = Element::Other;
                 }
                 (b"id", _) => number = Some(whole(&attribute.value)?),
                 (b"name", Element::Frame) => self.frame.name = attribute.unescape_value()?.into_owned(),
-                // Behind the name, if there is a path.
+                // The name is used only if there is no path.
                 (b"name", Element::Binary) if self.frame.binary.is_empty() => {
                     self.frame.binary = attribute.unescape_value()?.into_owned();
                 }
@@ -265,7 +266,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes what an element stood for before.
+    /// Uses the value of the earlier element with this number.
     fn refer(&mut self, element: Element, number: u64) -> Result<(), Problem> {
         let known = self.known.get(&number).ok_or(Problem::Reference(number))?;
         match (element, known) {
@@ -277,14 +278,14 @@ impl Table {
             (Element::Frame, Known::Frame(frame)) => self.frames.push(*frame),
             (Element::Binary, Known::Path(path)) => self.frame.binary = path.to_string(),
             (Element::Path, Known::Path(path)) => self.frame.file = path.to_string(),
-            // They have no number in a table that Instruments has written.
+            // These elements have no number in tables that Instruments writes.
             (Element::Row | Element::Source | Element::Other, _) => {}
             _ => return Err(Problem::Reference(number)),
         }
         Ok(())
     }
 
-    /// The innermost element ends.
+    /// Handles the end of the innermost element.
     fn end(&mut self) -> Result<(), Problem> {
         let Some((element, number)) = self.open.pop() else {
             return Ok(());
@@ -301,7 +302,7 @@ impl Table {
             }
             Element::Thread | Element::Process => self.row.process.map(Known::Process),
             Element::Stack => {
-                // One with tags has the stack in it, which has ended.
+                // A stack with tags contains the actual stack, which has already ended.
                 let is_outer = self.frames.len() == self.stack_start;
                 let stack = self.row.stack.filter(|_| is_outer).unwrap_or(Stack {
                     start: self.stack_start,
@@ -332,7 +333,7 @@ impl Table {
         Ok(())
     }
 
-    /// The frame that has been read, which is named by its binary where the function is not known.
+    /// Returns the frame that has been read. If the function is unknown, the frame has the name of its binary.
     fn frame(&mut self) -> Result<FrameId, TooMany> {
         let Frame {
             name,
@@ -359,7 +360,7 @@ impl Table {
             Some(process) => process,
             None => self.tree.frame("[unknown]", "", 0)?,
         };
-        // A sample without a stack is one of its process.
+        // A sample without a stack belongs to its process.
         let stack = row.stack.unwrap_or(Stack { start: 0, end: 0 });
         let node = match self.calls.get(&(process, stack)) {
             Some(known) => *known,
@@ -368,7 +369,7 @@ impl Table {
         Ok(self.tree.add(node, value)?)
     }
 
-    /// The call of a stack that is not known yet.
+    /// Returns the call of a stack that is not known yet.
     fn call(&mut self, process: FrameId, stack: Stack) -> Result<NodeId, Problem> {
         let frames = self.frames.get(stack.start..stack.end).unwrap_or_default();
         if frames.len() > MAX_STACK {
@@ -389,7 +390,7 @@ fn whole(digits: &[u8]) -> Result<u64, Problem> {
     number.map_err(|_| Problem::Number(text.chars().take(40).collect()))
 }
 
-/// The name of a process, as in `shop (17)`, without its number.
+/// Returns the name of a process such as `shop (17)` without the number.
 fn without_number(process: &str) -> &str {
     let split = process.strip_suffix(')').and_then(|process| process.rsplit_once(" ("));
     match split {
@@ -403,8 +404,8 @@ mod tests {
     use crate::wire::files::FileFormat;
     use crate::wire::files::tests::{read_text, told};
 
-    /// As `xctrace export` writes it: weights, threads, stacks, frames, binaries and paths that occur again are
-    /// references, also of stacks with tags; a sample without a stack.
+    /// Written like the output of `xctrace export`: weights, threads, stacks, frames, binaries and paths that occur
+    /// again are references, also in stacks with tags. One sample has no stack.
     const TABLE: &str = r#"<?xml version="1.0"?>
 <trace-query-result>
 <node xpath='//trace-toc[1]/run[1]/data[1]/table[11]'>
@@ -475,9 +476,12 @@ mod tests {
             found.starts_with("cannot read the file as Instruments: byte "),
             "{found}"
         );
-        assert!(found.contains("no element before has the number 8"), "{found}");
+        assert!(
+            found.contains("no earlier element of this kind has the number 8"),
+            "{found}"
+        );
         let found = error(&TABLE.replace(">2000000<", ">2 ms<"));
-        assert!(found.ends_with("`2 ms` is no number"), "{found}");
+        assert!(found.ends_with("`2 ms` is not a number"), "{found}");
         let last = "<weight id=\"20\" fmt=\"2.00 ms\">2000000</weight>";
         let found = error(&TABLE.replace(last, "<cycle-weight>9</cycle-weight>"));
         assert!(found.contains("weights of several kinds"), "{found}");
@@ -487,7 +491,7 @@ mod tests {
         assert!(error(states).contains("its rows have no stacks"), "{}", error(states));
         let toc = "<?xml version=\"1.0\"?>\n<trace-toc><run number=\"1\"/></trace-toc>\n";
         assert!(
-            error(toc).contains("`xctrace export` writes what is read"),
+            error(toc).contains("a table of Instruments with `xctrace export`"),
             "{}",
             error(toc)
         );

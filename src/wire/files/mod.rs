@@ -1,9 +1,9 @@
-//! Files of profilers, recognised by what is in them and not by their names.
+//! Reads files of profilers. The contents decide the format, not the name of the file.
 //!
-//! In: the bytes of a file, compressed by gzip or not. Out: [`Imported`], what the file is and its profiles, or an
-//! error that says what is wrong and where. What is read is bounded: the bytes before they are decompressed, and the
-//! calls, names, stacks and frames that are made of them. pprof, text of Go, JFR and speedscope are read by the readers
-//! of `profile` and `ingest`; the others have a file here.
+//! In: the bytes of a file, with or without gzip compression. Out: [`Imported`] with the format and the profiles, or an
+//! error that says what is wrong and where. Limits apply to the decompressed bytes, and to the calls, names, stacks and
+//! frames of the profiles. The readers of `profile` and `ingest` read pprof, Go's text, JFR and speedscope. Each other
+//! format has a module here.
 
 mod collapsed;
 mod cpuprofile;
@@ -32,13 +32,13 @@ use crate::wire::ingest;
 pub use error::FileError;
 pub use imported::{FileFormat, Imported, ImportedProfile};
 
-/// Interval between the samples of a recording that does not say it: 100 Hz, the default of `/ingest`.
+/// Interval between samples, for a recording that does not state it: 100 Hz, the default of `/ingest`.
 const RECORDING_PERIOD_NANOS: i64 = 10_000_000;
 
-/// Parameters of a file of speedscope: values without a unit are counts.
+/// Parameters for a speedscope file: values without a unit are counts.
 const SPEEDSCOPE: &str = "name=import&format=speedscope&sampleRate=0";
 
-/// Reads a file of at most `max_bytes` decompressed bytes.
+/// Reads a file of at most `max_bytes` bytes after decompression.
 pub fn read(content: &Bytes, max_bytes: usize) -> Result<Imported, FileError> {
     let plain = without_mark(pprof::gunzip(content, max_bytes)?);
     let format = detect::format(&plain)?;
@@ -71,7 +71,7 @@ pub fn read(content: &Bytes, max_bytes: usize) -> Result<Imported, FileError> {
         .filter(|profile| profile.columns.get().sample_count() > 0)
         .collect();
     if profiles.is_empty() {
-        return Err(format.wrong(&"there is no sample in it"));
+        return Err(format.wrong(&"it has no samples"));
     }
     Ok(Imported { format, profiles })
 }

@@ -1,11 +1,11 @@
-//! Files of `perf script`: a profile for each event.
+//! Files with the output of `perf script`: one profile for each event.
 
 use crate::profile::call_tree::Size;
 use crate::wire::files::error::FileError;
 use crate::wire::files::imported::{FileFormat, ImportedProfile};
 use crate::wire::perf_script::by_event;
 
-/// The profiles of a text.
+/// Reads the profiles of a text.
 pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     let events = by_event(text, Size::MOST).map_err(|error| FileFormat::PerfScript.wrong(&error))?;
     let profiles = events

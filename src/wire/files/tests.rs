@@ -1,5 +1,5 @@
-//! A small file of each format: what it is recognised as, its type, unit, total, names and lines; and thousands of
-//! changed ones, each of which is a profile or an error.
+//! Tests with a small file of each format: detected format, type, unit, total, names and lines. Thousands of mutated
+//! files each give a profile or an error.
 
 use bytes::Bytes;
 
@@ -63,7 +63,7 @@ pub(super) fn read_text(text: &str) -> Result<Imported, FileError> {
     read(&Bytes::copy_from_slice(text.as_bytes()), MAX_BYTES)
 }
 
-/// The type of each profile (that of pprof without its name), the sum of its values, and its samples as
+/// Returns for each profile the type (without the name, for pprof), the sum of the values, and the samples as
 /// `root;leaf file:line`.
 pub(super) fn told(imported: &Imported) -> Vec<(String, i64, Vec<String>)> {
     let profiles = imported.profiles.iter().map(|imported| {
@@ -109,11 +109,11 @@ fn folded_stacks_have_files_and_lines_where_they_are_written() {
     let mut found = told(&imported);
     found[0].2.sort();
     assert_eq!(found, expected);
-    // As py-spy writes them: a thread that begins has no frames yet, and the first frame looks like a mark of HTML.
+    // Written like py-spy's files: a thread that begins has no frames yet, and the first frame looks like an HTML tag.
     let imported = read_text("<module> (app.py:3);work (app.py:12) 7\n 1\n").unwrap();
     assert_eq!(imported.format, FileFormat::Collapsed);
     assert_eq!(told(&imported)[0].1, 8);
-    // First frames that look like another format: of async-profiler with threads, `perf`, PHP, Rust, and others.
+    // First frames that look like another format: from async-profiler with threads, `perf`, PHP, Rust, and others.
     for first in [
         "<main> - app.rb:1",
         "[main tid=4711]",
@@ -222,7 +222,7 @@ fn samples_of_firefox_stand_for_the_interval() {
 
 #[test]
 fn threads_of_firefox_that_share_their_tables_have_the_stacks_of_their_samples_alone() {
-    // Stacks of all threads together would be more calls than a profile may have.
+    // The stacks of all threads together would have more calls than a profile may have.
     let (threads, rows) = (700, 1000);
     let frames = vec![0; rows];
     let prefixes: Vec<Option<usize>> = (0..rows).map(|row| row.checked_sub(1)).collect();
@@ -272,7 +272,7 @@ fn formats_of_ingest_are_recognised_and_keep_their_units() {
     );
 }
 
-/// A profile with one sample as pprof.
+/// Encodes a profile with one sample as pprof.
 fn pprof_bytes() -> Vec<u8> {
     let mut builder = Builder::new(Profile {
         sample_types: vec![ValueType {
@@ -304,7 +304,7 @@ fn what_is_no_profile_is_said_in_words() {
         (b"PERFILE2\0", "import the output of `perf script -i FILE`"),
         (
             b"Nettrace\0\0\0\0\x06\0\0\0",
-            "cannot read the file as nettrace: its version is 6, versions 4 and 5 are read",
+            "cannot read the file as nettrace: its version is 6, but only versions 4 and 5 are supported",
         ),
         (
             b"Nettrace\x14",
@@ -313,23 +313,23 @@ fn what_is_no_profile_is_said_in_words() {
         (b"<html></html>", "this is HTML"),
         (
             b"# callgrind format\nversion: 1\n",
-            "this is a file of callgrind, which is not read",
+            "this is a file of callgrind, which is not supported",
         ),
         (
             b"version: 1\ncreator: rbspy\n",
-            "this is a file of callgrind, which is not read",
+            "this is a file of callgrind, which is not supported",
         ),
-        (b"rbspy02\n{}", "import what `rbspy report --input FILE"),
+        (b"rbspy02\n{}", "run `rbspy report --input FILE"),
         (b"<!DOCTYPE html><html></html>", "this is HTML"),
-        (b" 1\n 2\n", "this is no profile that is known"),
+        (b" 1\n 2\n", "the format of this file is unknown"),
         (b"Notes of today\n", "(it begins with `Notes of today`)"),
         (b"{\"a\": 1}", "(it begins with `{\"a\": 1}`)"),
-        (b"\xff\xfe\0", "this is no profile that is known"),
+        (b"\xff\xfe\0", "the format of this file is unknown"),
         (
             b"\x0a\x04\x08\x01",
             "cannot read the file as pprof: malformed profile at byte",
         ),
-        (b"main 1\nmain x\n", "this is no profile that is known"),
+        (b"main 1\nmain x\n", "the format of this file is unknown"),
         (b"\x1f\x8b\x08", "corrupt gzip"),
         (b"FLR\0\0", "cannot read the file as JFR"),
     ] {
@@ -364,14 +364,14 @@ fn calls_of_a_trace_that_begin_and_end_are_wall_time() {
     let stacks = ["main app.py:3", "main app.py:3;work app.py:0"];
     let expected = one("wall:wall:nanoseconds:wall:nanoseconds", 31_000, &stacks);
     assert_eq!(told(&imported), expected);
-    // The format promises no order of events.
+    // The format guarantees no order of events.
     let events: Vec<serde_json::Value> = serde_json::from_str(trace).unwrap();
     let reversed: Vec<&serde_json::Value> = events.iter().rev().collect();
     let imported = read_text(&serde_json::json!(reversed).to_string()).unwrap();
     assert_eq!(told(&imported), expected);
 }
 
-/// A profile with few stacks, as a file of each format.
+/// Returns a profile with few stacks as a file of each format.
 fn small_files() -> Vec<(&'static str, Vec<u8>)> {
     let shape = Shape {
         functions: 20,
@@ -383,9 +383,9 @@ fn small_files() -> Vec<(&'static str, Vec<u8>)> {
     files(&cpu_profile(&names, shape, 7))
 }
 
-/// Names of each stack, without what only one format writes, with the sum of its values in ticks.
+/// Returns the names of each stack with the sum of its values in ticks, without frames that only one format writes.
 fn stacks_of(imported: &Imported) -> Vec<(String, i64)> {
-    // Of several profiles the first; of pprof the ticks.
+    // Uses the first of several profiles, and the ticks of a pprof.
     let profile = imported.profiles[0].columns.get();
     let width = profile.sample_types.len();
     let tick = match profile.sample_types[0].unit {
@@ -400,7 +400,7 @@ fn stacks_of(imported: &Imported) -> Vec<(String, i64)> {
         let names = lines.map(|line| profile.functions[line.function as usize].name);
         let names = names.map(|name| name.strip_prefix("shop!").unwrap_or(name));
         let names: Vec<&str> = names.map(|name| name.strip_suffix("()").unwrap_or(name)).collect();
-        // The command, or the thread.
+        // Removes the name of the command or thread.
         let names = names.strip_prefix(&["shop"]).unwrap_or(&names);
         *sums.entry(names.join(";")).or_insert(0) += profile.values[sample * width] / tick;
     }
@@ -418,7 +418,7 @@ fn the_same_stacks_are_read_from_a_file_of_each_format() {
     }
 }
 
-/// Numbers that are the same in every run.
+/// Returns pseudorandom numbers that are the same in every run.
 fn next(state: &mut u64) -> usize {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -450,7 +450,7 @@ fn a_thousand_changed_files_of_each_format_are_profiles_or_errors() {
                     }
                     3 => bytes.insert(place, b"019,:;[]{}\" \n"[next(&mut state) % 13]),
                     4 if !bytes.is_empty() => bytes[place] ^= 1 << (next(&mut state) % 8),
-                    // What may be a length is another.
+                    // Replaces four bytes that may be a length.
                     5 if place + 4 <= bytes.len() => {
                         let number = [0, 1, 0x7f, 0xffff, 0x7fff_ffff, u32::MAX][next(&mut state) % 6];
                         bytes[place..place + 4].copy_from_slice(&number.to_le_bytes());

@@ -1,8 +1,8 @@
-//! Traces of Chrome: the CPU profiles that are among their events, as `Profile` and `ProfileChunk`.
+//! Chrome traces: reads the CPU profiles among their events `Profile` and `ProfileChunk`.
 //!
-//! Events are read one after the other; of all others nothing is kept. Each profile has the name of its thread as the
-//! label `profile_name`, when the trace says it and has several profiles. A trace without a CPU profile may have calls
-//! that begin and end (`durations`).
+//! The reader handles events one after the other and keeps nothing of other events. If the trace has several profiles
+//! and names their threads, each profile gets the thread's name as the label `profile_name`. A trace without a CPU
+//! profile may have calls that begin and end (`durations`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,13 +17,14 @@ use crate::wire::files::error::FileError;
 use crate::wire::files::imported::{FileFormat, ImportedProfile};
 use crate::wire::files::v8::{CallFrame, Node, V8Profile};
 
-/// Profiles of a trace, one a thread.
+/// Maximum number of profiles in a trace, one per thread.
 const MAX_PROFILES: usize = 1000;
 
-/// Memory of all profiles together: each has the limits of a file, and may be large without being long in the trace.
+/// Maximum memory in bytes of all profiles together. Each profile has the limits of a file, and a large profile may be
+/// short in the trace.
 const MAX_BYTES: usize = 256 << 20;
 
-/// The profiles of a trace.
+/// Reads the profiles of a trace.
 pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     read_within(json, MAX_BYTES)
 }
@@ -63,10 +64,10 @@ fn read_within(json: &[u8], max_bytes: usize) -> Result<Vec<ImportedProfile>, Fi
     Ok(profiles)
 }
 
-/// Process and thread, or process and id of a profile, as they are written.
+/// Process and thread, or process and profile id, as they are in the JSON.
 type Key<'a> = (&'a str, &'a str);
 
-/// What was found in the events so far.
+/// Contents of the events that have been read so far.
 #[derive(Default)]
 struct Found<'a> {
     profiles: Vec<Part<'a>>,
@@ -76,14 +77,14 @@ struct Found<'a> {
     durations: Durations<'a>,
 }
 
-/// A profile and the thread that it is of.
+/// A profile and its thread.
 struct Part<'a> {
     thread: Key<'a>,
     profile: V8Profile<'a>,
     chunks: Vec<Samples>,
 }
 
-/// The samples of a chunk. Events may be in any order, so that only the time of the event says where they belong.
+/// Samples of a chunk. Events may come in any order, so only the time of the event decides the order of the samples.
 struct Samples {
     /// Time of the event in microseconds.
     time: f64,
@@ -92,7 +93,7 @@ struct Samples {
 }
 
 impl<'a> Part<'a> {
-    /// The thread, and the profile with the samples of all chunks in the order of their times.
+    /// Returns the thread, and the profile with the samples of all chunks ordered by time.
     fn whole(self) -> (Key<'a>, V8Profile<'a>) {
         let (mut profile, mut chunks) = (self.profile, self.chunks);
         chunks.sort_by(|one, other| one.time.total_cmp(&other.time));
@@ -104,7 +105,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The parts of an event that matter here. Those that most events do not need are not read before they are asked for.
+/// The fields of an event that the reader uses. Fields that most events do not need are parsed only on demand.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default)]
@@ -138,7 +139,7 @@ struct ProfileArguments<'a> {
     data: Data<'a>,
 }
 
-/// Times are microseconds.
+/// Contents of a profile event. Times are in microseconds.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Data<'a> {
@@ -174,7 +175,7 @@ fn text(value: Option<&RawValue>) -> &str {
 }
 
 impl<'a> Found<'a> {
-    /// Takes what an event says, or what is wrong with it.
+    /// Handles an event. The error says what is wrong with it.
     fn take(&mut self, event: Event<'a>) -> Result<(), String> {
         let thread = (text(event.pid), text(event.tid));
         match (event.name.as_ref(), event.ph.as_ref()) {
@@ -207,8 +208,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Adds a part of a profile. The event at which a profile starts names the thread; those of its chunks may come
-    /// from another one, and before it.
+    /// Adds a part of a profile. The event that starts a profile names its thread. The chunks may come from another
+    /// thread, and before that event.
     fn add(&mut self, key: Key<'a>, thread: Key<'a>, is_start: bool, time: &str, data: Data<'a>) -> Result<(), String> {
         let index = *self.indices.entry(key).or_insert(self.profiles.len());
         if index == self.profiles.len() {
@@ -255,7 +256,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A trace: a list of events, or an object that has one.
+/// A trace: a list of events, or an object that contains one.
 struct Whole<'f, 'a>(&'f mut Found<'a>);
 
 impl<'a> DeserializeSeed<'a> for Whole<'_, 'a> {
@@ -296,7 +297,7 @@ impl<'a> Visitor<'a> for Whole<'_, 'a> {
 mod tests {
     use super::*;
 
-    /// A chunk that says so at a time: a sample each 100 microseconds in a node.
+    /// Returns a chunk at a given time, with samples every 100 microseconds in one node.
     fn chunk(time: u64, node: u64, samples: usize) -> serde_json::Value {
         let nodes = serde_json::json!([{"id": node, "callFrame": {"functionName": format!("f{node}")}}]);
         let profile = serde_json::json!({"nodes": nodes, "samples": vec![node; samples]});
@@ -327,7 +328,7 @@ mod tests {
             found.sort();
             found
         };
-        // The last sample lasts until the end, which nothing says.
+        // The last sample lasts until the end of the profile, which these events do not state.
         let expected = [("f1".to_owned(), 200_000), ("f2".to_owned(), 100_000)];
         for events in [
             [&name, &start, &first, &second],

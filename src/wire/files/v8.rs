@@ -1,6 +1,7 @@
-//! CPU profiles of V8: nodes with their parents, the node of each sample, and the times between samples.
+//! V8 CPU profiles: nodes with their parents, the node of each sample, and the times between samples.
 //!
-//! In: nodes and samples, out of a `.cpuprofile` or a trace. Out: stacks with wall time: a sample lasts until the next.
+//! In: nodes and samples from a `.cpuprofile` or a trace. Out: stacks with wall time. A sample lasts until the next
+//! one.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use crate::profile::call_tree::{CallTree, Calls, NodeId, Room, Size, TooMany};
 use crate::wire::files::imported::{ImportedProfile, Meaning};
 
-/// A function, as V8 names it.
+/// Function, as V8 names it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CallFrame<'a> {
@@ -18,7 +19,7 @@ pub(super) struct CallFrame<'a> {
     pub function_name: Cow<'a, str>,
     #[serde(borrow, default)]
     pub url: Cow<'a, str>,
-    /// Line at which the function begins, from 0.
+    /// Line at which the function begins, counted from 0.
     #[serde(default)]
     pub line_number: Option<i64>,
 }
@@ -28,11 +29,11 @@ pub(super) struct Node<'a> {
     pub id: u64,
     pub parent: Option<u64>,
     pub frame: CallFrame<'a>,
-    /// Samples that were taken here.
+    /// Number of samples that were taken in this node.
     pub hits: i64,
 }
 
-/// What is wrong with a profile.
+/// An error in a V8 profile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum V8Error {
     #[error(transparent)]
@@ -45,20 +46,20 @@ pub(super) enum V8Error {
     NoNode(u64),
 }
 
-/// A profile of one thread. Times are microseconds.
+/// A profile of one thread. Times are in microseconds.
 #[derive(Default)]
 pub(super) struct V8Profile<'a> {
     pub nodes: Vec<Node<'a>>,
-    /// The node in which each sample was taken.
+    /// Id of the node in which each sample was taken.
     pub samples: Vec<u64>,
-    /// For each sample the time since the one before it.
+    /// Time between each sample and the preceding one.
     pub deltas: Vec<f64>,
     pub start: f64,
     pub end: f64,
 }
 
 impl V8Profile<'_> {
-    /// The stacks as a profile; `None` when there is no sample.
+    /// Returns the stacks as a profile, or `None` when there are no samples.
     pub(super) fn finish(&self) -> Result<Option<ImportedProfile>, V8Error> {
         let mut calls = Tree::new(&self.nodes)?;
         let is_timed = !self.samples.is_empty() && self.samples.len() == self.deltas.len();
@@ -90,8 +91,8 @@ impl V8Profile<'_> {
         Ok(ImportedProfile::of_tree(calls.tree, meaning)?)
     }
 
-    /// Nanoseconds from each sample to the next, and from the last to the end. A sample that says it is before the one
-    /// before it lasts no time.
+    /// Returns the time from each sample to the next, and from the last sample to the end, in nanoseconds. A sample
+    /// with a time before the preceding sample lasts no time.
     fn lengths(&self) -> Vec<i64> {
         let mut time = self.start;
         let mut last = f64::MIN;
@@ -110,12 +111,12 @@ fn nanos(micros: f64) -> i64 {
     (micros * 1e3).round() as i64
 }
 
-/// Calls of a profile as a tree.
+/// Tree of the calls of a profile.
 struct Tree<'a> {
     nodes: &'a [Node<'a>],
     /// Index of each node by its id.
     indices: HashMap<u64, usize>,
-    /// For each node that was asked for: its call.
+    /// The call of each node that has been resolved.
     known: Vec<Option<NodeId>>,
     tree: CallTree,
 }
@@ -142,7 +143,7 @@ impl<'a> Tree<'a> {
     }
 
     fn call(&mut self, id: u64) -> Result<NodeId, V8Error> {
-        // The nodes from here to the first caller that is known.
+        // The nodes from this one to the first caller that is known.
         let mut path = Vec::new();
         let mut next = Some(id);
         let mut node = self.tree.root();
@@ -160,7 +161,7 @@ impl<'a> Tree<'a> {
         }
         for index in path.into_iter().rev() {
             let frame = &self.nodes[index].frame;
-            // The root is no function.
+            // The root is not a function.
             if frame.function_name != "(root)" {
                 let name = match frame.function_name.as_ref() {
                     "" => "(anonymous)",

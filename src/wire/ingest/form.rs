@@ -1,6 +1,6 @@
 //! Parses multipart/form-data (RFC 7578) from a complete body: the parts are slices of it.
 //!
-//! In: content type and body. Out: named parts. The caller limits the size; the number of parts is limited here.
+//! In: content type and body. Out: named parts. The caller limits the size; this module limits the number of parts.
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -8,7 +8,7 @@ use memchr::memmem;
 /// Maximum number of parts of a form: the protocol uses four.
 const MAX_PARTS: usize = 32;
 
-/// Maximum size of a part's headers in bytes: as much as for HTTP headers elsewhere.
+/// Maximum size of a part's headers in bytes; the limit for HTTP headers elsewhere is the same.
 const MAX_HEAD_BYTES: usize = 8 << 10;
 
 /// A field of a form with its content.
@@ -29,7 +29,7 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, Strin
     let opening = format!("--{boundary}");
     let delimiter = format!("\r\n--{boundary}");
     let finder = memmem::Finder::new(delimiter.as_bytes());
-    // The first boundary may be at the very start, without a line end before it.
+    // The first boundary may be at the very beginning, without a line end before it.
     let mut position = if body.starts_with(opening.as_bytes()) {
         opening.len()
     } else {
@@ -59,7 +59,7 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, Strin
             ));
         }
         let head = String::from_utf8_lossy(rest.get(..head_length).unwrap_or_default());
-        // In a part without content the line end of the delimiter may be that of the empty line.
+        // In a part without content, the line end of the delimiter may be the line end of the empty line.
         let content_start = start + head_length + 4;
         let search_start = content_start - 2;
         let found = finder

@@ -12,14 +12,13 @@ use crate::wire::ingest::query::IngestQuery;
 pub(super) struct Format {
     /// Values of the parameter `format` that select it.
     pub names: &'static [&'static str],
-    /// Part of a `Content-Type` that selects it whatever `format` says; empty for none.
+    /// Part of a `Content-Type` that selects the format, regardless of the parameter `format`. Empty for none.
     pub content_type: &'static str,
     /// Form field with the content; empty when the format is not sent in a form.
     pub field: &'static str,
     /// Detects this format in a body without the parameter `format`.
     pub is_like: fn(&[u8]) -> bool,
-    /// Maximum memory in bytes that `read` takes, computed without decompression. Content that is too large is refused
-    /// here.
+    /// Returns the maximum memory in bytes that `read` takes, without decompressing. Rejects content that is too large.
     pub memory: fn(&Payload, Opening) -> Result<usize, ConnectError>,
     /// Reads the profiles: one for each combination of type and label set.
     pub read: fn(&Payload, &IngestQuery, Opening) -> Result<Vec<DecodedProfile>, ReadError>,
@@ -67,10 +66,11 @@ impl Opening {
     }
 }
 
-/// Why profiles were not read.
+/// Reason why profiles were not read.
 #[derive(Debug)]
 pub(crate) enum ReadError {
-    /// The content is larger than it announces, but may be within the limit: retry with [`Opening::AtMost`].
+    /// The content is larger than it announces, but may be within the limit. The caller retries with
+    /// [`Opening::AtMost`].
     LargerThanAnnounced,
     /// The upload is refused with this error.
     Refused(ConnectError),
@@ -82,12 +82,12 @@ impl From<ConnectError> for ReadError {
     }
 }
 
-/// The error for a profile that exceeds a size limit.
+/// Returns the error for a profile that exceeds a size limit.
 pub(super) fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("profile exceeds {max_bytes} bytes uncompressed"))
 }
 
-/// Labels of a profile: those of the query, and labels for `app` and `name`.
+/// Returns the labels of a profile: those of the query, and labels for `app` and `name`.
 pub(super) fn labels(query: &IngestQuery, app: &str, name: &str) -> Labels {
     let is_kept = |name: &str| !name.starts_with("__") || name == "__session_id__";
     let has_service = query.labels.iter().any(|(name, _)| name == SERVICE_NAME);

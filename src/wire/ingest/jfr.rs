@@ -1,6 +1,6 @@
 //! Recordings of Java Flight Recorder, bare or in a form with a label snapshot: one profile for each kind of event.
 //!
-//! Names and types are Pyroscope's. Times are those of the query; without them, the recording's own.
+//! Names and types are the same as in Pyroscope. Times come from the query, otherwise from the recording.
 
 use bytes::Bytes;
 
@@ -70,7 +70,7 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     Ok(decoded.collect())
 }
 
-/// The bytes of a part, decompressed if necessary.
+/// Returns the bytes of a part, decompressed if necessary.
 fn open(part: &Bytes, opening: Opening) -> Result<Bytes, ReadError> {
     let (room, limit) = (opening.bytes(part), opening.limit());
     pprof::gunzip(part, room).map_err(|error| match error {

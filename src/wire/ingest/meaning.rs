@@ -1,7 +1,7 @@
-//! What the values of a format without types count: the part of the application's name after its last dot says it.
+//! Meaning of the values in formats without types. The part of the application's name after its last dot determines it.
 //!
-//! In: the name and the sample rate of an upload. Out: [`Meaning`]. Parts and types are Pyroscope's; another part is
-//! refused by name (422).
+//! In: the name and the sample rate of an upload. Out: [`Meaning`]. The parts and types are Pyroscope's. Any other part
+//! is refused with status 422 and an error that names it.
 
 use crate::profile::DecodedProfile;
 use crate::profile::decoded::Columns;
@@ -61,25 +61,26 @@ const COUNTS: [(&str, &str, &str, &str); 18] = [
     ("exceptions", "exceptions", "samples", "count"),
 ];
 
-/// What the values of a profile count.
+/// Meaning of the values of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// Application without the part that says what is counted.
+    /// Application name without the part that determines the meaning.
     pub app: String,
     /// Value of the label `__name__`.
     pub name: &'static str,
-    /// Type of the values, as `cpu`.
+    /// Type of the values, such as `cpu`.
     pub kind: &'static str,
-    /// Unit of the values, as `nanoseconds`.
+    /// Unit of the values, such as `nanoseconds`.
     pub unit: &'static str,
-    /// Nanoseconds between two ticks, of a clock.
+    /// Nanoseconds between two ticks, if the values are ticks of a clock.
     pub period: Option<i64>,
     /// Value that a count of one stands for.
     pub scale: i64,
 }
 
 impl Meaning {
-    /// The meaning of the values of the application `app`. An unknown part after its last dot is 422.
+    /// Returns the meaning of the values of the application `app`. An unknown part after its last dot is an error with
+    /// status 422.
     pub(super) fn of(app: &str, query: &IngestQuery) -> Result<Self, ConnectError> {
         let (app, part) = app.rsplit_once('.').unwrap_or((app, ""));
         if let Some(&(_, name, kind)) = CLOCKS.iter().find(|(known, ..)| *known == part) {
@@ -99,12 +100,12 @@ impl Meaning {
         })
     }
 
-    /// True when the name of the application does not say what is counted, or says that it is CPU.
+    /// Returns true when the name of the application does not determine the meaning, or says that it is CPU time.
     pub(super) fn is_default(&self) -> bool {
         self.name == "process_cpu"
     }
 
-    /// Ticks at the sample rate of the query; with a rate of 0 they stay counts.
+    /// Returns the meaning of ticks at the sample rate of the query. With a rate of 0, they remain counts.
     fn of_clock(app: &str, name: &'static str, kind: &'static str, query: &IngestQuery) -> Self {
         let rate = i64::from(query.sample_rate.unwrap_or(DEFAULT_SAMPLE_RATE));
         let period = SECOND_NANOS.checked_div(rate);
@@ -118,7 +119,7 @@ impl Meaning {
         }
     }
 
-    /// A profile of such values without samples, with the times of the query.
+    /// Returns a profile without samples for such values, with the times of the query.
     pub(super) fn profile(&self, query: &IngestQuery) -> Profile<'static> {
         let mut profile = Profile {
             sample_types: vec![ValueType {
@@ -139,7 +140,7 @@ impl Meaning {
         profile
     }
 
-    /// Columns of such values with their labels.
+    /// Combines columns of such values with their labels.
     pub(super) fn decoded(&self, query: &IngestQuery, columns: Columns) -> DecodedProfile {
         DecodedProfile {
             labels: labels(query, &self.app, self.name),
@@ -154,7 +155,7 @@ impl Meaning {
 mod tests {
     use super::*;
 
-    /// Service and profile type of values of an application.
+    /// Returns the service and the profile type for values of an application.
     fn meaning(app: &str, parameters: &str) -> Result<String, String> {
         let query = IngestQuery::parse(&format!("name={app}{parameters}"), 0).unwrap();
         let meaning = Meaning::of(&query.app, &query).map_err(|error| error.message)?;
@@ -196,7 +197,7 @@ mod tests {
             ("shop.exceptions", "shop exceptions:samples:count::"),
         ] {
             assert_eq!(meaning(app, "").as_deref(), Ok(expected), "{app}");
-            // Units and aggregations are taken and change nothing, as in Pyroscope.
+            // Units and aggregations are accepted and ignored, as in Pyroscope.
             let more = "&units=lock_nanoseconds&aggregationType=average";
             assert_eq!(meaning(app, more).as_deref(), Ok(expected), "{app}");
         }

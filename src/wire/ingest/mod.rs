@@ -1,6 +1,6 @@
 //! `/ingest`, the protocol of Pyroscope's older SDKs: parameters in the query, profiles in the body.
 //!
-//! In: query text, content type, body. Out: decoded profiles. Each format has a file and an entry in [`FORMATS`].
+//! In: query text, content type and body. Out: decoded profiles. Each format has a module and an entry in [`FORMATS`].
 
 mod form;
 mod format;
@@ -39,7 +39,7 @@ static FORMATS: [&Format; 8] = [
     &text::GROUPS,
 ];
 
-/// Maximum number of bytes that work on a body may process: a profile in it may be compressed.
+/// Maximum number of bytes that the processing of a body handles, because a profile in it may be compressed.
 pub(crate) fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
     body_bytes.max(body_bytes.saturating_mul(MAX_RATIO).min(max_bytes))
 }
@@ -48,12 +48,12 @@ pub(crate) fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
 pub(crate) struct Upload {
     format: &'static Format,
     payload: Payload,
-    /// Bytes of the content that are not those of the body, which was in another encoding.
+    /// Number of content bytes that are not slices of the body, because the body had another encoding.
     converted_bytes: usize,
 }
 
 impl Upload {
-    /// Detects the format of a body. An unsupported format is 422.
+    /// Detects the format of a body. An unsupported format is an error with status 422.
     pub(crate) fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
         let by_type = FORMATS
             .into_iter()
@@ -109,26 +109,26 @@ impl Upload {
         })
     }
 
-    /// Maximum memory in bytes that [`Upload::read`] takes. Content that is too large is refused here.
+    /// Returns the maximum memory in bytes that [`Upload::read`] takes. Rejects content that is too large.
     pub(crate) fn memory(&self, opening: Opening) -> Result<usize, ConnectError> {
         let bytes = (self.format.memory)(&self.payload, opening)?;
         Ok(bytes.saturating_add(self.converted_bytes))
     }
 
-    /// Reads the profiles. Too large a profile is 413, an invalid one 400.
+    /// Reads the profiles. The error has status 413 if a profile is too large and 400 if it is invalid.
     pub(crate) fn read(&self, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
         (self.format.read)(&self.payload, query, opening)
     }
 }
 
-/// Reads an upload to profiles as pprof, without the budget of a server: for tests and fuzz targets. `max_bytes` is the
-/// largest decompressed size.
+/// Reads an upload to pprof profiles without the memory budget of a server, for tests and fuzz targets. `max_bytes` is
+/// the largest decompressed size.
 pub fn read(query: &str, content_type: &str, body: Bytes, max_bytes: usize) -> Result<Vec<RawProfile>, ConnectError> {
     let profiles = read_columns(query, content_type, body, max_bytes)?;
     Ok(profiles.into_iter().map(|profile| profile.into_parts().0).collect())
 }
 
-/// The same as columns, for the readers of files.
+/// Reads an upload to columns, for the readers of files.
 pub(crate) fn read_columns(
     query: &str,
     content_type: &str,

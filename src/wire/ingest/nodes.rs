@@ -1,7 +1,8 @@
-//! The nodes of Pyroscope's older binary formats, `tree` and `trie`: each node before its children.
+//! Nodes of Pyroscope's older binary formats `tree` and `trie`, each node before its children.
 //!
-//! In: bytes. Out: names and values with their levels, or the byte of an error. A node is the length of its name, the
-//! name, its own value and the number of its children; all numbers are varints. What a name means is the format's.
+//! In: bytes. Out: names and values with their levels, or an error with its byte offset. A node is the length of its
+//! name, the name, its own value and the number of its children. All numbers are varints. The format determines the
+//! meaning of a name.
 
 use crate::profile::DecodedProfile;
 use crate::profile::call_tree::{CallTree, Calls, Counter, Room, Size, TooMany};
@@ -10,10 +11,10 @@ use crate::wire::ingest::format::{Opening, Payload, ReadError, too_large};
 use crate::wire::ingest::meaning::Meaning;
 use crate::wire::ingest::query::IngestQuery;
 
-/// Maximum number of levels: a node takes three bytes, and each level takes memory of its own.
+/// Maximum number of levels. A node takes three bytes, and each level takes additional memory.
 const MAX_LEVELS: usize = 1 << 16;
 
-/// A format of such nodes.
+/// A format that consists of such nodes.
 pub(super) trait Walk {
     /// Name of the format, for errors.
     const NAME: &'static str;
@@ -22,7 +23,7 @@ pub(super) trait Walk {
     fn walk<Taker: Calls>(bytes: &[u8], calls: &mut Taker) -> Result<(), NodeError>;
 }
 
-/// Memory in bytes that [`read`] takes, counted by a walk that keeps nothing.
+/// Returns the memory in bytes that [`read`] takes, counted by a walk that keeps nothing.
 pub(super) fn memory<Form: Walk>(payload: &Payload, opening: Opening) -> Result<usize, ConnectError> {
     let bytes = &payload.content;
     if bytes.len() > opening.limit() {
@@ -31,7 +32,7 @@ pub(super) fn memory<Form: Walk>(payload: &Payload, opening: Opening) -> Result<
     Ok(size::<Form>(bytes)?.bytes())
 }
 
-/// The profile of an upload; none when no stack has a value, as of a process that did nothing.
+/// Reads the profile of an upload. Returns none if no stack has a value, for example for an idle process.
 pub(super) fn read<Form: Walk>(
     payload: &Payload,
     query: &IngestQuery,
@@ -66,11 +67,11 @@ fn refused<Form: Walk>(error: NodeError) -> ConnectError {
     }
 }
 
-/// The bytes are not nodes.
+/// Reason why the bytes are not nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at}: {problem}")]
 pub(super) struct NodeError {
-    /// Offset of the node, or of the number in it.
+    /// Offset of the node, or of a number in it.
     at: usize,
     problem: Problem,
 }
@@ -89,26 +90,26 @@ enum Problem {
     Value(u64),
     #[error("there are more than {MAX_LEVELS} levels")]
     Levels,
-    #[error("{0} bytes are left behind the last node")]
+    #[error("{0} bytes follow the last node")]
     Rest(usize),
     #[error("{0}")]
     TooMany(TooMany),
 }
 
-/// A node with its place among the others.
+/// A node with its position among the others.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Node<'a> {
     /// Number of nodes above it.
     pub level: usize,
     pub name: &'a [u8],
-    /// Value without those of its children.
+    /// Value of the node without the values of its children.
     pub value: i64,
-    /// Offset of its first byte.
+    /// Offset of the node's first byte.
     at: usize,
 }
 
 impl Node<'_> {
-    /// An error about this node.
+    /// Returns an error about this node.
     pub(super) fn too_many(&self, error: TooMany) -> NodeError {
         NodeError {
             at: self.at,
@@ -116,7 +117,7 @@ impl Node<'_> {
         }
     }
 
-    /// The text of a name that ends in this node.
+    /// Decodes a name that ends in this node.
     pub(super) fn text<'a>(&self, name: &'a [u8]) -> Result<&'a str, NodeError> {
         std::str::from_utf8(name).map_err(|_| error(self.at, Problem::Utf8))
     }
@@ -126,12 +127,12 @@ impl Node<'_> {
 pub(super) struct Nodes<'a> {
     bytes: &'a [u8],
     position: usize,
-    /// For each open level: how many nodes of it are still to come.
+    /// Number of nodes still to come in each open level.
     to_come: Vec<u64>,
 }
 
 impl<'a> Nodes<'a> {
-    /// The one root of `bytes` and what is below it.
+    /// Starts with the single root of `bytes`.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
@@ -140,7 +141,7 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// The next node; `None` behind the last.
+    /// Returns the next node, or `None` after the last one.
     pub(super) fn next_node(&mut self) -> Result<Option<Node<'a>>, NodeError> {
         let at = self.position;
         loop {
@@ -254,7 +255,7 @@ mod tests {
         let deep: Vec<u8> = [0, 0, 1].repeat(MAX_LEVELS);
         for (bytes, error) in [
             (&b""[..], "byte 0: the bytes end within a number"),
-            (&[0, 0, 0, 7], "byte 3: 1 bytes are left behind the last node"),
+            (&[0, 0, 0, 7], "byte 3: 1 bytes follow the last node"),
             (&[0, 0, 2, 0, 0, 0], "byte 6: the bytes end within a number"),
             (&[0, 0, 1, 5, b'a'], "byte 3: a name has 5 bytes, 1 are left"),
             (&[0, 0x80], "byte 1: the bytes end within a number"),

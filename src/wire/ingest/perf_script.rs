@@ -1,7 +1,8 @@
 //! The output of `perf script`.
 //!
-//! In: text. Out: profiles. When the sender states a sample rate, or what is counted by the application's name, each
-//! sample counts once, as in Pyroscope. Otherwise the file itself says it: a profile for each event, with its periods.
+//! In: text. Out: profiles. If the sender states a sample rate, or the application's name says what is counted, each
+//! sample counts once, as in Pyroscope. Otherwise the text decides: one profile for each event, with the event's
+//! periods.
 
 use crate::profile::DecodedProfile;
 use crate::wire::connect::ConnectError;
@@ -10,7 +11,7 @@ use crate::wire::ingest::meaning::Meaning;
 use crate::wire::ingest::query::IngestQuery;
 use crate::wire::perf_script::{self, by_event, counted, size};
 
-/// Samples of `perf script`, known by their first line.
+/// The format of `perf script`, recognised by the first line.
 pub(crate) static PERF_SCRIPT: Format = Format {
     names: &["perf_script"],
     content_type: "",

@@ -1,5 +1,5 @@
-//! pprof, bare or in a form: the bytes are passed on unchanged unless their time is missing or their agent has habits
-//! of its own.
+//! pprof, bare or in a form. The bytes are passed on unchanged unless the profile has no time or its agent deviates
+//! from the format.
 //!
 //! The name of a profile follows from its sample types, with the display names that the SDK sends for them.
 
@@ -26,16 +26,17 @@ pub(crate) static PPROF: Format = Format {
     read,
 };
 
-/// Profiles with a time before 1971 are treated as profiles without a time, in nanoseconds.
+/// Unix nanoseconds of 1971. A profile with an earlier time is treated as a profile without a time.
 const FIRST_CREDIBLE_NANOS: i64 = 365 * 86_400 * 1_000_000_000;
 
 /// Form field with the settings of sample types.
 const CONFIG: &str = "sample_type_config";
 
-/// Maximum size of these settings in bytes: SDKs send some hundred.
+/// Maximum size of these settings in bytes. SDKs send some hundred bytes.
 const MAX_CONFIG_BYTES: usize = 64 << 10;
 
-/// Memory for each byte of these settings: at worst a setting of eight bytes becomes two strings in a table.
+/// Memory in bytes for each byte of these settings. In the worst case, a setting of eight bytes becomes two strings in
+/// a table.
 const CONFIG_FACTOR: usize = 32;
 
 /// Settings by sample type.
@@ -48,8 +49,8 @@ struct SampleTypeConfig {
     display_name: String,
 }
 
-/// True for the start of a profile: a sample type (field 1, length-delimited) with at most four bytes of fields. Text
-/// does not start with a line end.
+/// Returns true for the start of a profile: a sample type (field 1, length-delimited) of at most 22 bytes, the maximum
+/// for two numbers. Text does not start with a line end.
 fn starts_as_pprof(body: &[u8]) -> bool {
     matches!(body, [0x0a, 0..=22, ..])
 }
@@ -117,7 +118,8 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     }])
 }
 
-/// The label `__name__` of a profile with these sample types. A type `wall` says it whatever it is shown as.
+/// Returns the label `__name__` of a profile with these sample types. The type `wall` decides it, regardless of display
+/// names.
 fn profile_name(kinds: &[&str], config: &Config, spy: Option<Spy>) -> String {
     if kinds.contains(&"wall") {
         return "wall".to_owned();

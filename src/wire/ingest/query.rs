@@ -1,11 +1,11 @@
 //! Parses the parameters of `/ingest`: `name=app{label=value}`, times, and others.
 //!
-//! In: the query part of a URL, the current time. Out: [`IngestQuery`].
+//! In: the query part of a URL and the current time. Out: [`IngestQuery`].
 
 use crate::wire::at_time;
 use crate::wire::connect::ConnectError;
 
-/// Sample rate in Hz of a profile that has none.
+/// Sample rate in Hz for a profile without one.
 pub(crate) const DEFAULT_SAMPLE_RATE: u32 = 100;
 
 /// The parameters of an upload.
@@ -13,15 +13,15 @@ pub(crate) const DEFAULT_SAMPLE_RATE: u32 = 100;
 pub(crate) struct IngestQuery {
     /// Name of the application.
     pub app: String,
-    /// Labels in the order given.
+    /// Labels in the order of the query.
     pub labels: Vec<(String, String)>,
-    /// Start of the profile, Unix nanoseconds.
+    /// Start of the profile in Unix nanoseconds.
     pub from_nanos: i64,
-    /// End of the profile, Unix nanoseconds.
+    /// End of the profile in Unix nanoseconds.
     pub until_nanos: i64,
-    /// The agent that took the profile; `unknown` when missing.
+    /// Agent that took the profile; `unknown` when missing.
     pub spy_name: String,
-    /// Sample rate in Hz; `None` when missing, [`DEFAULT_SAMPLE_RATE`] when not a number.
+    /// Sample rate in Hz: `None` when missing, [`DEFAULT_SAMPLE_RATE`] when it is not a number.
     pub sample_rate: Option<u32>,
     /// Format of the body; empty when missing.
     pub format: String,
@@ -57,13 +57,13 @@ impl IngestQuery {
         Ok(read)
     }
 
-    /// Length of the profile in nanoseconds.
+    /// Returns the length of the profile in nanoseconds.
     pub(crate) fn duration_nanos(&self) -> i64 {
         self.until_nanos.saturating_sub(self.from_nanos).max(0)
     }
 }
 
-/// Parses `app{k=v,k2=v2}`, where values have no quotes.
+/// Parses `app{k=v,k2=v2}`, in which values have no quotes.
 fn parse_name(name: &str) -> Result<(String, Vec<(String, String)>), String> {
     let (app, rest) = name.split_once('{').unwrap_or((name, ""));
     let app = app.trim();

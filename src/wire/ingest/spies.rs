@@ -1,7 +1,8 @@
-//! pprof of agents that write it in a way of their own, mended as Pyroscope does.
+//! Repairs pprof files of agents that deviate from the format, as Pyroscope does.
 //!
-//! In: the name of the agent and its profile. Out: the profile with other names. Agents of script languages put the
-//! file before the name of a function; .NET's agent had `-` in the names of sample types, and functions without an id.
+//! In: the name of the agent and its profile. Out: the profile with other names. For agents of script languages, this
+//! module puts the file before the name of a function. .NET's agent wrote `-` in the names of sample types, and
+//! functions without an id.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,24 +13,24 @@ use crate::profile::decoded::Columns;
 use crate::profile::pprof::{self, BYTES, DecodeError, DecodeErrorKind, Profile, Reader, VARINT};
 use crate::wire::connect::ConnectError;
 
-/// Numbers of fields of a profile, and of one in a location and in a line.
+/// Field numbers of a profile, and the field number of the lines in a location.
 const LOCATION: u32 = 4;
 const FUNCTION: u32 = 5;
 const LINES_OF_LOCATION: u32 = 4;
 
-/// An agent with habits of its own.
+/// An agent that deviates from the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spy {
-    /// pyspy: the file of a function is a path, or absolute and then of no interest.
+    /// pyspy. A relative file path becomes part of the function's name; an absolute path does not.
     Python,
-    /// rbspy and others of scripts.
+    /// rbspy and other agents of script languages.
     Script,
-    /// dotnetspy, also without its name.
+    /// dotnetspy, even if it does not send its name.
     Dotnet,
 }
 
 impl Spy {
-    /// The agent of this name. One without a name is .NET's when its sample types are.
+    /// Returns the agent with this name. An agent without a name is .NET's if it has .NET's sample types.
     pub(super) fn of(name: &str, has_dotnet_types: impl FnOnce() -> bool) -> Option<Self> {
         match name {
             "pyspy" => Some(Self::Python),
@@ -40,7 +41,7 @@ impl Spy {
         }
     }
 
-    /// The name of a sample type.
+    /// Returns the repaired name of a sample type.
     pub(super) fn kind(self, kind: &str) -> Cow<'_, str> {
         if self == Self::Dotnet && kind.contains('-') {
             return kind.replace('-', "_").into();
@@ -48,26 +49,26 @@ impl Spy {
         kind.into()
     }
 
-    /// The bytes of a profile that can be decoded: those that came, or with ids of functions.
+    /// Returns bytes that can be decoded: the original bytes, or bytes with function ids.
     pub(super) fn decodable(self, plain: &Bytes) -> Bytes {
         let is_broken = |error: &DecodeError| matches!(error.kind, DecodeErrorKind::ZeroId { what: "function" });
         if self != Self::Dotnet || !pprof::decode(plain).is_err_and(|error| is_broken(&error)) {
             return plain.clone();
         }
-        // What cannot be mended is refused as it came.
+        // Bytes that cannot be repaired are refused in their original form.
         numbered(plain)
             .ok()
             .flatten()
             .map_or_else(|| plain.clone(), Bytes::from)
     }
 
-    /// The columns with other names; too many names are 413.
+    /// Renames functions and sample types. Too many names are an error with status 413.
     pub(super) fn renamed(self, columns: Columns) -> Result<Columns, ConnectError> {
         let plain = columns.buffer().clone();
         let room = pprof::max_column_bytes(plain.len())
             .saturating_sub(columns.get().column_bytes())
             .saturating_sub(plain.len());
-        // The names are there twice for a moment.
+        // The names exist twice for a moment.
         let Some(names) = self.names(columns.get(), room / 2)? else {
             return Ok(columns);
         };
@@ -88,7 +89,7 @@ impl Spy {
             .map_err(|error: DecodeError| ConnectError::invalid(format!("cannot read the profile as pprof: {error}")))
     }
 
-    /// The names that replace others; `None` when all stay.
+    /// Returns the names that replace others, or `None` when all names stay.
     fn names(self, profile: &Profile<'_>, room: usize) -> Result<Option<Names>, ConnectError> {
         let mut names = Names::default();
         for function in &profile.functions {
@@ -114,7 +115,7 @@ impl Spy {
     }
 }
 
-/// Names in one text: those of functions and of sample types that are replaced.
+/// Replacement names of functions and of sample types, in one text.
 #[derive(Default)]
 struct Names {
     text: String,
@@ -130,7 +131,8 @@ impl Names {
     }
 }
 
-/// A profile whose functions have no ids, with the ids of the locations at the same places; `None` for any other.
+/// Gives the functions of a profile the ids of the locations at the same positions. Returns `None` if the profile does
+/// not have exactly one line per location and one location per function.
 fn numbered(plain: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     let mut ids = Vec::new();
     let mut functions = 0;
@@ -148,7 +150,7 @@ fn numbered(plain: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
             _ => profile.skip(tag)?,
         }
     }
-    // A few bytes more for each function and each line; what grows further is not of this agent.
+    // Each function and each line needs a few more bytes. A profile that grows more is not from this agent.
     let most = plain.len() + plain.len() / 4 + 64;
     if functions != ids.len() {
         return Ok(None);
@@ -174,7 +176,7 @@ fn numbered(plain: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     Ok(Some(out))
 }
 
-/// The id of a location with one line; `None` for any other.
+/// Returns the id of a location with exactly one line, otherwise `None`.
 fn location_id(mut location: Reader<'_>) -> Result<Option<u64>, DecodeError> {
     let (mut id, mut lines) = (None, 0);
     while let Some(tag) = location.tag()? {
@@ -188,7 +190,7 @@ fn location_id(mut location: Reader<'_>) -> Result<Option<u64>, DecodeError> {
     Ok(id.filter(|_| lines == 1))
 }
 
-/// A location whose line refers to the function `id`.
+/// Encodes a location whose line refers to the function `id`.
 fn location(mut location: Reader<'_>, id: Option<&u64>) -> Result<Vec<u8>, DecodeError> {
     let mut out = Vec::new();
     loop {
@@ -203,7 +205,7 @@ fn location(mut location: Reader<'_>, id: Option<&u64>) -> Result<Vec<u8>, Decod
     }
 }
 
-/// A message with `id` in its first field.
+/// Encodes a message with `id` in its first field.
 fn with_id(mut message: Reader<'_>, id: Option<&u64>) -> Result<Vec<u8>, DecodeError> {
     let mut out = vec![8];
     put_varint(&mut out, id.copied().unwrap_or_default());
@@ -217,13 +219,13 @@ fn with_id(mut message: Reader<'_>, id: Option<&u64>) -> Result<Vec<u8>, DecodeE
     }
 }
 
-/// Appends what lies between two places in a message.
+/// Appends the bytes between two positions in a message.
 fn copy(out: &mut Vec<u8>, before: Reader<'_>, after: Reader<'_>) {
     let length = after.position() - before.position();
     out.extend(before.rest().get(..length).unwrap_or_default());
 }
 
-/// Appends a field of bytes.
+/// Appends a length-delimited field.
 fn put(out: &mut Vec<u8>, field: u32, content: &[u8]) {
     put_varint(out, u64::from(field << 3 | u32::from(BYTES)));
     put_varint(out, content.len() as u64);
@@ -352,7 +354,7 @@ mod tests {
         );
         let error = read("gospy", broken).unwrap_err();
         assert!(error.message.contains("function id is 0"), "{error}");
-        // One function too few: nobody knows which.
+        // One function is missing, so the ids cannot be assigned.
         message.function.pop();
         assert!(read("dotnetspy", message.encode_to_vec()).is_err());
     }

@@ -1,4 +1,4 @@
-//! Stacks to write in a format and to compare with what was read, and changes of bytes.
+//! Test stacks to write in a format and to compare with the result, and mutations of bytes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::profile::{RawProfile, pprof};
 use crate::wire::ingest::{IngestQuery, Opening, ReadError, Upload};
 
-/// Folded stacks, `main;work`, with their values.
+/// Folded stacks such as `main;work`, with their values.
 pub(super) type Stacks = BTreeMap<String, i64>;
 
 /// Appends a number as a varint.
@@ -27,21 +27,21 @@ pub(super) fn put_node(bytes: &mut Vec<u8>, name: &[u8], value: u64, children: u
     put(bytes, children as u64);
 }
 
-/// Some stacks of few names, which have much in common.
+/// Generates stacks of few names that have much in common.
 pub(super) fn stacks() -> impl Strategy<Value = Stacks> {
     let stack = "[a-c\u{e9}\u{ea}]{1,3}(;[a-c\u{e9}\u{ea}]{1,3}){0,4}";
     proptest::collection::btree_map(stack, 1..100_000i64, 0..12)
 }
 
-/// A place, what happens there, and a byte.
+/// Position of a change, its kind, and a byte.
 type Change = (prop::sample::Index, u8, u8);
 
-/// One to three changes at any places.
+/// Generates one to three changes at arbitrary positions.
 pub(super) fn changes() -> impl Strategy<Value = Vec<Change>> {
     proptest::collection::vec(any::<Change>(), 1..4)
 }
 
-/// The bytes after some changes: bytes that are others, are gone, come twice, or are the last.
+/// Applies changes: replaces, removes or duplicates bytes, or truncates them.
 pub(super) fn changed(mut bytes: Vec<u8>, changes: &[Change]) -> Vec<u8> {
     for (place, what, byte) in changes {
         if bytes.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn changed(mut bytes: Vec<u8>, changes: &[Change]) -> Vec<u8> {
     bytes
 }
 
-/// The samples of a profile in their order: names, the root first, and the first value.
+/// Returns the samples of a profile in order: the names, the root first, and the first value.
 pub(super) fn listed(profile: &RawProfile) -> Vec<(Vec<String>, i64)> {
     let decoded = pprof::decode(&profile.pprof).unwrap();
     let sample = |index: usize| {
@@ -74,7 +74,7 @@ pub(super) fn listed(profile: &RawProfile) -> Vec<(Vec<String>, i64)> {
     (0..decoded.sample_count()).map(sample).collect()
 }
 
-/// The values of all stacks of some profiles.
+/// Returns the sum of the values of each stack in some profiles.
 pub(super) fn sums(profiles: &[RawProfile]) -> Stacks {
     let mut sums = Stacks::new();
     for (names, value) in profiles.iter().flat_map(listed) {
@@ -83,7 +83,7 @@ pub(super) fn sums(profiles: &[RawProfile]) -> Stacks {
     sums
 }
 
-/// Any bytes are profiles or a refusal; profiles take no more memory than was said before, and are valid.
+/// Checks that any bytes give profiles or a refusal. Profiles must be valid and take no more memory than announced.
 pub(super) fn survives(query: &str, body: Vec<u8>) {
     let query = IngestQuery::parse(query, 0).unwrap();
     let opening = Opening::AtMost(1 << 20);

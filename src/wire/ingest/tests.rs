@@ -1,4 +1,4 @@
-//! Tests of `/ingest` bodies: what becomes of them and how wrong ones are refused.
+//! Tests of `/ingest` bodies: how they are read, and how invalid bodies are refused.
 
 use super::*;
 use crate::profile::pprof::{self, Profile, ValueType};
@@ -187,7 +187,7 @@ fn an_upload_tells_what_it_will_take_before_it_is_opened() {
     };
     let zeros = || pprof::gzip(&vec![0u8; 1 << 20]);
     assert_eq!(memory(zeros(), 2 << 20), [Some(17 << 20), Some(34 << 20)]);
-    // The last of two members says how long it is itself.
+    // The last of the two members announces only its own length.
     assert_eq!(
         memory([zeros(), zeros()].concat(), 2 << 20),
         [Some(17 << 20), Some(34 << 20)]
@@ -252,7 +252,7 @@ fn folded_stacks_become_a_profile_of_the_type_that_the_name_says() {
     }
 }
 
-/// Name, `jfr_event`, first type, period, start, duration, samples and sum of the first values of each profile.
+/// Returns name, `jfr_event`, first type, period, start, duration, samples and sum of the first values of each profile.
 fn recorded(query_text: &str, content_type: &str, body: Bytes) -> Vec<String> {
     let profiles = read_all(&query(query_text), content_type, body, 1 << 20).unwrap();
     let short = |profile: DecodedProfile| {
@@ -291,7 +291,7 @@ fn a_recording_becomes_a_profile_for_each_kind_of_event() {
     for body in [plain.clone(), packed.clone()] {
         assert_eq!(recorded(timed, "", body.into()), of_query);
     }
-    // Without a rate and times in the query it is the recording that says them.
+    // If the query has no rate and no times, the values come from the recording.
     let own = [
         "process_cpu itimer cpu 20000000 1700000000 10 3 60000000",
         "wall itimer wall 20000000 1700000000 10 1 60000000",
@@ -332,7 +332,7 @@ node 11/12 [001] 5.1: 250000 cpu-clock:uhppH: \n\
 sh 13 6.1: 7 cycles: \n\
 \t 8 idle+0x1 ([kernel.kallsyms])\n";
 
-/// Type and sum of the values of each profile.
+/// Returns type and sum of the values of each profile.
 fn types_and_totals(profiles: &[DecodedProfile]) -> Vec<(String, i64)> {
     let told = profiles.iter().map(|profile| {
         let (columns, name) = (
@@ -357,7 +357,7 @@ fn perf_script_says_itself_what_it_counts_unless_the_sender_does() {
         ("process_cpu:cycles:count", 7),
     ];
     assert_eq!(own, of_file.map(|(kind, total)| (kind.to_owned(), total)));
-    // A file that is imported is read in the same way.
+    // An imported file is read in the same way.
     let imported = crate::wire::files::read(&PERF_SCRIPT.into(), 1 << 20).unwrap();
     let imported: Vec<(String, i64)> = imported
         .profiles

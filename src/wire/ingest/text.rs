@@ -1,5 +1,5 @@
-//! Folded stacks as text: `main;work;parse 12` on each line (`groups`), or one stack on each line that counts once
-//! (`lines`).
+//! Folded stacks as text. A line is a stack with its count such as `main;work;parse 12` (`groups`), or a stack that
+//! counts once (`lines`).
 //!
 //! The application's name determines the type of the values ([`Meaning`]).
 
@@ -14,7 +14,7 @@ use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, too_large
 use crate::wire::ingest::meaning::Meaning;
 use crate::wire::ingest::query::IngestQuery;
 
-/// Each line is a stack and its count. This is the default format of the protocol.
+/// Format in which each line is a stack and its count. It is the default format of the protocol.
 pub(crate) static GROUPS: Format = Format {
     names: &["groups", "collapsed"],
     content_type: "",
@@ -24,7 +24,7 @@ pub(crate) static GROUPS: Format = Format {
     read: |payload, query, opening| read(payload, query, opening, Counts::Given),
 };
 
-/// Each line is a stack that counts once.
+/// Format in which each line is a stack that counts once.
 pub(crate) static LINES: Format = Format {
     names: &["lines"],
     content_type: "",
@@ -43,17 +43,17 @@ enum Counts {
     One,
 }
 
-/// Maximum length of a line, as in Pyroscope, which silently drops the rest of the body; here a longer line is an
-/// error.
+/// Maximum length of a line in bytes, as in Pyroscope. Pyroscope silently drops the rest of the body; here a longer
+/// line is an error.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// Maximum number of stacks, frames and names of a text: each is an entry of one or several columns. By default the
-/// store accepts 16,000 stacks of 1,000 frames.
+/// Maximum number of stacks, frames and names in a text. Each becomes an entry in one or several columns. By default,
+/// the store accepts 16,000 stacks of 1,000 frames.
 const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
 
-/// Memory for each of them in bytes: in columns that have room for twice as many, in the tables of stacks and names,
+/// Memory in bytes for each of them: in columns that have room for twice as many, in the tables of stacks and names,
 /// and in the profile that is written from them.
 const STACK_BYTES: usize = 160;
 const FRAME_BYTES: usize = 16;
@@ -102,7 +102,7 @@ fn read_stacks(body: Bytes, query: &IngestQuery, counts: Counts) -> Result<Vec<D
     Ok(vec![meaning.decoded(query, columns)])
 }
 
-/// Maximum memory in bytes of the profile of a text, computed without building it.
+/// Returns the maximum memory in bytes of the profile of a text, without building it.
 fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
     let stacks = 1 + memchr::memchr_iter(b'\n', text).count();
     let frames = stacks + memchr::memchr_iter(b';', text).count();
@@ -111,7 +111,7 @@ fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
             return Err(TooMany { found, what, limit });
         }
     }
-    // The shortest line with a new name: the name, a blank and a count, the line end.
+    // The shortest line with a new name has the name, a blank, a count and a line end.
     let shortest = match counts {
         Counts::Given => 3,
         Counts::One => 2,
@@ -120,12 +120,12 @@ fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
     Ok(cost(text.len(), stacks, frames, names))
 }
 
-/// Memory in bytes of a profile of folded stacks with at most this many of each.
+/// Returns the memory in bytes of a profile of folded stacks with at most this many of each.
 fn cost(text_bytes: usize, stacks: usize, frames: usize, names: usize) -> usize {
     2 * text_bytes + stacks * STACK_BYTES + frames * FRAME_BYTES + names.min(MAX_NAMES) * NAME_BYTES
 }
 
-/// The profile of the lines of `text`. Equal stacks are one sample.
+/// Builds the profile of the lines of `text`. Equal stacks become one sample.
 fn profile<'a>(text: &'a str, counts: Counts, about: Profile<'a>, scale: i64) -> Result<Profile<'a>, String> {
     let sums = sums(text, counts)?;
     let mut builder = Builder::new(about);
@@ -145,7 +145,7 @@ fn profile<'a>(text: &'a str, counts: Counts, about: Profile<'a>, scale: i64) ->
     Ok(builder.finish())
 }
 
-/// The stacks of `text` in the order in which they come first, with the sums of their counts.
+/// Returns the stacks of `text` in the order of their first occurrence, with the sums of their counts.
 fn sums(text: &str, counts: Counts) -> Result<Vec<(&str, i64)>, String> {
     let mut sums: Vec<(&str, i64)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();

@@ -1,6 +1,6 @@
-//! Pyroscope's older binary format `tree`: each node is a frame below its caller, with its own value.
+//! Pyroscope's older binary format `tree`. Each node is a frame below its caller, with its own value.
 //!
-//! The root has no name. Nodes without a name are no frames; what is below them is called by the next node above.
+//! The root has no name. A node without a name is not a frame; its children belong to the nearest named node above.
 
 use crate::profile::call_tree::Calls;
 use crate::wire::ingest::format::Format;
@@ -52,7 +52,7 @@ mod tests {
     use crate::wire::ingest::read;
     use crate::wire::ingest::testing::{self, Stacks, put_node};
 
-    /// Children by name, with their own values.
+    /// Children by name, and the branch's own value.
     #[derive(Default)]
     struct Branch {
         value: u64,
@@ -61,7 +61,7 @@ mod tests {
 
     fn write(bytes: &mut Vec<u8>, name: &str, branch: &Branch) {
         put_node(bytes, name.as_bytes(), branch.value, branch.children.len());
-        // The last child comes first, as Pyroscope writes them.
+        // The last child comes first, as in Pyroscope.
         for (name, child) in branch.children.iter().rev() {
             write(bytes, name, child);
         }

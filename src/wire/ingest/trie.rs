@@ -1,7 +1,7 @@
-//! Pyroscope's older binary format `trie`: folded stacks (`main;work`) in a tree of their common beginnings.
+//! Pyroscope's older binary format `trie`: folded stacks such as `main;work` in a tree of their common prefixes.
 //!
-//! The names of the nodes from the root to a node are, one behind the other, the stack that has the node's value. A
-//! name may end anywhere: within the name of a function, and within a character.
+//! The concatenated names of the nodes from the root to a node are the stack that has the node's value. A name may end
+//! anywhere, even within the name of a function or within a character.
 
 use crate::profile::call_tree::Calls;
 use crate::wire::ingest::format::Format;
@@ -22,9 +22,9 @@ struct Trie;
 /// The stack up to the end of a node.
 #[derive(Clone, Copy)]
 struct Level<Node> {
-    /// The call whose name is complete.
+    /// Innermost call whose name is complete.
     caller: Node,
-    /// Where the incomplete name begins in the text of the stack, and where the text ends.
+    /// Offset of the incomplete name in the text of the stack, and the end of the text.
     name_start: usize,
     end: usize,
 }
@@ -76,7 +76,7 @@ mod tests {
     use crate::wire::ingest::read;
     use crate::wire::ingest::testing::{self, Stacks, put_node};
 
-    /// Writes a node named `name` above the sorted keys, whose first bytes up to `start` are written already.
+    /// Writes a node `name` above the sorted keys. The first `start` bytes of the keys are already written.
     fn write(bytes: &mut Vec<u8>, name: &[u8], start: usize, keys: &[(&[u8], u64)]) {
         let (own, below) = match keys {
             [(key, value), below @ ..] if key.len() == start => (*value, below),
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn long_prefixes_and_many_stacks_are_counted_before_they_are_built() {
-        // Each node has a value and one byte more: names of 1, 2, ... 6,000 bytes.
+        // Each node has a value and adds one byte: names of 1, 2, ... 6,000 bytes.
         let mut deep = Vec::new();
         (1..=6000).for_each(|left| put_node(&mut deep, b"a", 1, usize::from(left < 6000)));
         let error = read("name=app&format=trie", "", deep.into(), 1 << 20).unwrap_err();

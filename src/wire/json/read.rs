@@ -27,13 +27,13 @@ pub(crate) fn read<M: FromJson + Default>(text: &[u8]) -> Result<M, serde_json::
 
 /// A value that can be read from JSON.
 pub trait FromJson {
-    /// Replaces the value with the one that was read.
+    /// Replaces the value with the parsed one.
     fn read<'de, D: Deserializer<'de>>(&mut self, reader: D) -> Result<(), D::Error>;
 }
 
 /// The fields of a message, implemented by the generated code.
 pub trait Fields {
-    /// Each field's name in protobuf's JSON and in the proto file. Both are accepted.
+    /// Name of each field in protobuf's JSON and in the proto file. Both are accepted.
     const NAMES: &'static [[&'static str; 2]];
 
     /// Reads the field with this index in [`Fields::NAMES`].
@@ -46,7 +46,7 @@ impl<M: Fields> FromJson for M {
     }
 }
 
-/// A field as a target that `serde` deserializes into.
+/// A field as a target for serde.
 pub(crate) struct Field<'a, T>(pub &'a mut T);
 
 impl<'de, T: FromJson> DeserializeSeed<'de> for Field<'_, T> {
@@ -57,7 +57,7 @@ impl<'de, T: FromJson> DeserializeSeed<'de> for Field<'_, T> {
     }
 }
 
-/// An enum field as a target, with the function that maps a name to its number.
+/// An enum field as a target for serde, with the function that maps a name to its number.
 pub(crate) struct Enum<'a, T>(pub &'a mut T, pub fn(&str) -> Option<i32>);
 
 impl<'de, T: From<i32>> DeserializeSeed<'de> for Enum<'_, T> {
@@ -97,7 +97,7 @@ impl<'de, T: From<i32>> DeserializeSeed<'de> for Enum<'_, T> {
     }
 }
 
-/// A field of bytes as a target, for one that is hexadecimal in JSON.
+/// A bytes field as a target for serde, for a field that is hexadecimal in JSON.
 pub(crate) struct Hex<'a>(pub &'a mut Bytes);
 
 impl<'de> DeserializeSeed<'de> for Hex<'_> {
@@ -222,7 +222,7 @@ impl<T: FromJson + Default> FromJson for Vec<T> {
     }
 }
 
-/// A JSON value from which a number, a string or a boolean is read.
+/// A JSON value that can become a number, a string or a boolean.
 enum Scalar<'a> {
     Null,
     Bool(bool),
@@ -287,8 +287,8 @@ impl<T> Visitor<'_> for ScalarVisitor<T> {
     }
 }
 
-/// Implements reading for types: their name in errors, and the JSON forms that they accept, each with an `Option` of
-/// the value.
+/// Implements reading for scalar types: their name in errors, and the JSON forms that they accept. Each form gives an
+/// `Option` of the value.
 macro_rules! read_scalars {
     ($($kind:ty, $expected:literal, { $($pattern:pat => $value:expr,)* })*) => {$(
         impl FromJson for $kind {
@@ -343,7 +343,7 @@ read_scalars! {
     }
 }
 
-/// Converts a float without a fraction: `1.0` and `1e3` are integers too.
+/// Converts a float without a fraction: `1.0` and `1e3` are also integers.
 fn integer(value: f64) -> Option<i128> {
     (value.fract() == 0.0).then_some(value as i128)
 }

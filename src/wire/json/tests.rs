@@ -1,4 +1,4 @@
-//! The JSON form of real messages, against texts written by hand.
+//! Tests the JSON form of real messages against handwritten texts.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -1,10 +1,11 @@
-//! Writes values field by field into one buffer, without a `String` for each number: answers consist mostly of numbers.
+//! Writes values field by field into one buffer, without a `String` for each number. Responses consist mostly of
+//! numbers.
 
 use bytes::Bytes;
 
 /// A value that can be written as JSON.
 pub trait ToJson {
-    /// True for the default value of the type, which a field without presence omits.
+    /// Returns true for the default value of the type, which a field without presence omits.
     fn is_default(&self) -> bool {
         false
     }
@@ -20,7 +21,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An empty buffer with this capacity in bytes.
+    /// Creates an empty buffer with this capacity in bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self {
             out: Vec::with_capacity(bytes),
@@ -28,7 +29,7 @@ impl Writer {
         }
     }
 
-    /// The JSON text written so far.
+    /// Returns the JSON text written so far.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
     }
@@ -42,7 +43,7 @@ impl Writer {
         self.is_first = false;
     }
 
-    /// Writes a field unless it has its default value. Names need no escapes.
+    /// Writes a field unless it has its default value. Field names need no escaping.
     pub fn field(&mut self, name: &str, value: &impl ToJson) {
         if value.is_default() {
             return;
@@ -58,7 +59,7 @@ impl Writer {
     }
 
     fn serde(&mut self, value: &(impl serde::Serialize + ?Sized)) {
-        // Writing texts and numbers into a Vec cannot fail.
+        // Writing texts and numbers to a `Vec` cannot fail.
         let _ = serde_json::to_writer(&mut self.out, value);
     }
 
@@ -104,7 +105,7 @@ write_values! {
     };
 }
 
-/// Bytes that are written in hexadecimal.
+/// Bytes to write in hexadecimal.
 pub(crate) struct HexText<'a>(pub &'a Bytes);
 
 impl ToJson for HexText<'_> {
@@ -127,7 +128,7 @@ impl ToJson for Result<&'static str, i32> {
     }
 }
 
-/// A field with presence: written if it is set, even to its default value.
+/// A field with presence, written if it is set, even to its default value.
 impl<T: ToJson> ToJson for Option<T> {
     fn is_default(&self) -> bool {
         self.is_none()

@@ -1,7 +1,7 @@
-//! Attributes: of samples and mappings, and those of resource and scope as the labels of a series.
+//! Attributes of samples and mappings, and attributes of resource and scope as the labels of a series.
 //!
-//! As in Pyroscope, texts, integers and lists of one of them are used, and the first attribute with a name wins. A
-//! character of a name that no label may have becomes `_`.
+//! As in Pyroscope, texts, integers and lists with one of them are used, and the first attribute with a name wins.
+//! Characters that no label name may have become `_`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use std::sync::Arc;
 use crate::profile::Labels;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 
-/// Name of the attribute with the service.
+/// Name of the attribute with the service's name.
 pub(super) const SERVICE: &str = "service.name";
 
 /// Name of the attribute with the build id of a mapping.
 pub(super) const BUILD_ID: &str = "process.executable.build_id.gnu";
 
-/// Name of the attribute that a service without a name is called by.
+/// Name of the attribute that provides a name for a service without one.
 const EXECUTABLE: &str = "process.executable.name";
 
-/// Name of a service whose name is not known.
+/// Name of a service if no attribute provides one.
 const UNKNOWN_SERVICE: &str = "unknown_service";
 
-/// An attribute with a name that a label may have.
+/// An attribute whose name is a valid label name.
 pub(super) struct Attribute<'m> {
-    /// The name; empty for one that is not used.
+    /// Name of the attribute; empty if the attribute is not used.
     pub name: Cow<'m, str>,
-    /// The value, if it is of a kind that is used.
+    /// Value of the attribute, if its kind is supported.
     pub value: Value<'m>,
     /// Unit of a number; may be empty.
     pub unit: &'m str,
@@ -34,23 +34,23 @@ pub(super) struct Attribute<'m> {
 /// The value of an attribute.
 #[derive(Clone, Copy)]
 pub(super) enum Value<'m> {
-    /// No value, or one of a kind that is not used.
+    /// No value, or a value of an unsupported kind.
     None,
     /// A text, which may be empty.
     Text(&'m str),
-    /// An integer, as `int_value` has it.
+    /// Integer from `int_value`.
     Number(i64),
 }
 
 impl<'m> Attribute<'m> {
-    /// An attribute without name and value.
+    /// Attribute without name and value.
     pub(super) const NONE: Self = Self {
         name: Cow::Borrowed(""),
         value: Value::None,
         unit: "",
     };
 
-    /// An attribute; private names (`__`) are not used.
+    /// Creates an attribute. Private names (`__`) are not used.
     pub(super) fn new(name: &'m str, value: Value<'m>, unit: &'m str) -> Self {
         if name.starts_with("__") {
             return Self::NONE;
@@ -59,7 +59,7 @@ impl<'m> Attribute<'m> {
         Self { name, value, unit }
     }
 
-    /// Bytes of name and value as text.
+    /// Returns the length of name and value as text, in bytes.
     pub(super) fn text_bytes(&self) -> usize {
         let value = match self.value {
             Value::Text(text) => text.len(),
@@ -69,7 +69,7 @@ impl<'m> Attribute<'m> {
     }
 }
 
-/// The name with `_` in place of what is no letter, digit, dot or underscore.
+/// Replaces each character that is not a letter, digit, dot or underscore by `_`.
 fn label_name(name: &str) -> Cow<'_, str> {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.');
     if name.chars().all(is_plain) {
@@ -79,7 +79,7 @@ fn label_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.chars().map(plain).collect())
 }
 
-/// Labels that the profiles of a scope have in common.
+/// Labels that all profiles of a scope share.
 #[derive(Debug, Default)]
 pub(super) struct Common {
     /// In the order of the request.
@@ -89,7 +89,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Adds an attribute of the resource, or of the scope after those of the resource.
+    /// Adds an attribute. The attributes of the resource must be added before those of the scope.
     pub(super) fn add(&mut self, attribute: &Attribute<'_>) {
         let value: Arc<str> = match attribute.value {
             Value::Text(text) if !text.is_empty() => text.into(),
@@ -98,7 +98,7 @@ impl Common {
         };
         match &*attribute.name {
             "" => return,
-            // It becomes `service_name`.
+            // This attribute becomes the label `service_name`.
             SERVICE => {
                 self.service.get_or_insert(value);
                 return;
@@ -111,12 +111,12 @@ impl Common {
         self.pairs.push((attribute.name.as_ref().into(), value));
     }
 
-    /// Number of attributes that become labels.
+    /// Returns the number of attributes that become labels.
     pub(super) fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// The labels of a profile of this name, and of the service that its samples name.
+    /// Returns the labels of a profile with this name. `service` is the service that its samples name.
     pub(super) fn labels(&self, name: &str, service: Option<&str>) -> Labels {
         let unknown;
         let service = match (service, &self.service, &self.executable) {
@@ -135,7 +135,7 @@ impl Common {
             ("__otel__", "true"),
         ];
         let own = own.map(|(name, value)| (Arc::from(name), Arc::from(value)));
-        // Of two labels with one name the last is kept.
+        // If two labels have the same name, the last one is kept.
         Labels::from_pairs(self.pairs.iter().rev().cloned().chain(own))
     }
 }

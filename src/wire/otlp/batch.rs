@@ -1,7 +1,7 @@
-//! An export request as profiles for a sink, and the sink's refusals as the response.
+//! Converts an export request to profiles for a sink, and the sink's refusals to the response.
 //!
-//! In: a decoded request. Out: a profile for each profile and service in it; then what the sink said of them. A request
-//! whose indices are wrong is refused as a whole, before anything is stored.
+//! In: a decoded request. Out: a profile for each profile and service in the request, and later the response. A request
+//! with a wrong index is refused as a whole before anything is stored.
 
 use prost::Message;
 use uuid::Uuid;
@@ -23,18 +23,18 @@ use crate::wire::proto::otlp::{
 };
 use crate::wire::weight::MAX_PROFILES;
 
-/// Length of a profile that does not say it, in nanoseconds: ten seconds, as in Pyroscope.
+/// Length in nanoseconds of a profile that does not state it: ten seconds, as in Pyroscope.
 const DEFAULT_DURATION_NANOS: i64 = 10_000_000_000;
 
-/// Memory of an attribute as a label, and of a profile beside its columns and labels.
+/// Memory in bytes of an attribute as a label, and of a profile besides its columns and labels.
 const LABEL_BYTES: usize = 128;
 const PROFILE_BYTES: usize = 1024;
 
-/// Most refusals that a response explains, and the bytes of each.
+/// Maximum number of refusals that a response explains, and maximum length of each in bytes.
 const MAX_REASONS: usize = 16;
 const REASON_BYTES: usize = 400;
 
-/// Seconds after which a client that reached a limit may try again.
+/// Seconds after which a client that reached a limit may retry.
 const RETRY_AFTER_SECONDS: i64 = 1;
 
 /// The profiles of a request.
@@ -42,13 +42,13 @@ const RETRY_AFTER_SECONDS: i64 = 1;
 pub(crate) struct ExportBatch {
     /// Profiles to pass to a sink.
     pub profiles: Vec<DecodedProfile>,
-    /// For each of them, the number of its profile in the request.
+    /// Number of each profile's original in the request.
     origins: Vec<usize>,
 }
 
 impl ExportBatch {
-    /// Makes the profiles of a request. `now_nanos`, Unix time, is that of a profile without a time. Profiles without
-    /// samples are passed over.
+    /// Converts a request to profiles. `now_nanos` (Unix time) is the time of profiles without a time. Profiles without
+    /// samples are skipped.
     pub(crate) fn read(request: &ExportProfilesServiceRequest, now_nanos: i64) -> Result<Self, ConnectError> {
         let mut budget = Budget::of_request(request.encoded_len());
         Ok(Self::within(request, now_nanos, &mut budget)?)
@@ -139,7 +139,7 @@ impl ExportBatch {
         Ok(())
     }
 
-    /// Memory of the profiles in bytes.
+    /// Returns the memory of the profiles in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.profiles.iter().map(|profile| profile.columns.bytes()).sum()
     }
@@ -150,7 +150,7 @@ impl ExportBatch {
     }
 }
 
-/// Labels of resource and scope.
+/// Returns the labels of resource and scope.
 fn common<'m>(
     resource: &'m ResourceProfiles,
     scope: &'m ScopeProfiles,
@@ -168,7 +168,7 @@ fn common<'m>(
     Ok(common)
 }
 
-/// The id of a profile as a UUID; empty when it has none.
+/// Returns the id of a profile as a UUID, or an empty text when it has none.
 fn id_of(profile: &Profile) -> String {
     match Uuid::from_slice(&profile.profile_id) {
         Ok(id) if !id.is_nil() => id.to_string(),
@@ -176,15 +176,15 @@ fn id_of(profile: &Profile) -> String {
     }
 }
 
-/// Turns a sink's refusals into the response of the call.
+/// Converts a sink's refusals to the response of the call.
 #[derive(Debug)]
 pub(crate) struct ExportOutcome {
     origins: Vec<usize>,
 }
 
 impl ExportOutcome {
-    /// The response, by the profiles that the sink refused. When one of them may pass later, or all were refused, it is
-    /// an error; else those that are refused for good are counted in the response.
+    /// Builds the response for the profiles that the sink refused. If a retry may succeed for one of them, or if all
+    /// were refused, the result is an error. Otherwise, the response counts the refused profiles.
     pub(crate) fn finish(self, refused: Vec<RefusedProfile>) -> Result<ExportProfilesServiceResponse, ConnectError> {
         let Some(kind) = SinkErrorKind::most_retryable(refused.iter().map(|one| one.error.kind)) else {
             return Ok(ExportProfilesServiceResponse::default());
@@ -204,7 +204,7 @@ impl ExportOutcome {
         }
         let error = ConnectError::from(SinkError::new(kind, message));
         Err(match error.code {
-            // Clients of gRPC do not try again without this detail.
+            // gRPC clients do not retry without this detail.
             Code::ResourceExhausted => error.with_detail(retry_info()),
             _ => error,
         })
@@ -214,7 +214,7 @@ impl ExportOutcome {
         self.origins.get(refused.index).copied()
     }
 
-    /// A line for each refusal, up to a limit.
+    /// Returns a line for each refusal, up to a limit.
     fn reasons(&self, refused: &[RefusedProfile]) -> String {
         let lines = refused.iter().take(MAX_REASONS).map(|one| {
             let message = &one.error.message;

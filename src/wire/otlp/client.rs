@@ -1,6 +1,6 @@
-//! Sends export requests, by gRPC or by HTTP with protobuf.
+//! Sends export requests by gRPC, or by HTTP with protobuf.
 //!
-//! In: an encoded request. Out: the response, or the error of the call. Retries are the caller's.
+//! In: an encoded request. Out: the response, or the error of the call. The caller does retries.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -21,32 +21,32 @@ use crate::wire::grpc_status;
 use crate::wire::otlp::{EXPORT_ROUTE, content_type};
 use crate::wire::proto::otlp::ExportProfilesServiceResponse;
 
-/// Maximum size of an answer in bytes: a count and a text.
+/// Maximum size of a response in bytes. A response has only a count and a text.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// Binary headers come with padding and without.
+/// Accepts binary headers with and without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The protocol of requests.
+/// Protocol of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
     /// gRPC; the caller's URL is the address of the server.
     Grpc,
-    /// A POST; the caller's URL is that of the route.
+    /// A POST; the caller's URL is the URL of the route.
     Http,
 }
 
-/// The compression of requests.
+/// Compression of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
     None,
     Gzip,
 }
 
-/// Sends one request and reads its answer.
+/// Sends one request and reads its response.
 pub(crate) async fn export(
     caller: &Caller,
     transport: Transport,
@@ -98,7 +98,7 @@ async fn by_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<Expor
         headers.insert("grpc-encoding", HeaderValue::from_static("gzip"));
     }
     if let Some(timeout) = caller.timeout() {
-        // At most eight digits.
+        // The protocol allows at most eight digits.
         let milliseconds = timeout.as_millis().min(99_999_999);
         if let Ok(value) = format!("{milliseconds}m").try_into() {
             headers.insert("grpc-timeout", value);
@@ -126,7 +126,7 @@ async fn by_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<Expor
             Err(frame) => trailers = frame.into_trailers().unwrap_or_default(),
         }
     }
-    // A call that failed at once has its status in the headers.
+    // A call that failed immediately has its status in the headers.
     let find = |name: &'static str| {
         let name = HeaderName::from_static(name);
         let value = trailers.get(&name).or(parts.headers.get(&name))?;
@@ -137,7 +137,7 @@ async fn by_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<Expor
             url,
             status: status.as_u16(),
             code: None,
-            message: "the answer has no status of gRPC".to_owned(),
+            message: "the response has no gRPC status".to_owned(),
             details: Vec::new(),
             retry_after: wait,
         });
@@ -151,7 +151,7 @@ async fn by_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<Expor
     let details = find("grpc-status-details-bin").and_then(|text| BASE64.decode(text).ok());
     let details = details.and_then(|details| grpc_status::decode(&details));
     let mut error = ConnectError::new(code, percent_decode_str(text).decode_utf8_lossy());
-    // Servers in Go say so with the code of a rate limit.
+    // Servers in Go report a message that is too large with the code of a rate limit.
     if code == Code::ResourceExhausted && error.message.contains("larger than max") {
         error = ConnectError::too_large(error.message);
     }

@@ -1,7 +1,7 @@
-//! The samples of one service as columns.
+//! Converts the samples of one service to columns.
 //!
 //! In: samples that refer to the dictionary. Out: a profile with the functions, locations and mappings of its own
-//! samples only, whose texts are copied. Memory is charged before it is used.
+//! samples only. Its texts are copies. Memory is charged before it is used.
 
 use crate::profile::decoded::Columns;
 use crate::profile::pprof::{Builder, Function, LONG_BYTES, Line, Location, Mapping, Profile, SampleLabel};
@@ -12,33 +12,33 @@ use crate::wire::otlp::error::ExportError;
 use crate::wire::otlp::groups::Group;
 use crate::wire::proto::otlp::Sample;
 
-/// Memory of a sample without its stack: starts of stack and labels, a value; and of a frame and a label of it. Each is
-/// doubled for growth.
+/// Memory in bytes of a sample without its stack (starts of stack and labels, and a value), and of a frame and a label.
+/// Each size is doubled for growth.
 const SAMPLE_BYTES: usize = 2 * (2 * size_of::<u32>() + size_of::<i64>());
 const FRAME_BYTES: usize = 2 * size_of::<u32>();
 const LABEL_BYTES: usize = 2 * size_of::<SampleLabel<'_>>();
 
-/// Memory of an entry of a table with its place in the index, doubled for growth.
+/// Memory in bytes of an entry of a table and of its index, doubled for growth.
 const LOCATION_BYTES: usize = 2 * (size_of::<Location>() + 8);
 const LINE_BYTES: usize = 2 * size_of::<Line>();
 const FUNCTION_BYTES: usize = 2 * (size_of::<Function<'_>>() + 8);
 const MAPPING_BYTES: usize = 2 * (size_of::<Mapping<'_>>() + 8);
 
-/// Memory of a text beside its bytes: its entry in the table of texts.
+/// Memory in bytes of a text besides its contents: its entry in the table of texts.
 const TEXT_BYTES: usize = 96;
-/// Memory of the place by which a long text is known.
+/// Memory in bytes of the address by which a long text is recognised.
 const PLACE_BYTES: usize = 48;
 
-/// Bytes of trace and span id of a sample, in hexadecimal.
+/// Length in bytes of the trace id and span id of a sample, in hexadecimal.
 const LINK_TEXT_BYTES: usize = 48;
 
-/// Name of the sample label with the trace of a link, as the store expects it.
+/// Name of the sample label with the trace id of a link, as the store expects it.
 pub(super) const TRACE_ID: &str = "trace_id";
 
-/// Name of the sample label with the span of a link, as the store expects it.
+/// Name of the sample label with the span id of a link, as the store expects it.
 pub(super) const SPAN_ID: &str = "span_id";
 
-/// Makes columns of groups of samples. The tables of what was seen are kept from one group to the next.
+/// Converts groups of samples to columns. The marks of used entries are allocated once and reused for each group.
 pub(super) struct ColumnMaker<'d> {
     dictionary: &'d Dictionary<'d>,
     locations: Seen,
@@ -48,7 +48,7 @@ pub(super) struct ColumnMaker<'d> {
 }
 
 impl<'d> ColumnMaker<'d> {
-    /// A maker for the profiles that refer to this dictionary.
+    /// Creates a maker for profiles that refer to this dictionary.
     pub(super) fn new(dictionary: &'d Dictionary<'d>, budget: &mut Budget) -> Result<Self, ExportError> {
         let mut seen = |size| Seen::new(size, budget);
         let [locations, functions, mappings, attributes] = dictionary.sizes();
@@ -61,7 +61,7 @@ impl<'d> ColumnMaker<'d> {
         })
     }
 
-    /// The columns of a group; `about` has types, period and time. Values are multiplied by `scale`.
+    /// Returns the columns of a group. `about` has types, period and time. Values are multiplied by `scale`.
     pub(super) fn columns(
         &mut self,
         group: &Group<'d>,
@@ -97,7 +97,7 @@ impl<'d> ColumnMaker<'d> {
     }
 }
 
-/// Memory of a text that is new to a profile.
+/// Returns the memory of a text that is new to a profile.
 fn text_bytes(text: &str) -> usize {
     match text.len() {
         0 => 0,
@@ -106,7 +106,7 @@ fn text_bytes(text: &str) -> usize {
     }
 }
 
-/// All events of a sample: the sum of its values, or the number of its times.
+/// Returns the number of events of a sample: the sum of its values, or the number of its timestamps.
 fn value_of(sample: &Sample) -> i64 {
     if sample.values.is_empty() {
         return sample.timestamps_unix_nano.len() as i64;
@@ -115,7 +115,7 @@ fn value_of(sample: &Sample) -> i64 {
     sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// A profile that is being made.
+/// A profile that is being built.
 struct Building<'d, 'm> {
     builder: Builder<'d>,
     seen: &'m mut ColumnMaker<'d>,
@@ -133,7 +133,7 @@ impl<'d> Building<'d, '_> {
         Ok(())
     }
 
-    /// The location with this index in the profile; `None` for the empty one.
+    /// Returns the index of a location in the profile, or `None` for the empty location.
     fn location(&mut self, index: i32) -> Result<Option<u32>, ExportError> {
         let dictionary = self.seen.dictionary;
         let Some(location) = dictionary.location(index)? else {
@@ -145,7 +145,7 @@ impl<'d> Building<'d, '_> {
         self.budget.take(1, LOCATION_BYTES)?;
         self.budget.take(location.lines.len(), LINE_BYTES)?;
         let mut lines = Vec::with_capacity(location.lines.len());
-        // Functions, files, line numbers, inlined frames.
+        // Flags for functions, files, line numbers and inlined frames.
         let mut has = [false; 4];
         for line in &location.lines {
             let Some((index, function)) = self.function(line.function_index)? else {
@@ -167,7 +167,7 @@ impl<'d> Building<'d, '_> {
         Ok(Some(known))
     }
 
-    /// The mapping with this index in the profile; no mapping for the empty one.
+    /// Returns the index of a mapping in the profile. The empty mapping gives no mapping.
     fn mapping(&mut self, index: i32) -> Result<u32, ExportError> {
         if let Some(known) = self.seen.mappings.get(index) {
             return Ok(known);
@@ -184,7 +184,7 @@ impl<'d> Building<'d, '_> {
         Ok(known)
     }
 
-    /// A function with its index in the profile; `None` for the empty one.
+    /// Returns a function with its index in the profile, or `None` for the empty function.
     fn function(&mut self, index: i32) -> Result<Option<(u32, Function<'d>)>, ExportError> {
         let Some(function) = self.seen.dictionary.function(index)? else {
             return Ok(None);
@@ -209,7 +209,7 @@ impl<'d> Building<'d, '_> {
                 continue;
             }
             let label = match attribute.value {
-                // pprof cannot tell an empty text from the number 0.
+                // pprof cannot distinguish an empty text from the number 0.
                 Value::Text("") | Value::None => continue,
                 Value::Text(text) => SampleLabel::Text(name, text),
                 Value::Number(number) => SampleLabel::Number(name, number, attribute.unit),
@@ -234,9 +234,9 @@ impl<'d> Building<'d, '_> {
     }
 }
 
-/// For the entries of a table, which of them the group has used, and where they are in its profile.
+/// Marks the entries of a table that the current group uses, with their indices in its profile.
 struct Seen {
-    /// Number of the group; the marks of others do not count.
+    /// Number of the current group. Marks of other groups are ignored.
     group: u32,
     marks: Vec<(u32, u32)>,
 }
@@ -250,7 +250,7 @@ impl Seen {
         })
     }
 
-    /// Starts another group: nothing was seen yet.
+    /// Starts another group, for which no entry is marked.
     fn forget(&mut self) {
         self.group += 1;
     }

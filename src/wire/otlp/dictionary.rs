@@ -1,7 +1,7 @@
-//! The tables that the profiles of a request share, and what their indices mean.
+//! The tables that the profiles of a request share, and the meaning of their indices.
 //!
-//! In: the dictionary of a request. Out: its entries as columns hold them, or an error that names table and index. The
-//! first entry of a table stands for "none", and a table may be missing when only that is referred to.
+//! In: the dictionary of a request. Out: its entries in the types of the columns, or an error that names table and
+//! index. The first entry of a table stands for "none". A table may be missing if profiles refer only to that entry.
 
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ use crate::wire::otlp::budget::Budget;
 use crate::wire::otlp::error::ExportError;
 use crate::wire::proto::otlp::{AnyValue, KeyValue, Link, Location, ProfilesDictionary, ValueType};
 
-/// Memory of an attribute and of a link, with their texts.
+/// Memory in bytes of an attribute and of a link, with their texts.
 const ATTRIBUTE_BYTES: usize = size_of::<Attribute<'_>>() + 32;
 const LINK_BYTES: usize = size_of::<LinkIds>() + 80;
 
@@ -23,17 +23,17 @@ pub(super) struct Dictionary<'m> {
     has_services: bool,
 }
 
-/// A link in hexadecimal; empty where it has none.
+/// Ids of a link in hexadecimal. An id that the link does not have is empty.
 #[derive(Default)]
 pub(super) struct LinkIds {
-    /// Id of the trace that it belongs to.
+    /// Id of the trace that the sample belongs to.
     pub trace: String,
-    /// Id of the span that it was taken in.
+    /// Id of the span in which the sample was taken.
     pub span: String,
 }
 
 impl<'m> Dictionary<'m> {
-    /// Reads attributes and links; other tables are looked at when something refers to them.
+    /// Reads attributes and links. Other tables are read on demand.
     pub(super) fn new(tables: &'m ProfilesDictionary, budget: &mut Budget) -> Result<Self, ExportError> {
         budget.take(tables.attribute_table.len(), ATTRIBUTE_BYTES)?;
         budget.take(tables.link_table.len(), LINK_BYTES)?;
@@ -54,18 +54,18 @@ impl<'m> Dictionary<'m> {
         Ok(dictionary)
     }
 
-    /// True when samples may name the service that they belong to.
+    /// Returns true when samples may name the service that they belong to.
     pub(super) fn has_services(&self) -> bool {
         self.has_services
     }
 
-    /// The text that a field refers to.
+    /// Returns the text that a field refers to.
     pub(super) fn string(&self, field: &'static str, index: i32) -> Result<&'m str, ExportError> {
         let found = entry(&self.tables.string_table, field, index, "string_table")?;
         Ok(found.map_or("", String::as_str))
     }
 
-    /// Type and unit of values; both empty when there is no type.
+    /// Returns type and unit of values; both are empty when there is no type.
     pub(super) fn value_type(&self, of: Option<&ValueType>) -> Result<[&'m str; 2], ExportError> {
         let Some(of) = of else { return Ok([""; 2]) };
         Ok([
@@ -74,14 +74,14 @@ impl<'m> Dictionary<'m> {
         ])
     }
 
-    /// The location indices of a stack, leaf first.
+    /// Returns the location indices of a stack, leaf first.
     pub(super) fn stack(&self, index: i32) -> Result<&'m [i32], ExportError> {
         let found = entry(&self.tables.stack_table, "stack_index", index, "stack_table")?;
         Ok(found.map_or(&[], |stack| stack.location_indices.as_slice()))
     }
 
-    /// Sizes of the tables of locations, functions, mappings and attributes; 1 for a table without entries, which has
-    /// the empty one.
+    /// Returns the sizes of the tables of locations, functions, mappings and attributes. A table without entries has
+    /// size 1, because it implicitly has the empty entry.
     pub(super) fn sizes(&self) -> [usize; 4] {
         [
             self.tables.location_table.len(),
@@ -92,13 +92,13 @@ impl<'m> Dictionary<'m> {
         .map(|size| size.max(1))
     }
 
-    /// A location; `None` for the empty one.
+    /// Returns a location, or `None` for the empty one.
     pub(super) fn location(&self, index: i32) -> Result<Option<&'m Location>, ExportError> {
         let found = entry(&self.tables.location_table, "location_indices", index, "location_table")?;
         Ok(found.filter(|location| **location != Location::default()))
     }
 
-    /// A function; `None` for the empty one.
+    /// Returns a function, or `None` for the empty one.
     pub(super) fn function(&self, index: i32) -> Result<Option<Function<'m>>, ExportError> {
         let found = entry(&self.tables.function_table, "function_index", index, "function_table")?;
         let Some(function) = found else { return Ok(None) };
@@ -111,11 +111,11 @@ impl<'m> Dictionary<'m> {
         Ok((function != Function::default()).then_some(function))
     }
 
-    /// A mapping with its build id; `None` for the empty one.
+    /// Returns a mapping with its build id, or `None` for the empty one.
     pub(super) fn mapping(&self, index: i32, budget: &mut Budget) -> Result<Option<Mapping<'_>>, ExportError> {
         let found = entry(&self.tables.mapping_table, "mapping_index", index, "mapping_table")?;
         let Some(mapping) = found else { return Ok(None) };
-        // Each profile looks for the build id.
+        // The build id is looked up for each profile.
         budget.take(mapping.attribute_indices.len(), size_of::<i32>())?;
         let mut build_id = "";
         for index in &mapping.attribute_indices {
@@ -137,18 +137,18 @@ impl<'m> Dictionary<'m> {
         Ok((mapping != Mapping::default()).then_some(mapping))
     }
 
-    /// An attribute of a sample or mapping.
+    /// Returns an attribute of a sample or a mapping.
     pub(super) fn attribute(&self, index: i32) -> Result<&Attribute<'m>, ExportError> {
         static NONE: Attribute<'static> = Attribute::NONE;
         Ok(entry(&self.attributes, "attribute_indices", index, "attribute_table")?.unwrap_or(&NONE))
     }
 
-    /// The link of a sample; `None` for the empty one.
+    /// Returns the link of a sample, or `None` for the empty one.
     pub(super) fn link(&self, index: i32) -> Result<Option<&LinkIds>, ExportError> {
         entry(&self.links, "link_index", index, "link_table")
     }
 
-    /// An attribute of a resource or scope, whose key and value may be in the table of texts.
+    /// Returns an attribute of a resource or a scope. Its key and value may be in the table of texts.
     pub(super) fn key_value(&self, pair: &'m KeyValue) -> Result<Attribute<'m>, ExportError> {
         let name = match pair.key.as_str() {
             "" => self.string("key_strindex", pair.key_strindex)?,
@@ -157,7 +157,7 @@ impl<'m> Dictionary<'m> {
         Ok(Attribute::new(name, self.value(pair.value.as_ref())?, ""))
     }
 
-    /// The value of an attribute; a list of one value is that value.
+    /// Returns the value of an attribute. A list of one value counts as that value.
     fn value(&self, value: Option<&'m AnyValue>) -> Result<Value<'m>, ExportError> {
         let mut value = value;
         while let Some(AnyValue {
@@ -191,7 +191,7 @@ impl<'m> Dictionary<'m> {
 
 impl LinkIds {
     fn of(link: &Link) -> Self {
-        // An id of zeros, or of another length, is none.
+        // An id of zeros, or of another length, counts as no id.
         let text = |id: &Bytes, length: usize| {
             let is_id = id.len() == length && id.iter().any(|byte| *byte != 0);
             if is_id { format!("{id:x}") } else { String::new() }
@@ -203,7 +203,7 @@ impl LinkIds {
     }
 }
 
-/// The entry of a table; `None` for the first one of a table without entries.
+/// Returns an entry of a table, or `None` for the first entry of a table without entries.
 fn entry<'t, T>(
     table: &'t [T],
     field: &'static str,

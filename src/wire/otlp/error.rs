@@ -1,27 +1,27 @@
-//! Why a request is not read.
+//! Errors that refuse an export request.
 
 use crate::wire::connect::ConnectError;
 
-/// An error of a request, which is refused as a whole.
+/// An error that refuses the whole request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ExportError {
-    /// An index beyond its table.
+    /// An index exceeds its table.
     #[error("{field} is {index}, but {table} has {count} entries")]
     Index {
         /// The field with the index, such as `stack_index`.
         field: &'static str,
         /// The value of the field.
         index: i32,
-        /// The table that it refers to.
+        /// The table that the field refers to.
         table: &'static str,
-        /// Number of entries of the table.
+        /// Number of entries in the table.
         count: usize,
     },
-    /// A profile with samples does not say what they are.
-    #[error("a profile has samples and no sample_type")]
+    /// A profile has samples but does not state their type.
+    #[error("a profile has samples but no sample_type")]
     NoSampleType,
     /// The request refers to tables that it does not have.
-    #[error("the request has profiles and no dictionary")]
+    #[error("the request has profiles but no dictionary")]
     NoDictionary,
     /// Stacks, labels and names would take too much memory.
     #[error(
@@ -29,13 +29,13 @@ pub(super) enum ExportError {
             parts"
     )]
     Memory {
-        /// The most bytes that they may take.
+        /// Maximum memory in bytes.
         limit: usize,
     },
-    /// More profiles than one request may bring.
+    /// The request has too many profiles.
     #[error("the request has more than {limit} profiles, counted for each service: send it in parts")]
     TooManyProfiles {
-        /// The most profiles of a request.
+        /// Maximum number of profiles in a request.
         limit: usize,
     },
 }

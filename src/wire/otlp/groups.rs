@@ -1,4 +1,4 @@
-//! Samples by the service that they name: each service has a profile of its own.
+//! Groups samples by the service that they name. Each service gets a separate profile.
 
 use hashbrown::HashMap;
 
@@ -11,19 +11,19 @@ use crate::wire::proto::otlp::{Profile, Sample};
 
 /// Samples of one service.
 pub(super) struct Group<'m> {
-    /// The service that the samples name, if they do.
+    /// Service that the samples name, if they name one.
     pub service: Option<&'m str>,
-    /// In the order of the request.
+    /// Samples in the order of the request.
     pub samples: Vec<&'m Sample>,
 }
 
-/// Memory of a sample in its group, doubled for growth.
+/// Memory in bytes of a sample in its group, doubled for growth.
 const SAMPLE_BYTES: usize = 2 * size_of::<&Sample>();
 
-/// Memory of a group: entries of table and list.
+/// Memory in bytes of a group: entries in the table and the list.
 const GROUP_BYTES: usize = 256;
 
-/// The samples of a profile by service, in the order in which the services occur. No group is empty.
+/// Groups the samples of a profile by service, in the order in which the services occur. No group is empty.
 pub(super) fn by_service<'m>(
     profile: &'m Profile,
     dictionary: &Dictionary<'m>,
@@ -31,7 +31,7 @@ pub(super) fn by_service<'m>(
 ) -> Result<Vec<Group<'m>>, ExportError> {
     budget.take(profile.samples.len(), SAMPLE_BYTES)?;
     let mut groups: Vec<Group<'m>> = Vec::new();
-    // A service may be a long text in each sample.
+    // Many samples may refer to one long service name, which `Strings` recognises by its address.
     let mut services = Strings::default();
     let mut index_of: HashMap<Option<i64>, usize> = HashMap::new();
     for sample in &profile.samples {

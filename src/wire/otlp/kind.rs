@@ -1,5 +1,5 @@
-//! Name and types of a profile, by what its values and its period are. The table is Pyroscope's; a profile that was
-//! written here says its name itself.
+//! Determines name and types of a profile from the types of its values and its period. The table is Pyroscope's. A
+//! profile that Alluvium exported has its name in an attribute.
 
 use crate::profile::pprof::ValueType;
 use crate::wire::otlp::attributes::Value;
@@ -7,10 +7,11 @@ use crate::wire::otlp::dictionary::Dictionary;
 use crate::wire::otlp::error::ExportError;
 use crate::wire::proto::otlp::Profile;
 
-/// Attribute of a profile with the value of its label `__name__`. Ours: OTLP has no name for a profile.
+/// Attribute of a profile with the value of its label `__name__`. It is Alluvium's own, because OTLP has no name for a
+/// profile.
 pub(super) const NAME: &str = "alluvium.profile.name";
 
-/// What a profile measures.
+/// Name and types of a profile.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kind<'m> {
     /// Value of the label `__name__`.
@@ -19,12 +20,12 @@ pub(super) struct Kind<'m> {
     pub sample_type: ValueType<'m>,
     /// Type of the period; may be empty.
     pub period_type: ValueType<'m>,
-    /// What values are multiplied by.
+    /// Factor by which values are multiplied.
     pub scale: i64,
 }
 
 impl<'m> Kind<'m> {
-    /// The kind of a profile. Without a sample type it is an error.
+    /// Returns the kind of a profile. A missing sample type is an error.
     pub(super) fn of(profile: &Profile, dictionary: &Dictionary<'m>) -> Result<Self, ExportError> {
         let sample = dictionary.value_type(profile.sample_type.as_ref())?;
         let period = dictionary.value_type(profile.period_type.as_ref())?;
@@ -52,7 +53,7 @@ impl<'m> Kind<'m> {
     fn by_types(sample: [&'m str; 2], period: [&'m str; 2], length: i64) -> Option<Self> {
         let of = |[kind, unit]: [&'m str; 2]| ValueType { kind, unit };
         let other = Self {
-            // Pyroscope gives no name without a period, and off_cpu for that one.
+            // Without a period type, Pyroscope gives the name off_cpu to the sample type off_cpu, and none to others.
             name: match period[0] {
                 "" => sample[0],
                 kind => kind,

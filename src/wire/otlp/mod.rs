@@ -1,9 +1,9 @@
-//! Profiles of OpenTelemetry (OTLP, `v1development`).
+//! OpenTelemetry profiles (OTLP, `v1development`).
 //!
 //! In: an export request, decoded from protobuf or its JSON by the generated code. Out: decoded profiles, one for each
-//! profile and service in it, and the response; and export requests made of profiles. Names and types are Pyroscope's.
-//! A request names each stack once and refers to it by number, so what it expands to has a limit that follows from its
-//! size (`budget`), and is charged before anything is made.
+//! profile and service in it, and the response. The module also builds export requests from profiles. Names and types
+//! are Pyroscope's. A request contains each stack once and refers to it by number. Therefore the expanded size has a
+//! limit that follows from the request's size (`budget`), and memory is charged before it is allocated.
 
 mod attributes;
 mod batch;
@@ -29,10 +29,10 @@ pub(crate) use write::{Exported, to_request};
 /// Route of the call that exports profiles.
 pub(crate) const EXPORT_ROUTE: &str = "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
-/// Path to which the same request is posted without gRPC.
+/// Path of the same request without gRPC.
 pub(crate) const HTTP_ROUTE: &str = "v1development/profiles";
 
-/// Content type of requests and responses without gRPC.
+/// Returns the content type of requests and responses without gRPC.
 pub(crate) fn content_type(codec: Codec) -> &'static str {
     match codec {
         Codec::Proto => "application/x-protobuf",

@@ -1,4 +1,4 @@
-//! Export requests, made by hand, and the profiles that they become.
+//! Tests with handwritten export requests and the profiles that they become.
 
 use proptest::prelude::*;
 use prost::Message as _;
@@ -15,7 +15,7 @@ use crate::wire::proto::otlp::{
 
 const NOW: i64 = 1_700_000_000_000_000_000;
 
-/// Places in the table of strings.
+/// Texts of the string table.
 const TEXTS: [&str; 14] = [
     "",
     "samples",
@@ -75,7 +75,7 @@ fn sample(stack: i32, values: &[i64]) -> Sample {
     }
 }
 
-/// The tables of a small program: stack 1 is `work` in `main`, stack 2 is `main`.
+/// Returns the tables of a small program: stack 1 is `work` in `main`, stack 2 is `main`.
 fn dictionary() -> ProfilesDictionary {
     let function = |name| Function {
         name_strindex: name,
@@ -164,7 +164,7 @@ fn of_profiles(profiles: Vec<OtlpProfile>) -> ExportProfilesServiceRequest {
     }
 }
 
-/// A request as the profiler of a whole machine sends it.
+/// Returns a request as the profiler of a whole machine sends it.
 pub(crate) fn request() -> ExportProfilesServiceRequest {
     of_profiles(vec![profile(vec![sample(1, &[3]), sample(2, &[1, 1])])])
 }
@@ -173,7 +173,7 @@ fn read(request: &ExportProfilesServiceRequest) -> Result<ExportBatch, ConnectEr
     ExportBatch::read(request, NOW)
 }
 
-/// Stack, labels and value of each sample, as text.
+/// Returns stack, labels and value of each sample as text.
 fn samples(profile: &Profile<'_>) -> Vec<String> {
     let of = |index: usize| {
         let names = profile.stack(index).iter().flat_map(|location| {
@@ -394,13 +394,13 @@ fn without_samples_there_is_no_profile_and_without_what_they_need_an_error() {
     let error = read(&request).unwrap_err();
     assert_eq!(
         (error.status, error.message.as_str()),
-        (400, "a profile has samples and no sample_type")
+        (400, "a profile has samples but no sample_type")
     );
     request.dictionary = None;
     let error = read(&request).unwrap_err();
     assert_eq!(
         (error.status, error.message.as_str()),
-        (400, "the request has profiles and no dictionary")
+        (400, "the request has profiles but no dictionary")
     );
 }
 
@@ -415,24 +415,24 @@ fn an_empty_entry_is_no_frame_and_a_missing_table_has_only_that() {
     assert_eq!(samples(columns)[0], "work [150]");
 }
 
-/// A request refused because of its size, with the time that this took bounded by the test's own.
+/// Returns true if the request is refused because of its size. The test's time limit also bounds the time of the check.
 fn is_too_large(request: &ExportProfilesServiceRequest) -> bool {
     read(request).is_err_and(|error| error.status == 413)
 }
 
 #[test]
 fn what_multiplies_is_refused_before_it_is_made() {
-    // One stack, many samples.
+    // One stack in many samples.
     let mut request = of_profiles(vec![profile(vec![sample(1, &[1]); 100_000])]);
     assert!(!is_too_large(&request));
     tables(&mut request).stack_table[1].location_indices = vec![1; 2_000];
     assert!(is_too_large(&request));
-    // One name, many profiles.
+    // One name in many profiles.
     let mut request = of_profiles(vec![profile(vec![sample(1, &[1])]); 5_000]);
     assert!(!is_too_large(&request));
     tables(&mut request).string_table[5] = "x".repeat(1 << 20);
     assert!(is_too_large(&request));
-    // Attributes of a resource, many scopes.
+    // Attributes of one resource in many scopes.
     let mut request = of_profiles(vec![profile(vec![sample(1, &[1])])]);
     let resource = &mut request.resource_profiles[0];
     resource.scope_profiles = vec![resource.scope_profiles[0].clone(); 3_000];
@@ -440,12 +440,12 @@ fn what_multiplies_is_refused_before_it_is_made() {
     let attributes = &mut request.resource_profiles[0].resource.as_mut().unwrap().attributes;
     *attributes = vec![pair("a", text("b")); 3_000];
     assert!(is_too_large(&request));
-    // Attributes of a mapping, many profiles.
+    // Attributes of one mapping in many profiles.
     let mut request = of_profiles(vec![profile(vec![sample(1, &[1])]); 1_000]);
     assert!(!is_too_large(&request));
     tables(&mut request).mapping_table[1].attribute_indices = vec![1; 100_000];
     assert!(is_too_large(&request));
-    // Profiles.
+    // Too many profiles.
     let request = of_profiles(vec![profile(vec![sample(2, &[1])]); 10_001]);
     assert!(is_too_large(&request));
 }
@@ -561,7 +561,7 @@ proptest! {
 
 #[test]
 fn long_texts_in_many_samples_are_read_once() {
-    // By each sample and location it would be work for an hour.
+    // Comparing the texts for each sample and location would take an hour.
     let mut request = request();
     let tables = request.dictionary.as_mut().unwrap();
     let long = tables.string_table.len() as i32;

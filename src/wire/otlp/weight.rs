@@ -1,30 +1,31 @@
-//! Computes an upper bound of the memory of an export request before it is decoded, and of the profiles made of it.
+//! Computes an upper bound for the memory of an export request and its profiles, before the request is decoded.
 //!
-//! In: the body of a call. Out: bytes, or 413 when the messages alone exceed a limit. Protobuf is counted field by
-//! field: an empty message of two bytes takes a hundred in memory. JSON is counted by what separates its values.
+//! In: the body of a call. Out: a number of bytes, or an error with status 413 when the messages alone exceed a limit.
+//! Protobuf is counted field by field, because an empty message of two bytes takes a hundred bytes in memory. JSON is
+//! estimated from the characters that separate its values.
 
 use crate::profile::pprof::{BYTES, DecodeError, Reader};
 use crate::wire::connect::{Codec, ConnectError};
 use crate::wire::otlp::budget;
 
-/// Most bytes of memory of the messages of one request. A request of four megabytes, the usual limit of receivers,
-/// takes some 60.
+/// Maximum number of bytes of memory for the messages of one request. A request of four megabytes, the usual limit of
+/// receivers, takes some 60 MB.
 const MAX_MESSAGE_BYTES: usize = 128 << 20;
 
-/// Memory of a message: at most 144 bytes, in lists that have room for twice as many.
+/// Memory in bytes of a message: at most 144 bytes, in lists that have room for twice as many.
 const MESSAGE_BYTES: usize = 288;
 
-/// Memory of a text or a list of numbers, without their contents: the smallest allocation, and a text's own place in a
-/// list.
+/// Memory in bytes of a text or a list of numbers without its contents: the smallest allocation, and a text's own entry
+/// in a list.
 const LIST_BYTES: usize = 64;
 
-/// Memory of a number in a list that has room for twice as many.
+/// Memory in bytes of a number in a list that has room for twice as many.
 const NUMBER_BYTES: usize = 16;
 
-/// How deep values of attributes may be nested. prost refuses more than a hundred.
+/// Maximum nesting depth of attribute values. prost refuses more than a hundred levels.
 const MAX_DEPTH: usize = 100;
 
-/// Maximum memory of an export request and of its profiles in bytes.
+/// Returns the maximum memory of an export request and of its profiles in bytes.
 pub fn export(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     let messages = match codec {
         Codec::Proto => {
@@ -44,8 +45,8 @@ pub fn export(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(messages + budget::max_bytes(body.len()))
 }
 
-/// Counts braces, with which messages begin, and commas, which stand between values. Those in texts only raise the
-/// count.
+/// Counts braces, because every message begins with one, and commas, because they separate values. Braces and commas in
+/// texts only raise the count.
 fn json(body: &[u8]) -> usize {
     let messages = memchr::memchr_iter(b'{', body).count();
     let lists = memchr::memchr2_iter(b'[', b'"', body).count();
@@ -53,7 +54,7 @@ fn json(body: &[u8]) -> usize {
     messages * MESSAGE_BYTES + lists * LIST_BYTES + values * NUMBER_BYTES + body.len()
 }
 
-/// What a field of a message holds.
+/// Kind of content of a message field.
 enum Part {
     Message(&'static Fields),
     /// Numbers of variable length.
@@ -64,7 +65,7 @@ enum Part {
     Text,
 }
 
-/// Fields by number. Numbers that stand alone take no memory of their own.
+/// Fields by number. Single numbers take no additional memory.
 type Fields = [(u32, Part)];
 
 static REQUEST: [(u32, Part); 2] = [(1, Part::Message(&RESOURCE_PROFILES)), (2, Part::Message(&DICTIONARY))];
@@ -98,7 +99,7 @@ static KEY_VALUE: [(u32, Part); 2] = [(1, Part::Text), (2, Part::Message(&ANY_VA
 static ANY_VALUE: [(u32, Part); 2] = [(1, Part::Text), (5, Part::Message(&ARRAY_VALUE))];
 static ARRAY_VALUE: [(u32, Part); 1] = [(1, Part::Message(&ANY_VALUE))];
 
-/// Numbers of what takes memory.
+/// Counts of the parts that take memory.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Weight {
     messages: usize,
@@ -108,7 +109,7 @@ struct Weight {
 }
 
 impl Weight {
-    /// Counts the fields of a message until its end, or until the limit is exceeded.
+    /// Counts the fields of a message until its end or until the limit is exceeded.
     fn add(&mut self, mut message: Reader<'_>, fields: &Fields, depth: usize) -> Result<(), DecodeError> {
         while let Some(tag) = message.tag()? {
             let part = fields.iter().find(|(number, _)| *number == tag.field);

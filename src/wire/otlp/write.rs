@@ -1,9 +1,10 @@
-//! Profiles as an export request.
+//! Converts profiles to an export request.
 //!
-//! In: labels and decoded profiles. Out: a request whose tables hold everything once, whichever profile refers to it.
-//! Each sample type is a profile of its own, because in OTLP a profile has one. Labels become attributes of the
-//! resource; the name of the profile, for which OTLP has no field, an attribute of the profile. What OTLP has no place
-//! for is left out: comments, the frames that viewers drop, folded locations, private labels.
+//! In: labels and decoded profiles. Out: a request whose tables contain each entry once, even if several profiles refer
+//! to it. In OTLP, a profile has one sample type, so each sample type becomes a separate profile. Labels become
+//! attributes of the resource. The name of the profile becomes an attribute of the profile, because OTLP has no field
+//! for it. OTLP has no place for comments, the frames that viewers drop, folded locations and private labels; they are
+//! omitted.
 
 use std::hash::Hash;
 
@@ -20,18 +21,18 @@ use crate::wire::proto::otlp;
 
 /// A profile that is to be exported.
 pub(crate) struct Exported<'a> {
-    /// Labels of the series, `__name__` among them.
+    /// Labels of the series, including `__name__`.
     pub labels: &'a Labels,
-    /// Id that the sender gave.
+    /// Id that the sender gave the profile.
     pub id: &'a str,
-    /// Its stacks and values, decoded.
+    /// Decoded stacks and values.
     pub profile: &'a Profile<'a>,
 }
 
 /// Names and values of the attributes of a resource.
 type Attributes<'a> = Vec<(&'a str, &'a str)>;
 
-/// The request of these profiles.
+/// Builds the request for these profiles.
 pub(crate) fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceRequest {
     let mut tables = Tables::default();
     let mut resources: Vec<(Attributes<'_>, Vec<otlp::Profile>)> = Vec::new();
@@ -67,7 +68,7 @@ pub(crate) fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServi
     }
 }
 
-/// The attributes that labels become, sorted by the labels' names.
+/// Returns the resource attributes for these labels, sorted by the labels' names.
 fn resource(labels: &Labels) -> Attributes<'_> {
     let sent = labels.iter().filter(|(name, _)| !name.starts_with("__"));
     let named = sent.map(|(name, value)| match name {
@@ -99,7 +100,7 @@ fn number(value: i64) -> otlp::AnyValue {
     }
 }
 
-/// Rows by their content, each once. The first one is the empty one, which stands for "none".
+/// Distinct rows with their indices. The first row is the empty one, which stands for "none".
 struct Table<Row> {
     indices: HashMap<Row, i32>,
     rows: Vec<Row>,
@@ -133,18 +134,18 @@ enum Content<'a> {
     Number(i64),
 }
 
-/// Start, limit, offset, file, attribute with the build id.
+/// Start, limit, offset, file, and attribute with the build id.
 type MappingRow = (u64, u64, u64, i32, i32);
-/// Mapping, address, function and line of each frame.
+/// Mapping, address, and function and line of each frame.
 type LocationRow = (i32, u64, Vec<(i32, i64)>);
-/// Name, system name, file, start line.
+/// Name, system name, file and start line.
 type FunctionRow = (i32, i32, i32, i64);
-/// An attribute: key, value, unit.
+/// Key, value and unit of an attribute.
 type AttributeRow<'a> = (i32, Content<'a>, i32);
-/// A link: the ids of trace and span.
+/// Trace id and span id of a link.
 type LinkRow = (Vec<u8>, Vec<u8>);
 
-/// The dictionary that is being made.
+/// The dictionary that is being built.
 #[derive(Default)]
 struct Tables<'a> {
     strings: Strings<'a>,
@@ -157,7 +158,7 @@ struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Adds a profile for each sample type.
+    /// Adds a separate profile for each sample type.
     fn add(&mut self, exported: &'a Exported<'_>, out: &mut Vec<otlp::Profile>) {
         let profile = exported.profile;
         let locations = self.locations_of(profile);
@@ -167,7 +168,7 @@ impl<'a> Tables<'a> {
         let name = exported.labels.get(PROFILE_NAME).unwrap_or_default();
         let attribute_indices = vec![self.attribute(NAME, Content::Text(name), "")];
         let period_type = (profile.period_type != ValueType::default()).then(|| self.value_type(profile.period_type));
-        // Several types of one profile must not have one id.
+        // Several types of one profile must not share an id.
         let id = Uuid::parse_str(exported.id)
             .ok()
             .filter(|_| profile.sample_types.len() == 1);
@@ -205,7 +206,7 @@ impl<'a> Tables<'a> {
         self.attributes.index(row)
     }
 
-    /// For each location of a profile, its index in the table.
+    /// Returns the table index of each location of a profile.
     fn locations_of(&mut self, profile: &'a Profile<'_>) -> Vec<i32> {
         let mut functions = Vec::with_capacity(profile.functions.len());
         for function in &profile.functions {
@@ -242,7 +243,7 @@ impl<'a> Tables<'a> {
         rows.map(|row| self.locations.index(row)).collect()
     }
 
-    /// A sample without its value.
+    /// Returns a sample without its value.
     fn sample(&mut self, profile: &'a Profile<'_>, sample: usize, locations: &[i32]) -> otlp::Sample {
         let stack = profile.stack(sample).iter();
         let stack = stack.map(|location| locations.get(*location as usize).copied().unwrap_or_default());
@@ -327,7 +328,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The bytes of an id of this length in lower-case hexadecimal; `None` for another text, and for zeros.
+/// Parses an id of this length in lower-case hexadecimal. Returns `None` for any other text, and for zeros.
 fn id_of(text: &str, length: usize) -> Option<Vec<u8>> {
     let digit = |byte: &u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -350,7 +351,8 @@ mod tests {
     use crate::profile::pprof::{Builder, Function, Line, Mapping};
     use crate::wire::otlp::ExportBatch;
 
-    /// Samples of one type as a reader sees them: frames, mapping and address of each location; labels; value.
+    /// Returns samples of one type as a reader sees them: frames, mapping and address of each location, labels, and
+    /// value.
     fn seen(profile: &Profile<'_>, kind: usize) -> Vec<String> {
         let sample = |sample: usize| {
             let stack = profile.stack(sample).iter().map(|index| {

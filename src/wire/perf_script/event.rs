@@ -1,4 +1,4 @@
-//! Samples by their event. Samples of different events count different things and are different profiles.
+//! Groups samples by event. Samples of different events count different things, so they become different profiles.
 
 use crate::profile::call_tree::{CallTree, Room, Size, TooMany};
 use crate::profile::decoded::Columns;
@@ -7,11 +7,11 @@ use crate::wire::perf_script::Sample;
 use crate::wire::perf_script::stacks::Stacks;
 use crate::wire::perf_script::walk::{PerfError, Problem, walk};
 
-/// Events of a file, each of which becomes a profile.
+/// Maximum number of events in a file. Each becomes a profile.
 const MAX_EVENTS: usize = 16;
 
-/// The samples of one event. Values are the periods of the samples: nanoseconds of clocks, counts of all other events.
-/// A sample without a period counts once.
+/// Samples of one event. The values are the periods of the samples: nanoseconds for clocks, counts for all other
+/// events. A sample without a period counts once.
 pub(crate) struct Event {
     /// Value of the label `__name__`.
     pub(crate) name: String,
@@ -20,7 +20,7 @@ pub(crate) struct Event {
     columns: Columns,
 }
 
-/// Reads a profile for each event. All of them together need no more than `most`.
+/// Reads a profile for each event. Together, they need no more than `most`.
 pub(crate) fn by_event(text: &str, most: Size) -> Result<Vec<Event>, PerfError> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     walk(text, |sample, _| {
@@ -53,13 +53,13 @@ pub(crate) fn by_event(text: &str, most: Size) -> Result<Vec<Event>, PerfError> 
 }
 
 impl Event {
-    /// The profile, which was taken at this time. Both numbers are nanoseconds; 0 is unknown.
+    /// Returns the profile with these times in nanoseconds; 0 means unknown.
     pub(crate) fn columns(&self, time_nanos: i64, duration_nanos: i64) -> Columns {
         let kind = ValueType {
             kind: &self.kind,
             unit: self.unit,
         };
-        // What a sample stands for: without it, the short names of profile types would not find the profile.
+        // The period type of the samples. Without it, the short names of profile types would not select the profile.
         let period_type = match kind.kind {
             "samples" => ValueType {
                 kind: "cpu",
@@ -77,7 +77,7 @@ impl Event {
     }
 }
 
-/// What the samples of an event count.
+/// Kind of the values of an event.
 struct Kind<'a> {
     event: &'a str,
     has_periods: bool,
@@ -116,7 +116,7 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// A character that may stand in the name of a profile.
+/// Replaces a character that the name of a profile must not contain.
 fn plain(letter: char) -> char {
     if letter.is_ascii_alphanumeric() { letter } else { '_' }
 }

@@ -1,22 +1,22 @@
-//! Lines of the output of `perf script`: the first of a sample, and those of its frames.
+//! Lines in the output of `perf script`: the first line of a sample, and the lines of its frames.
 //!
-//! In: a line. Out: what stands in it, as it stands there. What a sample counts, and how a frame without a function is
-//! called, is for the readers to say.
+//! In: a line. Out: its parts, unchanged. The callers decide what a sample counts, and how to name a frame without a
+//! function.
 
-/// The first line of a sample: `command pid/tid [cpu] time: period event: frame`.
+/// First line of a sample: `command pid/tid [cpu] time: period event: frame`.
 pub(crate) struct Sample<'a> {
-    /// May have blanks, and may be empty.
+    /// Name of the command. It may contain blanks, and may be empty.
     pub(crate) command: &'a str,
     pub(crate) period: Option<i64>,
     pub(crate) event: &'a str,
-    /// The only frame, where stacks were not recorded.
+    /// The only frame, if no stacks were recorded.
     pub(crate) frame: Option<Frame<'a>>,
 }
 
 impl<'a> Sample<'a> {
-    /// Reads a line; `None` when it does not begin a sample.
+    /// Parses a line. Returns `None` when it does not begin a sample.
     pub(crate) fn of(line: &'a str) -> Option<Self> {
-        // Most lines are those of frames.
+        // Most lines are frames.
         if !may_have_time(line.as_bytes()) {
             return None;
         }
@@ -52,7 +52,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// True when a word ends with a digit and a colon, as a time does.
+/// Returns true when a word ends with a digit and a colon, as a time does.
 fn may_have_time(line: &[u8]) -> bool {
     let at = |index: usize| line.get(index).copied();
     memchr::memchr_iter(b':', line).any(|colon| {
@@ -61,7 +61,7 @@ fn may_have_time(line: &[u8]) -> bool {
     })
 }
 
-/// The name of an event without what is behind it, as in `cycles:ppp` and `cpu-clock:u:`; a tracepoint keeps its name.
+/// Removes the modifiers of an event's name, as in `cycles:ppp` and `cpu-clock:u:`. A tracepoint keeps its name.
 fn without_modifiers(event: &str) -> Option<&str> {
     let event = event.trim_end_matches(':');
     let is_modifier = |text: &str| text.chars().all(|letter| "ukhHGIpPSDWe".contains(letter));
@@ -72,7 +72,7 @@ fn without_modifiers(event: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Words of a line and where they begin.
+/// Returns the words of a line with their offsets.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let start = line.as_ptr() as usize;
     line.split_ascii_whitespace()
@@ -83,8 +83,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The function and the binary of `function+0x1f (binary)`. Both may have brackets of their own: the split is behind
-/// the offset, or before the bracket that belongs to the last one.
+/// Splits `function+0x1f (binary)` into function and binary. Both may contain brackets. The text is split after the
+/// offset, or before the bracket that matches the last one.
 fn split_binary(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_suffix(')')?;
     let bytes = inner.as_bytes();
@@ -113,24 +113,24 @@ fn split_binary(text: &str) -> Option<(&str, &str)> {
     split(belonging.or_else(|| opens().next_back())?)
 }
 
-/// True of an offset, as in `+0x1f`.
+/// Returns true for an offset such as `+0x1f`.
 fn is_offset(text: &str) -> bool {
     let digits = text.strip_prefix("+0x");
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// A frame: `address function+offset (binary)`, and a place in the source when it is on the next line.
+/// A frame: `address function+offset (binary)`, and its source position if the next line has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Frame<'a> {
     pub(crate) function: &'a str,
-    /// Named in the place of a function that is not known.
+    /// Binary, which names the frame if the function is unknown.
     pub(crate) binary: &'a str,
     pub(crate) file: &'a str,
     pub(crate) line: i64,
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a line; `None` when it is not that of a frame.
+    /// Parses a line. Returns `None` when it is not a frame.
     pub(crate) fn of(line: &'a str) -> Option<Self> {
         let (address, rest) = line.trim().split_once(' ')?;
         let is_hexadecimal = address.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -152,7 +152,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Reads `file:line`; what is none is left out.
+    /// Parses `file:line`, and ignores any other text.
     pub(crate) fn set_place(&mut self, text: &'a str) {
         if let Some((file, line)) = text.rsplit_once(':')
             && let Some(line) = line.parse().ok().filter(|line| *line > 0)
@@ -162,17 +162,17 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// True when the function is known.
+    /// Returns true when the function is known.
     pub(crate) fn has_function(&self) -> bool {
         !matches!(self.function, "" | "[unknown]")
     }
 
-    /// The last part of the binary's path, which may be empty.
+    /// Returns the last part of the binary's path, which may be empty.
     pub(crate) fn binary_name(&self) -> &'a str {
         self.binary.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The binary, if it is one: `perf` says of inlined frames that they are.
+    /// Returns the binary, or an empty text for the markers that `perf` writes for inlined frames and unknown binaries.
     pub(crate) fn real_binary(&self) -> &'a str {
         match self.binary {
             "inlined" | "[unknown]" => "",

@@ -1,8 +1,8 @@
-//! The output of `perf script`: a line for each sample, then its frames, the leaf first.
+//! The output of `perf script`: a line for each sample, followed by its frames, the leaf first.
 //!
-//! In: text. Out: stacks. The command is the outermost frame; a function that is not known has the name of its binary
-//! in square brackets. [`by_event`] reads what the samples stand for from the file itself, [`counted`] leaves that to
-//! the caller. `/ingest`, files and their detection all read by this module.
+//! In: text. Out: stacks. The command is the outermost frame. A frame with an unknown function has the name of its
+//! binary in square brackets. [`by_event`] takes the meaning of the samples from the file; [`counted`] leaves it to the
+//! caller. `/ingest`, files and format detection all use this module.
 
 mod event;
 mod line;

@@ -1,4 +1,4 @@
-//! The stacks of samples as a tree of calls.
+//! Collects the stacks of samples in a tree of calls.
 
 use hashbrown::HashMap;
 
@@ -6,17 +6,17 @@ use crate::profile::call_tree::{CallTree, Calls, FrameId, Room, Size, TooMany};
 use crate::wire::perf_script::walk::{PerfError, Problem, walk};
 use crate::wire::perf_script::{Frame, Sample};
 
-/// Frames of a stack; `perf record` takes 127 unless it is told otherwise.
+/// Maximum number of frames in a stack. By default, `perf record` takes 127.
 const MAX_DEPTH: usize = 4096;
-/// Frames that are remembered as they stand in the file: many may be one in the profile.
+/// Maximum number of distinct frames of the file to remember. Several of them may be one frame of the profile.
 const MAX_KNOWN: usize = 1 << 17;
 /// Memory of each of them in bytes.
 const KNOWN_BYTES: usize = 160;
 
-/// The stacks of the samples that were read so far.
+/// The stacks of the samples that have been read so far.
 pub(super) struct Stacks<'a> {
     tree: CallTree,
-    /// Frames as they stand in the file: their names are made once.
+    /// Frames as the file has them, so that their names are built only once.
     known: HashMap<Frame<'a>, FrameId>,
     frames: Vec<Frame<'a>>,
 }
@@ -70,19 +70,19 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// All samples of a text, each counted once. The tree is no larger than `most`.
+/// Reads all samples of a text and counts each once. The tree is no larger than `most`.
 pub(crate) fn counted(text: &str, most: Size) -> Result<CallTree, PerfError> {
     let mut stacks = Stacks::new(Room::new(most));
     walk(text, |sample, below| stacks.add(sample, below, 1))?;
     Ok(stacks.into_tree())
 }
 
-/// Upper bound of the numbers of which a text may need memory, and that memory in bytes.
+/// Returns an upper bound for the size of a text's tree, and for its memory in bytes.
 pub(crate) fn size(text: &[u8]) -> (Size, usize) {
     let lines = 1 + memchr::memchr_iter(b'\n', text).count();
     let most = Size::MOST;
     let size = Size {
-        // The command is a call on the line of the sample.
+        // The command is an additional call for the line of the sample.
         calls: most.calls.min(lines.saturating_mul(2)),
         text: most.text.min(text.len().saturating_mul(2)),
         stacks: most.stacks.min(lines),
@@ -92,7 +92,7 @@ pub(crate) fn size(text: &[u8]) -> (Size, usize) {
     (size, bytes)
 }
 
-/// The frame of the tree, which is named by its binary where the function is not known.
+/// Returns the frame of the tree. If the function is unknown, the frame has the name of its binary.
 fn frame(frame: &Frame<'_>, tree: &mut CallTree) -> Result<FrameId, TooMany> {
     let binary = frame.real_binary();
     if frame.has_function() {

@@ -1,14 +1,14 @@
-//! Walks over the samples of a text.
+//! Iterates over the samples of a text.
 
 use crate::profile::call_tree::TooMany;
 use crate::wire::perf_script::Sample;
 
-/// Maximum number of lines below a sample: frames and their places in the source.
+/// Maximum number of lines below a sample: frames and their source positions.
 const MAX_LINES: usize = 8192;
-/// Part of a text in bytes in which the first sample must begin, after comments, to be recognised.
+/// Number of bytes in which the first sample must begin, after comments, so that the format is recognised.
 const LOOKED_AT_BYTES: usize = 64 << 10;
 
-/// Why a text cannot be read.
+/// Reason why a text cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub(crate) struct PerfError {
@@ -29,7 +29,7 @@ pub(super) enum Problem {
     TooMany(#[from] TooMany),
 }
 
-/// True when the first line that is no comment is that of a sample.
+/// Returns true when the first line that is not a comment begins a sample.
 pub(crate) fn is_like(text: &[u8]) -> bool {
     let start = text.get(..LOOKED_AT_BYTES).unwrap_or(text);
     let lines = start.split(|byte| *byte == b'\n');
@@ -57,7 +57,7 @@ pub(super) fn walk<'a>(
         if line.trim().is_empty() {
             close(&mut open, &mut below).map_err(at)?;
         } else if line.starts_with('#') {
-            // Comments may stand between samples.
+            // Comments may occur between samples.
         } else if open.is_some() && line.starts_with([' ', '\t']) && Sample::of(line).is_none() {
             if below.len() >= MAX_LINES {
                 return Err(at(Problem::TooDeep { limit: MAX_LINES }));

@@ -1,7 +1,8 @@
-//! Messages of the wire, generated from the files under `proto/`.
+//! Protobuf messages, generated from the files under `proto/`.
 //!
-//! `integration/protos.rs` generates and compares them; nobody edits them. JSON is protobuf's: camelCase, 64-bit integers as strings;
-//! unknown fields are ignored and unknown enum names read as the default, because clients may be newer than we are.
+//! `integration/protos.rs` generates and checks them; never edit them by hand. The JSON form is protobuf's: camelCase
+//! names, and 64-bit integers as strings. Unknown fields are ignored, and unknown enum names become the default,
+//! because clients may be newer than the server.
 #![allow(clippy::all, clippy::unwrap_used, reason = "generated")]
 #![allow(unused_qualifications, reason = "generated")]
 

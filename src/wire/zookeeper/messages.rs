@@ -10,12 +10,12 @@ pub(super) const PING: i32 = -2;
 /// Error code: the node does not exist.
 pub(super) const NO_NODE: i32 = -101;
 
-/// Maximum size of a message in bytes: enough for a node with some hundred thousand children.
+/// Maximum size of a message in bytes. This is enough for a node with some hundred thousand children.
 pub(super) const MAX_MESSAGE: usize = 16 << 20;
 /// The password of a new session: all zero bytes.
 const PASSWORD: [u8; 16] = [0; 16];
 
-/// A request about a node, which also sets a watch on it.
+/// A request about a node, which also sets a watch on the node.
 #[derive(Clone, Copy)]
 pub(super) enum Question {
     Exists,
@@ -23,13 +23,13 @@ pub(super) enum Question {
     Children,
 }
 
-/// The beginning of a reply.
+/// The first fields of a reply.
 pub(super) struct Header {
     pub(super) number: i32,
     pub(super) error: i32,
 }
 
-/// Requests a new session with this timeout in milliseconds.
+/// Encodes the request for a new session with this timeout in milliseconds.
 pub(super) fn connect(timeout: i32) -> BytesMut {
     framed(|out| {
         out.put_i32(0);
@@ -41,7 +41,7 @@ pub(super) fn connect(timeout: i32) -> BytesMut {
     })
 }
 
-/// The timeout of the session in milliseconds; zero when the server gave none.
+/// Returns the timeout of the session in milliseconds, or zero when the server granted no session.
 pub(super) fn connected(mut message: Bytes) -> Result<i32, TryGetError> {
     message.try_get_i32()?;
     message.try_get_i32()
@@ -56,7 +56,7 @@ pub(super) fn question(number: i32, question: Question, path: &str) -> BytesMut 
             Question::Children => 8,
         });
         put_bytes(out, path.as_bytes());
-        // Watch the node.
+        // Sets a watch on the node.
         out.put_u8(1);
     })
 }
@@ -85,7 +85,7 @@ pub(super) fn message(input: &mut BytesMut) -> Result<Option<Bytes>, usize> {
     Ok(Some(input.split_to(length).freeze()))
 }
 
-/// Takes the header of a reply; the transaction id in it is not used.
+/// Reads the header of a reply. Its transaction id is not used.
 pub(super) fn header(message: &mut Bytes) -> Result<Header, TryGetError> {
     let number = message.try_get_i32()?;
     message.try_get_i64()?;
@@ -93,14 +93,14 @@ pub(super) fn header(message: &mut Bytes) -> Result<Header, TryGetError> {
     Ok(Header { number, error })
 }
 
-/// The path of an event; empty when the event concerns the session.
+/// Reads the path of an event. It is empty when the event concerns the session.
 pub(super) fn event(message: &mut Bytes) -> Result<String, TryGetError> {
     message.try_get_i32()?;
     message.try_get_i32()?;
     text(message)
 }
 
-/// The contents of a node; null is read as empty.
+/// Reads the contents of a node. Null counts as empty.
 pub(super) fn data(message: &mut Bytes) -> Result<Bytes, TryGetError> {
     let length = message.try_get_i32()?;
     let length = usize::try_from(length).unwrap_or_default();
@@ -111,7 +111,7 @@ pub(super) fn data(message: &mut Bytes) -> Result<Bytes, TryGetError> {
     Ok(message.split_to(length))
 }
 
-/// The names of a node's children.
+/// Reads the names of a node's children.
 pub(super) fn children(message: &mut Bytes) -> Result<Vec<String>, TryGetError> {
     let count = message.try_get_i32()?;
     (0..count).map(|_| text(message)).collect()

@@ -1,8 +1,7 @@
-//! A ZooKeeper client that reads nodes and watches their changes, limited to what the discoveries need.
+//! A ZooKeeper client that reads nodes and watches their changes. It is limited to the needs of the discoveries.
 //!
-//! In: addresses and paths. Out: nodes, and the paths of nodes that changed since. A session ends with its connection:
-//! after a disconnect the caller connects again and reads again. The client never writes, so nothing is lost with a
-//! session.
+//! In: addresses and paths. Out: nodes, and the paths of nodes that changed since. A session ends with its connection.
+//! After a disconnect, the caller connects and reads again. The client never writes, so nothing is lost with a session.
 
 mod messages;
 mod session;

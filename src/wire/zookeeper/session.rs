@@ -12,32 +12,32 @@ use tokio::time::Instant;
 
 use crate::wire::zookeeper::messages::{self, EVENT, Header, MAX_MESSAGE, NO_NODE, PING, Question};
 
-/// Number of nodes that are requested before replies are read.
+/// Number of nodes to request before reading replies.
 const AT_ONCE: usize = 64;
 
-/// Why a session could not be opened, or ended.
+/// Reason why a session could not be opened, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ZooKeeperError {
-    /// None of the servers gave a session.
+    /// No server granted a session.
     #[error("cannot connect to zookeeper: {0}")]
     Connect(String),
     /// The connection to the server broke.
     #[error("zookeeper at {0}: {1}")]
     Lost(Arc<str>, io::Error),
-    /// The server sent nothing for the timeout of the session.
-    #[error("zookeeper at {0}: no answer in {1:?}")]
+    /// The server sent nothing within the timeout of the session.
+    #[error("zookeeper at {0}: no response in {1:?}")]
     Silent(Arc<str>, Duration),
     /// The server violated the protocol.
     #[error("zookeeper at {0}: {1}")]
     Wrong(Arc<str>, String),
-    /// A request about a node was refused.
+    /// The server refused a request about a node.
     #[error("zookeeper at {server} refuses `{path}`: error {code}")]
     Refused {
         /// Address of the server that refused.
         server: Arc<str>,
         /// Path of the requested node.
         path: String,
-        /// Error code of the protocol, such as -102 for a node that may not be read.
+        /// Error code of the protocol, such as -102 for a missing permission to read the node.
         code: i32,
     },
 }
@@ -47,7 +47,7 @@ pub(crate) enum ZooKeeperError {
 pub(crate) struct Node {
     /// The bytes of the node itself.
     pub(crate) data: Bytes,
-    /// Names of the nodes below it, without its path.
+    /// Names of the child nodes, without this node's path.
     pub(crate) children: Vec<String>,
 }
 
@@ -100,7 +100,12 @@ impl Session {
         let given = messages::connected(answer).map_err(|error| session.broken(&error))?;
         match u64::try_from(given) {
             Ok(given) if given > 0 => session.timeout = Duration::from_millis(given),
-            _ => return Err(ZooKeeperError::Wrong(server.clone(), "it gives no session".to_owned())),
+            _ => {
+                return Err(ZooKeeperError::Wrong(
+                    server.clone(),
+                    "it granted no session".to_owned(),
+                ));
+            }
         }
         Ok(session)
     }
@@ -152,12 +157,12 @@ impl Session {
         }
     }
 
-    /// Another change that was already received, if any.
+    /// Returns another change that was already received, if there is one.
     pub(crate) fn changed_too(&mut self) -> Option<String> {
         self.changed.pop_front()
     }
 
-    /// The reply to the request after `number`; `None` when the node does not exist.
+    /// Reads the reply to the request after `number`. Returns `None` when the node does not exist.
     async fn reply<T>(
         &mut self,
         number: &mut i32,
@@ -173,7 +178,7 @@ impl Session {
                 continue;
             }
             if header.number != *number {
-                let wrong = format!("it answers question {} when {number} is next", header.number);
+                let wrong = format!("it replied to request {} instead of {number}", header.number);
                 return Err(ZooKeeperError::Wrong(self.server.clone(), wrong));
             }
             return match header.error {
@@ -199,13 +204,13 @@ impl Session {
             }
             PING => Ok(()),
             number => {
-                let wrong = format!("it answers question {number}, which nobody asked");
+                let wrong = format!("it replied to request {number}, which was not sent");
                 Err(ZooKeeperError::Wrong(self.server.clone(), wrong))
             }
         }
     }
 
-    /// The next message. Sends pings while waiting.
+    /// Returns the next message. Sends pings while it waits.
     async fn receive(&mut self) -> Result<Bytes, ZooKeeperError> {
         loop {
             match messages::message(&mut self.input) {
@@ -215,7 +220,7 @@ impl Session {
                 }
                 Ok(None) => {}
                 Err(length) => {
-                    let wrong = format!("it sends a message of {length} bytes, at most {MAX_MESSAGE} are read");
+                    let wrong = format!("it sent a message of {length} bytes, the limit is {MAX_MESSAGE}");
                     return Err(ZooKeeperError::Wrong(self.server.clone(), wrong));
                 }
             }

@@ -1,4 +1,4 @@
-//! A small ZooKeeper for tests: nodes in memory, sessions over a socket, watches that fire once.
+//! A small ZooKeeper server for tests: nodes in memory, sessions over a socket, and watches that fire once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-/// Ends a session; no message of the protocol is empty.
+/// Message that ends a session. No message of the protocol is empty.
 const END: &[u8] = &[];
 
-/// Serves its nodes until dropped.
+/// A server that runs until it is dropped.
 pub(crate) struct ZooKeeper {
     pub(crate) address: Arc<str>,
     tree: Arc<Mutex<Tree>>,
@@ -53,7 +53,7 @@ impl ZooKeeper {
         Self { address, tree, task }
     }
 
-    /// Makes a node or gives it other data; those above it must be there or are made.
+    /// Creates a node or changes its data. Missing parents are created.
     pub(crate) fn set(&self, path: &str, data: &str) {
         let mut tree = self.tree.lock();
         let parent = parent(path);
@@ -83,7 +83,7 @@ impl ZooKeeper {
         self.tree.lock().pings
     }
 
-    /// How many sessions there are.
+    /// Returns the number of open sessions.
     pub(crate) fn sessions(&self) -> usize {
         let mut tree = self.tree.lock();
         tree.sessions.retain(|session| !session.out.is_closed());
@@ -129,7 +129,7 @@ async fn session(mut stream: TcpStream, tree: Arc<Mutex<Tree>>) {
                 let answer = if std::mem::take(&mut is_new) {
                     let watcher = Watcher { out: out.clone(), nodes: BTreeSet::new(), children: BTreeSet::new() };
                     tree.lock().sessions.push(watcher);
-                    // Version, timeout as asked for, session, password, not read-only.
+                    // Version, requested timeout, session, password, not read-only.
                     let mut answer = vec![0; 4];
                     answer.extend_from_slice(&request[12..16]);
                     answer.extend_from_slice(&7_i64.to_be_bytes());
@@ -210,7 +210,7 @@ fn event_message(event: i32, path: &str) -> Vec<u8> {
     message
 }
 
-/// Bytes behind their length: a buffer, a text, a whole message.
+/// Returns bytes with their length as a prefix, for a buffer, a text or a whole message.
 fn bytes(bytes: &[u8]) -> Vec<u8> {
     let mut out = u32::try_from(bytes.len()).unwrap().to_be_bytes().to_vec();
     out.extend_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Sessions with a server of the tests' own.
+//! Tests of sessions with the server from `testing`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +77,7 @@ async fn a_silent_session_is_kept_alive_by_pings_and_ends_with_its_connection() 
     );
 }
 
-/// A server that answers anything with this, and then nothing.
+/// Starts a server that sends these bytes for any request and then nothing more.
 async fn answers(answer: &'static [u8]) -> Arc<str> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string().into();
@@ -96,12 +96,12 @@ async fn what_is_no_zookeeper_is_said() {
     for (answer, expected, timeout) in [
         (
             &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
-            "it sends a message of 1213486160 bytes",
+            "it sent a message of 1213486160 bytes",
             LONG,
         ),
         (&[0, 0, 0, 2, 1, 1], "a message is too short", LONG),
-        (&[0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0], "it gives no session", LONG),
-        (&[], "no answer in 50ms", Duration::from_millis(50)),
+        (&[0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0], "it granted no session", LONG),
+        (&[], "no response in 50ms", Duration::from_millis(50)),
     ] {
         let server = answers(answer).await;
         let error = Session::connect(&[server], timeout).await.unwrap_err().to_string();

@@ -1,8 +1,8 @@
-//! Reads from an X.509 certificate what rustls does not tell: its version, its key and its purposes.
+//! Reads the parts of an X.509 certificate that rustls does not expose: its version, its key and its purposes.
 //!
-//! In: DER. Out: slices of it. Nothing is trusted because it can be read here; the verifier decides.
+//! In: DER. Out: slices of it. Reading a certificate here does not make it trusted; the verifier decides.
 
-/// Tags of ASN.1 (X.690, section 8.1.2).
+/// ASN.1 tags (X.690, section 8.1.2).
 const BOOLEAN: u8 = 0x01;
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
@@ -13,7 +13,7 @@ const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xa0;
 const EXTENSIONS: u8 = 0xa3;
 
-/// Object identifiers of an extension and of purposes in it (RFC 5280, section 4.2.1.12).
+/// Object identifiers of the extended key usage extension and of two purposes in it (RFC 5280, section 4.2.1.12).
 const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
 const ANY_PURPOSE: &[u8] = &[0x55, 0x1d, 0x25, 0x00];
 const SERVER_AUTHENTICATION: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
@@ -21,7 +21,7 @@ const SERVER_AUTHENTICATION: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03,
 /// The parts of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Certificate<'a> {
-    /// Version as people count it: 1, 2 or 3.
+    /// Version in the usual count: 1, 2 or 3.
     pub(super) version: u8,
     /// The whole `SubjectPublicKeyInfo`.
     pub(super) key_info: &'a [u8],
@@ -34,7 +34,7 @@ pub(super) struct Certificate<'a> {
 }
 
 impl<'a> Certificate<'a> {
-    /// Reads a certificate. `None` if the bytes are not one.
+    /// Reads a certificate. Returns `None` if the bytes are not one.
     pub(super) fn read(der: &'a [u8]) -> Option<Self> {
         let mut signed = only(der, SEQUENCE)?;
         let mut body = next(&mut signed, SEQUENCE)?;
@@ -73,7 +73,7 @@ impl<'a> Certificate<'a> {
         })
     }
 
-    /// True if the certificate may identify a server: it names that purpose or any, or does not restrict its purposes.
+    /// Returns true if the certificate may identify a server: it allows that purpose or any, or restricts no purposes.
     pub(super) fn is_for_servers(&self) -> bool {
         let Some(value) = self.extension(EXTENDED_KEY_USAGE) else {
             return true;
@@ -111,7 +111,7 @@ pub(super) fn rsa_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((modulus, exponent))
 }
 
-/// A name for messages of an algorithm of a key.
+/// Returns the name of a key's algorithm, for messages.
 pub(super) fn algorithm_name(algorithm: &[u8]) -> &'static str {
     let mut rest = algorithm;
     let identifier = next(&mut rest, OBJECT_IDENTIFIER).unwrap_or_default();
@@ -125,7 +125,7 @@ pub(super) fn algorithm_name(algorithm: &[u8]) -> &'static str {
     }
 }
 
-/// The bytes of a positive integer. `None` for zero, for negative numbers and for padding that DER forbids.
+/// Returns the bytes of a positive integer, or `None` for zero, negative numbers and padding that DER forbids.
 fn positive(integer: &[u8]) -> Option<&[u8]> {
     match integer {
         [0, rest @ ..] if rest.first().is_some_and(|byte| *byte >= 0x80) => Some(rest),
@@ -134,19 +134,19 @@ fn positive(integer: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The contents of the one element in `der`.
+/// Returns the contents of the only element in `der`.
 fn only(mut der: &[u8], tag: u8) -> Option<&[u8]> {
     let contents = next(&mut der, tag)?;
     der.is_empty().then_some(contents)
 }
 
-/// Takes the next element off `der`, which must have this tag.
+/// Removes the next element from `der` and returns its contents, if it has this tag.
 fn next<'a>(der: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     let (found, contents) = element(der)?;
     (found == tag).then_some(contents)
 }
 
-/// Takes the next element off `der`: its tag and its contents. Lengths above 64 KiB are refused.
+/// Removes the next element from `der` and returns its tag and contents. Lengths of 64 KiB or more are rejected.
 fn element<'a>(der: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let (length, rest) = match **der {
         [_, length @ 0..=0x7f, ref rest @ ..] => (usize::from(length), rest),

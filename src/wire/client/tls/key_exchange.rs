@@ -1,7 +1,7 @@
 //! Key exchange on the curve P-521, which ring lacks.
 //!
-//! In: a server's public key. Out: the shared secret. Under TLS 1.2 a server shows a certificate with a key on P-521
-//! only to clients that offer the curve for the key exchange, too.
+//! In: a server's public key. Out: the shared secret. Under TLS 1.2, a server presents a certificate with a P-521 key
+//! only to clients that offer the curve for the key exchange as well.
 
 use p521::elliptic_curve::sec1::ToSec1Point as _;
 use p521::{PublicKey, SecretKey};
@@ -16,7 +16,7 @@ pub(super) static SECP521R1: &dyn SupportedKxGroup = &Secp521r1;
 #[derive(Debug)]
 struct Secp521r1;
 
-/// A key exchange that waits for the server's key.
+/// Key exchange that waits for the server's key.
 struct Exchange {
     secret: SecretKey,
     /// The public key as an uncompressed point.
@@ -29,7 +29,7 @@ impl SupportedKxGroup for Secp521r1 {
         loop {
             let mut bytes = [0; 66];
             random.fill(&mut bytes).map_err(|_| GetRandomFailed)?;
-            // 521 bits. Almost all such numbers are below the order of the curve.
+            // Keeps 521 bits. Almost all such numbers are below the order of the curve.
             bytes[0] &= 1;
             if let Ok(secret) = SecretKey::from_slice(&bytes) {
                 let public = secret.public_key().to_sec1_point(false).as_bytes().into();

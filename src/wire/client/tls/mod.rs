@@ -1,6 +1,6 @@
 //! TLS of the components' client: trusted authorities, server name, client certificate.
 //!
-//! In: [`TlsOptions`]. Out: a configuration of rustls. What a server must prove is in `verifier`.
+//! In: [`TlsOptions`]. Out: a configuration of rustls. Module `verifier` decides which servers are trusted.
 
 mod certificate;
 mod key_exchange;
@@ -25,17 +25,17 @@ use crate::wire::client::tls::verifier::{Trust, Verifier};
 /// TLS options of a client.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
-    /// Authorities to trust instead of the system's.
+    /// Certificates of the authorities to trust instead of the system's.
     pub ca: Option<Pem>,
-    /// Our own certificate chain.
+    /// The client's own certificate chain.
     pub certificate: Option<Pem>,
-    /// The key of our certificate.
+    /// The private key of the client's certificate.
     pub key: Option<Pem>,
     /// Name to check the server's certificate against, instead of the host of the URL.
     pub server_name: Option<Arc<str>>,
-    /// Trust every certificate of a server.
+    /// If true, the client trusts every server certificate.
     pub insecure_skip_verify: bool,
-    /// Lowest TLS version that is accepted.
+    /// Lowest TLS version that the client accepts.
     pub min_version: TlsVersion,
 }
 
@@ -54,7 +54,7 @@ pub enum TlsVersion {
     Tls13,
 }
 
-/// PEM may contain a key, so nothing is printed.
+/// Prints no PEM, because it may contain a key.
 impl std::fmt::Debug for Pem {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -83,7 +83,7 @@ impl Pem {
     }
 }
 
-/// The configuration for `reqwest`, for servers that support one of `protocols` (ALPN).
+/// Builds the rustls configuration for `reqwest`. `protocols` are the protocols that ALPN offers.
 pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<ClientConfig, ClientError> {
     let tls = |error: rustls::Error| ClientError::Tls(error.to_string());
     let provider = Arc::new(provider());
@@ -110,7 +110,7 @@ pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<Cli
     Ok(config)
 }
 
-/// Says which keys ring signs with if it cannot read ours.
+/// Adds the kinds of keys that ring supports to an error about the client's key.
 fn unusable_key(error: rustls::Error) -> ClientError {
     let hint = match error {
         rustls::Error::General(_) => ": it must be RSA with 2048 to 4096 bits, ECDSA on P-256 or P-384, or Ed25519",
@@ -119,7 +119,7 @@ fn unusable_key(error: rustls::Error) -> ClientError {
     ClientError::Tls(format!("the certificate and its key cannot be used: {error}{hint}"))
 }
 
-/// The authorities that a client trusts.
+/// Returns the authorities that a client trusts.
 fn trust(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Trust, ClientError> {
     if options.insecure_skip_verify {
         return Ok(Trust::Everything);

@@ -1,7 +1,8 @@
 //! Signatures that the client can verify: those of ring, RSA with short keys, and ECDSA on P-521.
 //!
-//! In: a key, a message and a signature. Out: whether they belong together (docs/adr/0017). Of Go's algorithms, only
-//! ECDSA on P-224, and on P-256 and P-384 with SHA-512, is missing. All values are public, so time may depend on them.
+//! In: a key, a message and a signature. Out: whether the signature is valid (docs/adr/0017). Two of Go's algorithms
+//! are missing: ECDSA on P-224, and ECDSA on P-256 and P-384 with SHA-512. All values are public, so the running time
+//! may depend on them.
 
 use num_bigint::BigUint;
 use p521::ecdsa::signature::hazmat::PrehashVerifier as _;
@@ -13,12 +14,12 @@ use webpki::ring as ring_algorithms;
 
 use crate::wire::client::tls::certificate::rsa_key;
 
-/// Length of the shortest RSA key that is accepted, as in Go.
+/// Length in bits of the shortest RSA key that is accepted, as in Go.
 pub(super) const SHORTEST_RSA: u64 = 1024;
-/// Length from which on ring verifies signatures of RSA keys.
+/// Length in bits from which ring verifies the signatures of an RSA key.
 const SHORTEST_RSA_OF_RING: u64 = 2048;
 
-/// Bytes of a number on the curve P-521.
+/// Length in bytes of a number on the curve P-521.
 const P521_BYTES: usize = 66;
 
 /// The algorithms for certificates and handshakes.
@@ -42,8 +43,9 @@ pub(super) static ALGORITHMS: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorit
         ring_algorithms::RSA_PKCS1_2048_8192_SHA384_ABSENT_PARAMS,
         ring_algorithms::RSA_PKCS1_2048_8192_SHA512_ABSENT_PARAMS,
     ],
-    // The order is the one that servers are offered. TLS 1.3 uses the first algorithm of a scheme only, TLS 1.2 the
-    // one that fits the key. P-521 is last: a server with another key must not choose SHA-512, which ring lacks there.
+    // The client offers the schemes to servers in this order. TLS 1.3 uses only the first algorithm of a scheme; TLS
+    // 1.2 uses the one that fits the key. P-521 is last: a server with a key on another curve must not choose SHA-512,
+    // which ring does not support there.
     mapping: &[
         (
             SignatureScheme::ECDSA_NISTP384_SHA384,
@@ -116,19 +118,19 @@ static PKCS1_SHA512: Rsa = Rsa {
     digest: &digest::SHA512,
 };
 
-/// ECDSA on P-521 with a digest, and the name of both.
+/// ECDSA on P-521 with a digest, and the identifier of the two.
 #[derive(Debug)]
 struct P521(&'static digest::Algorithm, AlgorithmIdentifier);
 
 impl SignatureVerificationAlgorithm for P521 {
     fn verify_signature(&self, key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), InvalidSignature> {
-        // Only uncompressed points stand in certificates (RFC 5480, section 2.2).
+        // Certificates contain only uncompressed points (RFC 5480, section 2.2).
         if key.first() != Some(&4) {
             return Err(InvalidSignature);
         }
         let key = p521::ecdsa::VerifyingKey::from_sec1_bytes(key).map_err(|_| InvalidSignature)?;
         let signature = p521::ecdsa::Signature::from_der(signature).map_err(|_| InvalidSignature)?;
-        // Digests are shorter than numbers on this curve. The crate refuses SHA-256 unless zeros fill it up.
+        // A digest is shorter than a number on this curve. The crate rejects SHA-256 unless it is padded with zeros.
         let hash = digest::digest(self.0, message);
         let mut number = [0; P521_BYTES];
         number[P521_BYTES - hash.as_ref().len()..].copy_from_slice(hash.as_ref());
@@ -144,7 +146,8 @@ impl SignatureVerificationAlgorithm for P521 {
     }
 }
 
-/// RSA with a padding and a digest. ring verifies signatures of keys that have 2048 bits or more.
+/// RSA with a padding and a digest. ring verifies signatures of keys with 2048 bits or more; this type verifies the
+/// rest.
 #[derive(Debug)]
 struct Rsa {
     ring: &'static dyn SignatureVerificationAlgorithm,
@@ -169,7 +172,7 @@ impl SignatureVerificationAlgorithm for Rsa {
             return self.ring.verify_signature(key, message, signature);
         }
         let s = BigUint::from_bytes_be(signature);
-        // The limits of Go for numbers of a key.
+        // Go's limits for the numbers of a key.
         let is_key = n.bits() >= SHORTEST_RSA && n.bit(0) && e.bit(0) && e.bits() >= 2 && e.bits() <= 31;
         if !is_key || signature.len() != modulus.len() || s >= n {
             return Err(InvalidSignature);
@@ -192,7 +195,7 @@ impl SignatureVerificationAlgorithm for Rsa {
     }
 }
 
-/// What the signature must decrypt to, without its leading zero (RFC 8017, section 9.2).
+/// Returns the expected decrypted signature, without its leading zero (RFC 8017, section 9.2).
 fn pkcs1(length: usize, prefix: &[u8], hash: &[u8]) -> Vec<u8> {
     let padding = length.saturating_sub(3 + prefix.len() + hash.len());
     let mut encoded = vec![1];
@@ -203,7 +206,8 @@ fn pkcs1(length: usize, prefix: &[u8], hash: &[u8]) -> Vec<u8> {
     encoded
 }
 
-/// Checks a number of at most `bits` bits, without leading zeros, against a hash (RFC 8017, section 9.1.2).
+/// Checks a decrypted signature of at most `bits` bits, without leading zeros, against a hash (RFC 8017, section
+/// 9.1.2).
 fn is_pss(number: &[u8], bits: usize, algorithm: &'static digest::Algorithm, hash: &[u8]) -> bool {
     let length = bits.div_ceil(8);
     let salt_length = hash.len();

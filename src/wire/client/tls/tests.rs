@@ -1,4 +1,4 @@
-//! The verifier against certificates and servers of OpenSSL. What Go says about each of them was read from its client.
+//! Tests the verifier against certificates and servers of OpenSSL. The expected verdicts come from Go's client.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ const DAY: u64 = 86_400;
 /// A temporary folder in which OpenSSL makes certificates.
 struct Folder(tempfile::TempDir);
 
-/// A server that is stopped when the test is over.
+/// Server process that is killed on drop.
 struct Server(Child);
 
 impl Drop for Server {
@@ -47,7 +47,7 @@ impl Folder {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Makes `NAME.pem` and `NAME.key`: by default an authority that signs itself.
+    /// Makes `NAME.pem` and `NAME.key`: by default a self-signed authority.
     fn certificate(&self, name: &str, key: &str, more: &str) {
         self.openssl(&format!(
             "req -x509 -newkey {key} -nodes -keyout {name}.key -out {name}.pem -days 30 -subj /CN=127.0.0.1 {more}"
@@ -68,7 +68,8 @@ impl Folder {
         CertificateDer::from_pem_file(self.path(&format!("{name}.pem"))).unwrap()
     }
 
-    /// Asks a server that has the certificate `name`, under both versions of TLS, for the status of its answer.
+    /// Requests a page from a server with the certificate `name`, under both TLS versions. Returns the response's
+    /// status.
     fn ask(&self, name: &str, options: &TlsOptions) -> Result<String, String> {
         let new = self.ask_by(name, options, "-tls1_3");
         assert_eq!(new, self.ask_by(name, options, "-tls1_2"), "TLS 1.3 and TLS 1.2");
@@ -105,7 +106,7 @@ impl Folder {
         Ok(String::from_utf8_lossy(&status).into_owned())
     }
 
-    /// Verifies the certificate `name` by those of `authorities`, some days from now.
+    /// Verifies the certificate `name` against `authorities`, at a time some days from now.
     fn verify(&self, name: &str, authorities: &[&str], host: &str, days: i64) -> Result<(), String> {
         let provider = Arc::new(provider());
         let certificates = authorities.iter().map(|name| self.read(name)).collect();
@@ -125,7 +126,7 @@ impl Folder {
         }
     }
 
-    /// Signs a message: the signature.
+    /// Signs a message and returns the signature.
     fn sign(&self, key: &str, message: &[u8], options: &str) -> Vec<u8> {
         std::fs::write(self.path("message"), message).unwrap();
         self.openssl(&format!("dgst -sign {key}.key {options} -out signature message"));
@@ -215,7 +216,7 @@ fn an_authority_is_no_server_because_another_certificate_is_trusted() {
         let error = folder.verify(name, authorities, "127.0.0.1", 0).unwrap_err();
         assert!(error.contains("is marked as an authority (CA:TRUE)"), "{name}: {error}");
     }
-    // Another CA issued it, but it is trusted itself.
+    // Another authority issued the certificate, but the client trusts it itself.
     assert_eq!(folder.verify("leaf", &["leaf"], "127.0.0.1", 0), Ok(()));
 }
 
@@ -338,7 +339,7 @@ fn a_signature_fits_one_key_one_message_and_one_algorithm() {
             }
         }
     }
-    // TLS wants a salt as long as the digest.
+    // TLS requires a salt as long as the digest.
     let signature = folder.sign(
         "rsa",
         b"message",

@@ -1,8 +1,9 @@
 //! Decides whether the client trusts a server's certificate, as Go's `crypto/x509` does.
 //!
 //! In: the certificates of a handshake, and what the client trusts. Out: a verdict that names its cause. webpki checks
-//! chains, names and validity. Two kinds of certificates that it refuses, and Go accepts, are read here: an authority
-//! that is trusted itself, and X.509 v1 with `insecure_skip_verify`. `signatures` has the keys that ring lacks.
+//! chains, names and validity. This module checks two kinds of certificates that webpki rejects and Go accepts: an
+//! authority that is trusted itself, and X.509 v1 with `insecure_skip_verify`. `signatures` has the keys that ring
+//! lacks.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,15 +24,15 @@ use crate::wire::client::tls::signatures::SHORTEST_RSA;
 pub(super) enum Trust {
     /// `insecure_skip_verify`: all certificates are accepted.
     Everything,
-    /// These certificates, and what they sign.
+    /// These certificates, and all certificates that they sign.
     Authorities(Vec<CertificateDer<'static>>, Arc<WebPkiServerVerifier>),
-    /// The system's authorities, `None` on a machine without any (a scratch container). They are read at the first
-    /// handshake: there are about a hundred and fifty of them, and most clients of a collector use plain HTTP.
+    /// The system's authorities, or `None` on a machine without any, such as a scratch container. They are read at the
+    /// first handshake: there are about 150 of them, and most clients of a collector use plain HTTP.
     System(OnceLock<Option<rustls_platform_verifier::Verifier>>),
 }
 
 impl Trust {
-    /// Trusts these certificates, and what they sign. At least one is needed.
+    /// Trusts these certificates and all certificates that they sign. Requires at least one.
     pub(super) fn authorities(
         certificates: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
@@ -51,7 +52,7 @@ impl Trust {
     }
 }
 
-/// Why a certificate is refused, where rustls only names a rule of its own.
+/// Why a certificate is refused, for cases in which rustls only names a rule of its own.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
     #[error(
@@ -98,7 +99,7 @@ impl Verifier {
     }
 
     /// Reads the system's certificate store, which takes some milliseconds. A handshake runs on a thread of the
-    /// runtime, whose other tasks move to another thread meanwhile.
+    /// runtime. The runtime moves its other tasks to another thread during the read.
     fn read_system(&self) -> Option<rustls_platform_verifier::Verifier> {
         let read = || rustls_platform_verifier::Verifier::new(self.provider.clone()).ok();
         let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
@@ -108,8 +109,9 @@ impl Verifier {
         }
     }
 
-    /// Accepts a certificate because it is trusted itself, whoever signed it: Go then builds no chain. webpki does,
-    /// and never accepts an authority at the beginning of one. `error` is what webpki says.
+    /// Accepts a certificate that is trusted itself, no matter what signed it. Go builds no chain for such a
+    /// certificate. webpki does, and it never accepts an authority at the beginning of a chain. `error` is webpki's
+    /// verdict.
     fn verify_itself(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -120,8 +122,8 @@ impl Verifier {
         let Ok(certificate) = EndEntityCert::try_from(end_entity) else {
             return Err(error);
         };
-        // Without any authority, webpki fails at the first thing that is wrong with the certificate itself. It checks
-        // critical extensions, validity, CA:TRUE and key usage in this order, and looks for an issuer then.
+        // Without any authority, webpki fails at the first fault of the certificate itself. It checks critical
+        // extensions, validity, CA:TRUE and key usage, in this order. Only then does it look for an issuer.
         let algorithms = self.provider.signature_verification_algorithms.all;
         let usage = KeyUsage::server_auth();
         match certificate.verify_for_usage(algorithms, &[], &[], now, usage, None, None) {
@@ -138,8 +140,8 @@ impl Verifier {
         Ok(ServerCertVerified::assertion())
     }
 
-    /// Checks a handshake's signature by the key of a certificate that webpki does not read, because it is older than
-    /// version 3. `None` if the certificate is not that old.
+    /// Checks a handshake's signature with the key of a certificate that webpki cannot read, because it is older than
+    /// version 3. Returns `None` if the certificate is not that old.
     fn verify_old(&self, message: &[u8], cert: &[u8], dss: &DigitallySignedStruct) -> Option<Result<(), Error>> {
         let certificate = Certificate::read(cert).filter(|certificate| certificate.version < 3)?;
         let schemes = self.provider.signature_verification_algorithms.mapping;
@@ -220,7 +222,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Names the cause of a refused certificate.
+/// Replaces the error of a refused certificate by one that names the cause.
 fn explain_certificate(error: Error, end_entity: &[u8]) -> Error {
     if let Some(version @ ..3) = Certificate::read(end_entity).map(|certificate| certificate.version) {
         return Refusal::Version(version).into();
@@ -239,7 +241,7 @@ fn explain_certificate(error: Error, end_entity: &[u8]) -> Error {
     }
 }
 
-/// Names the cause of a refused signature of a handshake.
+/// Replaces the error of a refused handshake signature by one that names the cause.
 fn explain_signature(error: Error, cert: &[u8], scheme: SignatureScheme) -> Error {
     let Some(certificate) = Certificate::read(cert) else {
         return error;

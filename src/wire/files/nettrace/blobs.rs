@@ -1,4 +1,4 @@
-//! Events of a block, whose headers say only what differs from the event before, or all.
+//! Events of a block. Event headers are complete, or contain only what differs from the preceding event.
 
 use crate::wire::files::nettrace::cursor::{Cursor, Problem};
 
@@ -14,23 +14,23 @@ const HAS_ACTIVITY: u8 = 16;
 const HAS_RELATED: u8 = 32;
 const HAS_LENGTH: u8 = 128;
 
-/// Bytes of an id of an activity.
+/// Length in bytes of an activity id.
 const GUID_BYTES: usize = 16;
 
-/// What matters of an event.
+/// The parts of an event that the reader uses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event<'a> {
-    /// Number of the description of its kind.
+    /// Number of the event's description.
     pub kind: u32,
     pub thread: u64,
-    /// Number of its stack; 0 is none.
+    /// Number of its stack; 0 means none.
     pub stack: u32,
-    /// Ticks of the clock of the trace.
+    /// Time in ticks of the trace's clock.
     pub time: u64,
     pub payload: Cursor<'a>,
 }
 
-/// What the next event may repeat.
+/// Header fields that the next event may inherit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Header {
     kind: u32,
@@ -48,7 +48,7 @@ pub(super) struct Blobs<'a> {
 }
 
 impl<'a> Blobs<'a> {
-    /// Reads the header of a block with events or with descriptions of them.
+    /// Reads the header of a block of events or of event descriptions.
     pub(super) fn of(mut block: Cursor<'a>) -> Result<Self, Problem> {
         let start = block.position();
         let length = usize::from(block.u16()?);
@@ -65,7 +65,7 @@ impl<'a> Blobs<'a> {
         })
     }
 
-    /// The next event; `None` at the end of the block.
+    /// Returns the next event, or `None` at the end of the block.
     pub(super) fn next(&mut self) -> Result<Option<Event<'a>>, Problem> {
         if self.cursor.is_at_end() {
             return Ok(None);
@@ -85,7 +85,7 @@ impl<'a> Blobs<'a> {
             header.kind = cursor.small_number()?;
         }
         if has(HAS_CAPTURE) {
-            // Sequence number, thread that took the event, its processor.
+            // Sequence number, thread that captured the event, and its processor.
             cursor.small_number()?;
             cursor.number()?;
             cursor.small_number()?;

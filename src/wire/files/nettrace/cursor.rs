@@ -1,8 +1,8 @@
-//! Reads numbers and texts of a file of .NET one after the other, and knows where it is.
+//! Reads numbers and texts of a .NET trace one after the other, and keeps the position for errors.
 
 use crate::profile::call_tree::TooMany;
 
-/// What is wrong with a file, and at which of its bytes.
+/// An error in a file, with the position of its byte.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Problem {
     #[error("byte {at}: {needed} bytes are missing")]
@@ -16,26 +16,26 @@ pub(super) enum Problem {
         what: &'static str,
     },
     #[error(
-        "its version is {0}, versions 4 and 5 are read: collect with `dotnet-trace collect`, or convert the file with \
-            `dotnet-trace convert --format Speedscope`"
+        "its version is {0}, but only versions 4 and 5 are supported: collect with `dotnet-trace collect`, or \
+            convert the file with `dotnet-trace convert --format Speedscope`"
     )]
     Version(u32),
-    #[error("it does not say what trace it is of: the object `Trace` is missing")]
+    #[error("it does not describe the trace: the object `Trace` is missing")]
     NoAbout,
     #[error(
-        "no sample of a thread is in it: collect with the provider `Microsoft-DotNETCore-SampleProfiler`, as the \
+        "it has no thread samples: collect with the provider `Microsoft-DotNETCore-SampleProfiler`, as the \
             default profile of `dotnet-trace collect` does"
     )]
     NoSamples,
-    #[error("no name of a method is in it: it was ended before the program had written its names")]
+    #[error("it has no method names: the trace ended before the program had written them")]
     NoNames,
-    #[error("the names of its methods are made of more than {0} bytes")]
+    #[error("its method names have more than {0} bytes")]
     Names(usize),
     #[error(transparent)]
     TooMany(#[from] TooMany),
 }
 
-/// A part of a file. All numbers have their least significant byte first.
+/// A part of a file. All numbers are little-endian.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'a> {
     /// The file up to the end of the part.
@@ -48,7 +48,7 @@ impl<'a> Cursor<'a> {
         Self { data, position: 0 }
     }
 
-    /// Bytes from the beginning of the file.
+    /// Returns the offset from the beginning of the file.
     pub(super) fn position(&self) -> usize {
         self.position
     }
@@ -96,12 +96,12 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.fixed()?))
     }
 
-    /// A number of as many bytes as it needs, seven bits in each.
+    /// Reads a number of variable length, with seven bits in each byte.
     pub(super) fn number(&mut self) -> Result<u64, Problem> {
         let mut number = 0;
         for shift in (0..70).step_by(7) {
             let byte = self.u8()?;
-            // Of the tenth byte one bit is left.
+            // Only one bit of the tenth byte is left.
             number |= u64::from(byte & 0x7f).unbounded_shl(shift);
             if byte < 0x80 {
                 return Ok(number);
@@ -110,13 +110,13 @@ impl<'a> Cursor<'a> {
         Err(self.wrong("a number does not end"))
     }
 
-    /// A number of the same form that has 32 bits.
+    /// Reads a number of the same form with at most 32 bits.
     pub(super) fn small_number(&mut self) -> Result<u32, Problem> {
         let number = self.number()?;
         u32::try_from(number).map_err(|_| self.wrong("a number has more than 32 bits"))
     }
 
-    /// The bytes of a UTF-16 text, without the zero behind it.
+    /// Reads the bytes of a UTF-16 text, without the terminating zero.
     pub(super) fn text(&mut self) -> Result<Text<'a>, Problem> {
         let rest = self.data.get(self.position..).unwrap_or_default();
         let units = rest.as_chunks::<2>().0;
@@ -128,7 +128,7 @@ impl<'a> Cursor<'a> {
         Ok(Text(bytes))
     }
 
-    /// The next `length` bytes as a part, behind which this goes on.
+    /// Returns the next `length` bytes as a part and continues after them.
     pub(super) fn part(&mut self, length: usize) -> Result<Self, Problem> {
         let position = self.position;
         self.bytes(length)?;
@@ -136,30 +136,30 @@ impl<'a> Cursor<'a> {
         Ok(Self { data, position })
     }
 
-    /// Goes on to a multiple of four bytes.
+    /// Skips to a multiple of four bytes.
     pub(super) fn align(&mut self) -> Result<(), Problem> {
         let over = self.position % 4;
         self.bytes((4 - over) % 4).map(|_| ())
     }
 }
 
-/// A text of UTF-16 as it stands in the file.
+/// A UTF-16 text as it is in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Text<'a>(&'a [u8]);
 
 impl Text<'_> {
-    /// True when it is this text, which is ASCII.
+    /// Returns true when the text is equal to `ascii`.
     pub(super) fn is(self, ascii: &str) -> bool {
         let units = self.0.as_chunks::<2>().0;
         units.len() == ascii.len() && units.iter().zip(ascii.bytes()).all(|(unit, byte)| *unit == [byte, 0])
     }
 
-    /// Bytes that it has in the file.
+    /// Returns the length in the file in bytes.
     pub(super) fn len(self) -> usize {
         self.0.len()
     }
 
-    /// Adds it to the end of `out`; what is no character is replaced.
+    /// Appends the text to `out` and replaces invalid characters.
     pub(super) fn push_to(self, out: &mut String) {
         let units = self.0.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
         let letters = char::decode_utf16(units);

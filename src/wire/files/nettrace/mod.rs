@@ -1,10 +1,10 @@
-//! `.nettrace`: traces of .NET, as `dotnet-trace collect` writes them, in their versions 4 and 5.
+//! `.nettrace`: .NET traces of versions 4 and 5, as `dotnet-trace collect` writes them.
 //!
-//! A file is a list of blocks: descriptions of events, stacks of addresses, events. Those of the sample profiler say
-//! that a thread was in a stack, about every millisecond for every thread; those of the runtime, mostly at the end, say
-//! which methods are where. In: the whole file. Out: `wall`, the time of all threads, and `process_cpu`, the part of it
-//! in which they ran managed code, which `dotnet-trace` calls CPU time. A sample lasts until the next one of its
-//! thread.
+//! A file is a list of blocks: descriptions of events, stacks of addresses, and events. The sample profiler writes an
+//! event about every millisecond for every thread, with the thread's stack. The runtime writes events, mostly at the
+//! end, that give the address of each method. In: the whole file. Out: `wall`, the time of all threads, and
+//! `process_cpu`, the part of it in which the threads ran managed code; `dotnet-trace` calls that part CPU time. A
+//! sample lasts until the next sample of its thread.
 
 mod blobs;
 mod cursor;
@@ -25,33 +25,33 @@ use crate::wire::files::nettrace::names::Names;
 /// First bytes of every file.
 pub(super) const MAGIC: &[u8] = b"Nettrace";
 
-/// What follows in the versions that are read; later ones have a zero in place of its length.
+/// The bytes that follow in supported versions. Later versions have a zero in place of the length.
 const SERIALIZATION: &[u8] = b"!FastSerialization.1";
 
-// Marks of objects.
+// Tags of objects.
 const NULL: u8 = 1;
 const BEGIN: u8 = 5;
 const END: u8 = 6;
 
-/// The version of the first object up to which files are understood.
+/// Newest supported version of the first object.
 const NEWEST: u32 = 5;
 
-// Limits of what a file may make of us: stacks that events may still refer to, stacks of samples, threads.
+// Limits on memory: stacks that events may still refer to, stacks of samples, and threads.
 const MAX_LIVE_STACKS: usize = 1 << 20;
 const MAX_STACKS: usize = 1 << 20;
 const MAX_THREADS: usize = 1 << 16;
-/// Bytes of the texts of which the names of a profile are made: a method may be there often, a long text be part of
-/// many names.
+/// Maximum total length of the texts in the names of a profile. A method may occur often, and a long text may be part
+/// of many names.
 const MAX_NAMED: usize = 64 << 20;
 
-/// Payload of a sample in managed code.
+/// Payload of a sample taken in managed code.
 const MANAGED: u32 = 2;
 
 const SECOND_NANOS: u128 = 1_000_000_000;
-/// Longest time that the last sample of a thread may last: the interval of the file is wrong beyond it.
+/// Maximum time for the last sample of a thread. A longer interval in the file is considered wrong.
 const MAX_INTERVAL_NANOS: u32 = 1_000_000_000;
 
-/// The profiles of a file.
+/// Reads the profiles of a file.
 pub(super) fn read(plain: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     profiles(plain).map_err(|problem| FileFormat::Nettrace.wrong(&problem))
 }
@@ -76,7 +76,7 @@ fn profiles(plain: &[u8]) -> Result<Vec<ImportedProfile>, Problem> {
     trace.finish()
 }
 
-/// Reads what is behind the mark at which an object begins.
+/// Reads the object after the tag that begins it.
 fn object<'a>(trace: &mut Trace<'a>, cursor: &mut Cursor<'a>) -> Result<(), Problem> {
     if cursor.bytes(2)? != [BEGIN, NULL] {
         return Err(cursor.wrong("an object has no type"));
@@ -99,7 +99,7 @@ fn object<'a>(trace: &mut Trace<'a>, cursor: &mut Cursor<'a>) -> Result<(), Prob
             b"MetadataBlock" => trace.add_descriptions(block)?,
             b"StackBlock" => trace.add_stacks(block)?,
             b"EventBlock" => trace.add_events(block)?,
-            // Behind it no event refers to a stack before it.
+            // After a sequence point, no event refers to an earlier stack.
             b"SPBlock" => trace.stacks.clear(),
             _ => {}
         }
@@ -114,11 +114,11 @@ fn end(cursor: &mut Cursor<'_>) -> Result<(), Problem> {
     }
 }
 
-/// What the first object says of the whole trace.
+/// Data about the whole trace, from the first object.
 #[derive(Debug, Clone, Copy)]
 struct About {
     time_nanos: i64,
-    /// Ticks of the clock when the trace began, and in a second.
+    /// Clock ticks at the beginning of the trace, and ticks per second.
     start: u64,
     frequency: u64,
     pointer_bytes: usize,
@@ -137,7 +137,7 @@ impl About {
             frequency: cursor.u64()?,
             pointer_bytes: cursor.u32()? as usize,
             interval_nanos: {
-                // Before it are the process and its number of processors.
+                // The process id and the number of processors come first.
                 cursor.u64()?;
                 cursor.u32()?
             },
@@ -156,14 +156,14 @@ impl About {
         i64::try_from(nanos).unwrap_or(i64::MAX)
     }
 
-    /// The interval of the samples in ticks.
+    /// Returns the sample interval in ticks.
     fn interval_ticks(&self) -> u64 {
         let nanos = u128::from(self.interval_nanos.min(MAX_INTERVAL_NANOS));
         u64::try_from(nanos * u128::from(self.frequency) / SECOND_NANOS).unwrap_or(u64::MAX)
     }
 }
 
-/// Year, month, day of the week, day, hour, minute, second, millisecond, in UTC.
+/// Converts year, month, day of the week, day, hour, minute, second and millisecond in UTC to Unix nanoseconds.
 fn unix_nanos([year, month, _, day, hour, minute, second, milli]: [u16; 8]) -> Option<i64> {
     let [month, day, hour, minute, second, milli] = [month, day, hour, minute, second, milli].map(u32::from);
     let date = chrono::NaiveDate::from_ymd_opt(year.into(), month, day)?;
@@ -171,7 +171,7 @@ fn unix_nanos([year, month, _, day, hour, minute, second, milli]: [u16; 8]) -> O
     time.and_utc().timestamp_nanos_opt()
 }
 
-/// Kinds of events that matter.
+/// Events that the reader uses.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Sample,
@@ -181,7 +181,8 @@ enum Kind {
 
 impl Kind {
     fn of(provider: Text<'_>, event: u32) -> Option<Self> {
-        // Begin and end of code while the trace ran; what there was at its beginning and its end.
+        // The runtime reports code that is loaded or unloaded during the trace. The rundown reports code at its
+        // beginning and end.
         let is_runtime = || provider.is("Microsoft-Windows-DotNETRuntime");
         let is_rundown = || provider.is("Microsoft-Windows-DotNETRuntimeRundown");
         match event {
@@ -194,9 +195,9 @@ impl Kind {
     }
 }
 
-/// Times of a stack in ticks.
+/// A stack with its times in ticks.
 struct Stack<'a> {
-    /// The addresses as they stand in the file, the leaf first.
+    /// Addresses as they are in the file, the leaf first.
     addresses: &'a [u8],
     wall: u64,
     managed: u64,
@@ -209,14 +210,14 @@ struct Last {
     is_managed: bool,
 }
 
-/// What was read of a file so far.
+/// The contents of a file that have been read so far.
 #[derive(Default)]
 struct Trace<'a> {
     about: Option<About>,
     kinds: HashMap<u32, Kind>,
-    /// Index in `times` of each stack that events may refer to.
+    /// Index in `times` for each stack that events may refer to.
     stacks: HashMap<u32, usize>,
-    /// Index in `times` by addresses.
+    /// Index in `times` for each list of addresses.
     known: HashMap<&'a [u8], usize>,
     times: Vec<Stack<'a>>,
     threads: HashMap<u64, Last>,
@@ -225,7 +226,7 @@ struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    /// Reads a block of descriptions of events.
+    /// Reads a block of event descriptions.
     fn add_descriptions(&mut self, block: Cursor<'a>) -> Result<(), Problem> {
         let mut blobs = Blobs::of(block)?;
         while let Some(Event { mut payload, .. }) = blobs.next()? {
@@ -259,7 +260,7 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// Index of a stack, which is read before `at`.
+    /// Returns the index of a stack; `at` is the position for errors.
     fn stack(&mut self, addresses: &'a [u8], at: usize) -> Result<usize, Problem> {
         match self.known.entry(addresses) {
             Entry::Occupied(known) => Ok(*known.get()),
@@ -297,7 +298,7 @@ impl<'a> Trace<'a> {
     fn add_sample(&mut self, mut event: Event<'a>) -> Result<(), Problem> {
         let is_managed = event.payload.u32()? == MANAGED;
         let at = event.payload.position();
-        // One whose stack was lost has no frame that is known.
+        // A sample whose stack was lost has no known frames.
         let stack = match self.stacks.get(&event.stack) {
             Some(stack) => *stack,
             None => self.stack(&[], at)?,
@@ -320,7 +321,7 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// Adds the time that a sample lasted.
+    /// Adds the duration of a sample to its stack.
     fn add(&mut self, sample: &Last, ticks: u64) {
         if let Some(stack) = self.times.get_mut(sample.stack) {
             stack.wall = stack.wall.saturating_add(ticks);
@@ -369,7 +370,7 @@ impl<'a> Trace<'a> {
                 node = tree.call_frame(node, unknown)?;
             }
             for (index, address) in stack.addresses.chunks_exact(about.pointer_bytes).enumerate().rev() {
-                // A caller goes on behind its call, which may be the last of a method.
+                // A return address is after the call, which may be the last instruction of a method.
                 let address = number(address).saturating_sub(u64::from(index > 0));
                 let frame = match self.names.find(address) {
                     Some(method) => self.frame(&mut tree, &mut frames, method)?,
@@ -390,7 +391,7 @@ impl<'a> Trace<'a> {
         Ok(ImportedProfile::of_tree(tree, meaning)?)
     }
 
-    /// The frame of a method, which is named once.
+    /// Returns the frame of a method. Its name is built only once.
     fn frame(&self, tree: &mut CallTree, frames: &mut Frames, method: usize) -> Result<FrameId, Problem> {
         if let Some(known) = frames.known.get(method).copied().flatten() {
             return Ok(known);
@@ -408,14 +409,14 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// Frames of a profile by their methods.
+/// Frames of a profile by method.
 struct Frames {
     known: Vec<Option<FrameId>>,
-    /// Bytes of the texts of which their names were made.
+    /// Total length in bytes of the texts in the names so far.
     named: usize,
 }
 
-/// An address of four or eight bytes.
+/// Decodes an address of four or eight bytes.
 fn number(bytes: &[u8]) -> u64 {
     bytes
         .iter()

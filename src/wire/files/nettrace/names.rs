@@ -1,15 +1,15 @@
-//! Names of the code at an address: methods with their modules, as the events of the runtime say them.
+//! Names of the code at an address: methods with their modules, from events of the runtime.
 
 use hashbrown::HashMap;
 
 use crate::wire::files::nettrace::cursor::{Cursor, Problem, Text};
 
-/// Methods and modules of a trace. Each takes about twice the memory that it has in the file.
+/// Methods and modules of a trace. Each takes about twice the memory that it takes in the file.
 #[derive(Default)]
 pub(super) struct Names<'a> {
-    /// After [`Names::sort`] in order of their addresses.
+    /// Methods, sorted by address after [`Names::sort`].
     methods: Vec<Method<'a>>,
-    /// File of the code of each module.
+    /// File with the code of each module.
     modules: HashMap<u64, Text<'a>>,
 }
 
@@ -23,7 +23,7 @@ struct Method<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Reads an event that says where a method is.
+    /// Reads an event that gives the address of a method.
     pub(super) fn add_method(&mut self, mut payload: Cursor<'a>) -> Result<(), Problem> {
         let _id = payload.u64()?;
         let module = payload.u64()?;
@@ -42,27 +42,27 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// Reads an event that names the file of a module.
+    /// Reads an event that gives the file of a module.
     pub(super) fn add_module(&mut self, mut payload: Cursor<'a>) -> Result<(), Problem> {
         let id = payload.u64()?;
         let _assembly = payload.u64()?;
-        // Flags and what is reserved.
+        // Flags and a reserved field.
         payload.u64()?;
         self.modules.insert(id, payload.text()?);
         Ok(())
     }
 
-    /// Number of methods; the same code may be there twice.
+    /// Returns the number of methods. The same code may be counted twice.
     pub(super) fn len(&self) -> usize {
         self.methods.len()
     }
 
-    /// To be called before [`Names::find`]. Of several methods at an address the last that was said stays last.
+    /// Sorts the methods; required before [`Names::find`]. Among methods at one address, the last one added stays last.
     pub(super) fn sort(&mut self) {
         self.methods.sort_by_key(|method| method.start);
     }
 
-    /// Index of the method with the code at an address.
+    /// Returns the index of the method whose code contains an address.
     pub(super) fn find(&self, address: u64) -> Option<usize> {
         let behind = self.methods.partition_point(|method| method.start <= address);
         let index = behind.checked_sub(1)?;
@@ -70,7 +70,7 @@ impl<'a> Names<'a> {
         (address - method.start < u64::from(method.size)).then_some(index)
     }
 
-    /// Bytes of the texts of which [`Names::name`] makes the name of a method.
+    /// Returns the total length in bytes of the texts from which [`Names::name`] builds the name of a method.
     pub(super) fn length(&self, index: usize) -> usize {
         self.methods.get(index).map_or(0, |method| {
             let module = self.modules.get(&method.module).copied().unwrap_or_default();
@@ -79,8 +79,8 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Name of a method, `module!namespace.name(arguments)`, and the file of its module, which may be empty: as
-    /// `dotnet-trace` prints it.
+    /// Returns the name of a method, `module!namespace.name(arguments)`, and the file of its module, which may be
+    /// empty. `dotnet-trace` prints the same name.
     pub(super) fn name(&self, index: usize) -> (String, String) {
         let (mut name, mut file) = (String::new(), String::new());
         let Some(method) = self.methods.get(index) else {

@@ -1,4 +1,4 @@
-//! A trace with two threads, whose events have headers of which nothing is left out; and what is wrong with others.
+//! Tests of a trace with two threads and complete event headers, and of broken traces.
 
 use crate::wire::files::nettrace::read;
 use crate::wire::files::synthetic::nettrace::{block, object, text};
@@ -27,7 +27,7 @@ fn event(kind: u32, thread: u64, stack: u32, time: u64, payload: &[u8]) -> Vec<u
     sized
 }
 
-/// A block of events, whose header is longer than it must be.
+/// Appends a block of events with a header that is longer than necessary.
 fn events(file: &mut Vec<u8>, name: &str, events: &[Vec<u8>]) {
     let mut content = [24u16, 0].map(u16::to_le_bytes).concat();
     content.extend([0; 20]);
@@ -53,7 +53,7 @@ fn method(module: u64, start: u64, size: u32, [namespace, name, signature]: [&st
     event(2, 1, 0, 0, &[numbers, sizes, texts].concat())
 }
 
-/// The beginning of a file: 1,000 ticks a second, addresses of four bytes, a sample every 10 ms.
+/// Returns the beginning of a file: 1,000 ticks per second, addresses of four bytes, a sample every 10 ms.
 fn beginning(version: u32) -> Vec<u8> {
     let mut file = b"Nettrace\x14\0\0\0!FastSerialization.1".to_vec();
     let date = [2026u16, 11, 1, 23, 10, 0, 0, 250].map(u16::to_le_bytes).concat();
@@ -82,9 +82,9 @@ fn descriptions(file: &mut Vec<u8>) {
     events(file, "MetadataBlock", &kinds);
 }
 
-/// Samples of two threads: `main`, which calls `work`, and one in a wait.
+/// Appends samples of two threads: `main`, which calls `work`, and a waiting thread.
 fn samples(file: &mut Vec<u8>) {
-    // The address behind the call of `work` is that behind `Main`.
+    // The return address of the call to `work` is directly after the end of `Main`.
     stacks(file, 7, &[&[0x2004, 0x1010], &[0x1008], &[0x9000, 0x1010]]);
     let sample = |thread, stack, time, state: u32| event(1, thread, stack, time, &state.to_le_bytes());
     let first = [
@@ -96,7 +96,7 @@ fn samples(file: &mut Vec<u8>) {
     events(file, "EventBlock", &first);
     block(file, "SPBlock", &[0; 12]);
     block(file, "NewBlock", b"of a later version");
-    // The same numbers are other stacks now; one is lost.
+    // The same numbers refer to other stacks from here on; one stack is lost.
     stacks(file, 7, &[&[0x1008]]);
     events(file, "EventBlock", &[sample(1, 7, 4030, 2), sample(2, 8, 4050, 1)]);
 }
@@ -148,7 +148,7 @@ fn time_in_managed_code_and_all_time_are_told_apart() {
     let main = "Shop!Shop.Program.Main(class System.String[])";
     let stack = |text: &str, millis: i64| (text.replace("main", main), millis);
     let cpu = vec![stack("main", 10), stack("main;w\u{f6}rk", 20)];
-    // The last sample of a thread lasts for the interval; the other thread waits for 40 ms before it.
+    // The last sample of a thread lasts for one interval. The other thread waits for 40 ms before it.
     let wall = vec![
         stack("main", 10),
         stack("main;[unknown]", 40),
@@ -176,14 +176,14 @@ fn a_long_text_in_the_names_of_many_methods_is_refused() {
         &[5, 0, 0u64].map(u64::to_le_bytes).concat()[..],
         &text(&"x/".repeat(5 << 20)),
     ];
-    // All of them have one name, which has room.
+    // All methods share one name, which is below the limit.
     let mut code: Vec<Vec<u8>> = (0..5).map(|start| method(5, start, 1, ["", "f", ""])).collect();
     code.push(event(3, 1, 0, 0, &module.concat()));
     events(&mut file, "EventBlock", &code);
     file.push(1);
     let error = read(&file).unwrap_err().to_string();
     assert!(
-        error.ends_with("the names of its methods are made of more than 67108864 bytes"),
+        error.ends_with("its method names have more than 67108864 bytes"),
         "{error}"
     );
 }
@@ -198,8 +198,8 @@ fn what_is_wrong_is_said_with_its_place() {
         file
     };
     assert!(read(&whole(&[descriptions, samples, names])).is_ok());
-    assert!(error(&whole(&[descriptions, names])).contains("no sample of a thread is in it"));
-    assert!(error(&whole(&[descriptions, samples])).contains("no name of a method is in it"));
+    assert!(error(&whole(&[descriptions, names])).contains("it has no thread samples"));
+    assert!(error(&whole(&[descriptions, samples])).contains("it has no method names"));
     let mut newer = beginning(6);
     newer.push(1);
     assert!(error(&newer).contains("its version is 6"));

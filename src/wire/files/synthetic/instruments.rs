@@ -1,4 +1,5 @@
-//! A table of Instruments as `xctrace export` writes it: what occurs again is a reference to where it stood first.
+//! A table of Instruments like the output of `xctrace export`. A repeated element is a reference to its first
+//! occurrence.
 
 use std::fmt::Write;
 
@@ -7,11 +8,11 @@ use quick_xml::escape::escape;
 
 use crate::wire::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
 
-/// Number of the element of the first frame, and of the first stack; those of a table are all different.
+/// Number of the first frame's element, and of the first stack's element. All numbers of a table are distinct.
 const FRAMES: usize = 1_000_000;
 const STACKS: usize = 2_000_000;
 
-/// The table `time-profile` of a trace of one process.
+/// Returns the table `time-profile` of a trace of one process.
 pub(super) fn table(stacks: &Stacks<'_>) -> String {
     let mut text = String::from(
         "<?xml version=\"1.0\"?>\n<trace-query-result>\n\

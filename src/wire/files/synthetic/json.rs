@@ -1,4 +1,4 @@
-//! Files of JSON: speedscope, V8's profile, traces of Chrome with one or with calls, the Firefox Profiler.
+//! JSON files: speedscope, V8 profiles, Chrome traces with a profile or with calls, and the Firefox Profiler.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::wire::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
 const TICK_MICROS: i64 = TICK_NANOS / 1_000;
 const TICK_MILLIS: i64 = TICK_NANOS / 1_000_000;
 
-/// Nodes and samples of an event of a trace.
+/// Number of nodes and samples in an event of a trace.
 const CHUNK: usize = 100;
 
-/// Id of the root; those of calls follow.
+/// Id of the root. The ids of calls follow.
 const ROOT: usize = 1;
 
 pub(super) fn speedscope(stacks: &Stacks<'_>) -> String {
@@ -36,7 +36,7 @@ pub(super) fn speedscope(stacks: &Stacks<'_>) -> String {
     .to_string()
 }
 
-/// The node of a call, and the root.
+/// Returns the root and a node for each call.
 fn nodes(stacks: &Stacks<'_>, with_parents: bool) -> Vec<Value> {
     let mut children = vec![Vec::new(); stacks.calls.len() + ROOT + 1];
     for (index, call) in stacks.calls.iter().enumerate() {
@@ -46,7 +46,7 @@ fn nodes(stacks: &Stacks<'_>, with_parents: bool) -> Vec<Value> {
     let root = json!({"functionName": "(root)", "scriptId": "0", "url": "", "lineNumber": -1, "columnNumber": -1});
     let frames = stacks.calls.iter().map(|call| {
         let Frame { name, file, line } = stacks.frames[call.frame];
-        // Lines begin with 0 there.
+        // Lines are counted from 0 in this format.
         let (url, line) = (format!("file://{file}"), line - 1);
         json!({"functionName": name, "scriptId": "7", "url": url, "lineNumber": line, "columnNumber": 3})
     });
@@ -67,7 +67,7 @@ fn nodes(stacks: &Stacks<'_>, with_parents: bool) -> Vec<Value> {
         .collect()
 }
 
-/// Ids of the samples' nodes, and for each the time since the one before it.
+/// Returns the node id of each sample, and the time since the preceding sample.
 fn timed(stacks: &Stacks<'_>) -> (Vec<usize>, Vec<i64>) {
     let ids = stacks.samples.iter().map(|(leaf, _)| leaf + ROOT + 1).collect();
     let lengths = stacks.samples.iter().map(|(_, ticks)| ticks * TICK_MICROS);
@@ -82,7 +82,7 @@ pub(super) fn cpuprofile(stacks: &Stacks<'_>) -> String {
         .to_string()
 }
 
-/// Most events of such a trace say nothing of the profile.
+/// Writes a Chrome trace, in which most events are not part of the profile.
 pub(super) fn chrome_trace(stacks: &Stacks<'_>) -> String {
     let end = stacks.total() * TICK_MICROS;
     let nodes = nodes(stacks, true);
@@ -116,7 +116,7 @@ fn part<T>(all: &[T], start: usize) -> &[T] {
     all.get(start..end).unwrap_or_default()
 }
 
-/// A list of calls that begin and end, as py-spy writes it.
+/// Writes a list of calls that begin and end, as py-spy does.
 pub(super) fn durations(stacks: &Stacks<'_>) -> String {
     let mut events = Vec::new();
     let event = |phase: &str, frame: usize, time: i64| {
@@ -139,7 +139,7 @@ pub(super) fn durations(stacks: &Stacks<'_>) -> String {
     Value::Array(events).to_string()
 }
 
-/// As samply writes it: tables of each thread.
+/// Writes the file as samply does, with tables in each thread.
 pub(super) fn firefox(stacks: &Stacks<'_>) -> String {
     let (frames, calls, samples) = (&stacks.frames, &stacks.calls, &stacks.samples);
     let texts: Vec<&str> = frames.iter().flat_map(|frame| [frame.name, frame.file]).collect();

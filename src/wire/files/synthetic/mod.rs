@@ -1,8 +1,8 @@
-//! Files of profilers with the stacks of one profile, for tests, benches and fuzz targets: the same profile gives the
-//! same bytes.
+//! Files of profilers with the stacks of a given profile, for tests, benches and fuzz targets. Equal profiles give
+//! equal bytes.
 //!
-//! In: a profile whose first values are ticks of [`TICK_NANOS`]. Out: a file of each format that is read, but JFR. The
-//! running program does not use this.
+//! In: a profile whose first values are ticks of [`TICK_NANOS`]. Out: a file of each supported format except JFR. The
+//! running program does not use this module.
 
 mod instruments;
 mod json;
@@ -15,7 +15,7 @@ use crate::wire::files::synthetic::stacks::Stacks;
 
 pub use stacks::TICK_NANOS;
 
-/// A file of each format with its name.
+/// Returns a file of each format, with the format's name.
 pub fn files(profile: &Profile<'_>) -> Vec<(&'static str, Vec<u8>)> {
     let stacks = Stacks::of(profile);
     vec![

@@ -1,14 +1,14 @@
-//! A trace of .NET, from its description: <https://github.com/microsoft/perfview>, `NetTraceFormat_v5.md`.
+//! A .NET trace, written from its description: <https://github.com/microsoft/perfview>, `NetTraceFormat_v5.md`.
 //!
-//! All samples are of one thread in managed code; one without a stack ends the last.
+//! All samples belong to one thread in managed code. A sample without a stack ends the last one.
 
 use crate::wire::files::synthetic::stacks::{Stacks, TICK_NANOS};
 
-/// Bytes of the code of a frame, and where it begins.
+/// Length in bytes of a frame's code, and its first address.
 const CODE: u64 = 0x100;
 const START: u64 = 0x7f00_0000_1000;
 
-/// Samples of a block of events.
+/// Number of samples in a block of events.
 const BLOCK: usize = 1000;
 
 /// Kinds of events, in the order of their descriptions.
@@ -25,13 +25,13 @@ pub(super) fn file(stacks: &Stacks<'_>) -> Vec<u8> {
     let mut file = b"Nettrace\x14\0\0\0!FastSerialization.1".to_vec();
     // 2026-11-23, a Monday, 10:00:00 UTC.
     let date = [2026u16, 11, 1, 23, 10, 0, 0, 0].map(u16::to_le_bytes).concat();
-    // Ticks at the start and in a second; addresses have 8 bytes, the process is 17 on 2 processors.
+    // Ticks at the start and per second. Addresses have 8 bytes; the process id is 17 on a machine with 2 processors.
     let clock = [0, 1_000_000_000u64].map(u64::to_le_bytes).concat();
     let rest = [8, 17, 2, 0u32].map(u32::to_le_bytes).concat();
     object(&mut file, "Trace", 4, &[date, clock, rest].concat());
     let descriptions = KINDS.iter().zip(1u32..).map(|((provider, event), id)| {
         let mut payload = [&id.to_le_bytes()[..], &text(provider), &event.to_le_bytes(), &text("")].concat();
-        // Keywords, version, level, number of fields.
+        // Keywords, version, level and number of fields.
         payload.extend([0; 20]);
         blob(0, 0, 0, &payload)
     });
@@ -46,7 +46,7 @@ pub(super) fn file(stacks: &Stacks<'_>) -> Vec<u8> {
             content.extend(addresses.flat_map(u64::to_le_bytes));
         }
         block(&mut file, "StackBlock", &content);
-        // The first of a block has its time, the others that since the one before.
+        // The first event of a block has its time; each other event has the time since the preceding one.
         let mut since = time;
         let blobs = (1u64..).zip(samples).map(|(stack, (_, ticks))| {
             let lasts = (ticks * TICK_NANOS) as u64;
@@ -80,7 +80,7 @@ pub(super) fn file(stacks: &Stacks<'_>) -> Vec<u8> {
     file
 }
 
-/// A text of UTF-16 that ends with zero.
+/// Encodes a text as UTF-16 with a terminating zero.
 pub(crate) fn text(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
@@ -95,7 +95,7 @@ fn number(mut number: u64) -> Vec<u8> {
     bytes
 }
 
-/// An event of thread 18 with a compressed header that says all but who took it.
+/// Returns an event of thread 18 with a compressed header that has all fields except those of the capture.
 fn blob(kind: u64, stack: u64, since: u64, payload: &[u8]) -> Vec<u8> {
     let mut blob = vec![1 | 4 | 8 | 128];
     for field in [kind, 18, stack, since, payload.len() as u64] {
@@ -105,7 +105,7 @@ fn blob(kind: u64, stack: u64, since: u64, payload: &[u8]) -> Vec<u8> {
     blob
 }
 
-/// The content of a block of events: its header, of 20 bytes, and them.
+/// Returns the content of a block of events: a header of 20 bytes, and the events.
 pub(crate) fn events(blobs: Vec<Vec<u8>>) -> Vec<u8> {
     let mut content = [20u16, 1].map(u16::to_le_bytes).concat();
     content.extend([0; 16]);

@@ -1,10 +1,10 @@
-//! The stacks of a profile as a tree of calls, from which files are written.
+//! The stacks of a profile as a tree of calls, from which the files are written.
 
 use hashbrown::HashMap;
 
 use crate::profile::pprof::Profile;
 
-/// Nanoseconds of a tick: the values of a profile times this are CPU time.
+/// Length of a tick in nanoseconds. The values of a profile times this length are CPU time.
 pub const TICK_NANOS: i64 = 10_000_000;
 
 /// A function at a line of its file.
@@ -15,7 +15,7 @@ pub(super) struct Frame<'a> {
     pub line: i64,
 }
 
-/// A frame with its caller, which stands before it.
+/// A frame with its caller, which comes before it in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Call {
     pub caller: Option<usize>,
@@ -57,7 +57,7 @@ impl<'a> Stacks<'a> {
         Self { frames, calls, samples }
     }
 
-    /// The frames of a call, the leaf first, by their indices.
+    /// Returns the indices of the frames of a call, the leaf first.
     pub(super) fn path(&self, leaf: usize) -> Vec<usize> {
         let calls = std::iter::successors(self.calls.get(leaf), |call| self.calls.get(call.caller?));
         calls.map(|call| call.frame).collect()
@@ -68,7 +68,7 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Index of an item, which is added when it is new.
+/// Returns the index of an item, and adds the item if it is new.
 fn index<T: Copy + Eq + std::hash::Hash>(items: &mut Vec<T>, known: &mut HashMap<T, usize>, item: T) -> usize {
     *known.entry(item).or_insert_with(|| {
         items.push(item);

@@ -1,10 +1,10 @@
-//! Files of lines: folded stacks, the output of `perf script`, the text of Go.
+//! Text files: folded stacks, the output of `perf script`, and Go's text format.
 
 use std::fmt::Write;
 
 use crate::wire::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
 
-/// As py-spy writes it, with files and lines.
+/// Writes folded stacks as py-spy does, with files and lines.
 pub(super) fn collapsed(stacks: &Stacks<'_>) -> String {
     let mut text = String::new();
     for (leaf, ticks) in &stacks.samples {
@@ -18,7 +18,7 @@ pub(super) fn collapsed(stacks: &Stacks<'_>) -> String {
     text
 }
 
-/// With the places of the source, and a sample for each stack.
+/// Writes the output of `perf script` with source positions, and one sample for each stack.
 pub(super) fn perf_script(stacks: &Stacks<'_>) -> String {
     let mut text = String::from("# captured on    : Mon Nov 23 10:00:00 2026\n#\n");
     for (number, (leaf, ticks)) in stacks.samples.iter().enumerate() {
@@ -37,7 +37,7 @@ pub(super) fn perf_script(stacks: &Stacks<'_>) -> String {
     text
 }
 
-/// A profile of goroutines.
+/// Writes a goroutine profile in Go's text format.
 pub(super) fn go(stacks: &Stacks<'_>) -> String {
     let mut text = format!("goroutine profile: total {}\n", stacks.total());
     for (leaf, ticks) in &stacks.samples {

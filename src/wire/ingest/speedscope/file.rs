@@ -1,7 +1,7 @@
-//! A file of speedscope as JSON, read into few and flat columns.
+//! A speedscope file as JSON, read into a few flat columns.
 //!
-//! In: JSON. Out: [`File`], or an error with line and column. Unknown keys are ignored. Stacks of samples are one list
-//! with their ends: a list for each would take ten times its text.
+//! In: JSON. Out: [`File`], or an error with line and column. Unknown keys are ignored. The stacks of all samples are
+//! one list with the end of each stack; a separate list for each stack would take ten times its text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,14 +20,14 @@ pub(super) struct File<'a> {
     pub profiles: Vec<OneProfile<'a>>,
 }
 
-/// What all profiles refer to.
+/// Data that all profiles refer to.
 #[derive(Deserialize)]
 pub(super) struct Shared<'a> {
     #[serde(borrow)]
     pub frames: Vec<Frame<'a>>,
 }
 
-/// A function; a place in it, where that is known.
+/// A function, and a line in it if the file states one.
 #[derive(Deserialize)]
 pub(super) struct Frame<'a> {
     #[serde(borrow)]
@@ -77,7 +77,7 @@ pub(super) enum EventKind {
     Close,
 }
 
-/// A number as it is written: whole numbers keep all of their digits. dotnet-trace wrote some as text until
+/// A number as the file has it: whole numbers keep all of their digits. dotnet-trace wrote some numbers as text until
 /// 2021.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Amount {
@@ -92,7 +92,8 @@ impl Default for Amount {
 }
 
 impl Amount {
-    /// What lies between `start` and this number, times `scale`, to the nearest whole number. `None` beyond 64 bits.
+    /// Returns the distance from `start` to this number times `scale`, to the nearest whole number. `None` beyond 64
+    /// bits.
     pub(super) fn since(self, start: Self, scale: i64) -> Option<i64> {
         match (self, start) {
             (Self::Whole(end), Self::Whole(start)) => {
@@ -101,13 +102,13 @@ impl Amount {
             }
             (end, start) => {
                 let product = ((end.real() - start.real()) * scale as f64).round();
-                // 2^63 is a number of 64 bits and a sign no more.
+                // 2^63 does not fit into a signed 64-bit number.
                 (product.abs() < i64::MAX as f64).then_some(product as i64)
             }
         }
     }
 
-    /// The number as a line of a file; 0 for what is none.
+    /// Returns the number as a line of a file, or 0 if it is not a valid line.
     pub(super) fn line(self) -> i64 {
         match self {
             Self::Whole(line) => line.max(0),
@@ -162,22 +163,22 @@ impl<'de> Deserialize<'de> for Amount {
     }
 }
 
-/// Stacks, the root first.
+/// Stacks of samples, the root first.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Samples {
-    /// Frames of all stacks, one stack behind the other.
+    /// Frames of all stacks, one stack after the other.
     frames: Vec<u32>,
-    /// For each stack: the end of its frames.
+    /// Index at which each stack's frames end.
     ends: Vec<u32>,
 }
 
 impl Samples {
-    /// Number of stacks in the list.
+    /// Returns the number of stacks in the list.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The frames of each stack.
+    /// Returns the frames of each stack.
     pub(super) fn stacks(&self) -> impl Iterator<Item = &[u32]> {
         let mut start = 0;
         self.ends.iter().map(move |end| {

@@ -1,8 +1,8 @@
-//! Files of speedscope, as its web page and many profilers write them: several profiles, of samples or of events.
+//! speedscope files, as its web page and many profilers write them: several profiles, of samples or of events.
 //!
-//! In: JSON. Out: a profile for each name and unit in it. What the values count follows from the application's name and
-//! the unit: times become nanoseconds whatever their unit, bytes are bytes, and values without a unit are counts, as in
-//! folded text. In Pyroscope the unit of a single profile does not count, and the time before a call begins is added
+//! In: JSON. Out: one profile for each name and unit. The application's name and the unit determine the meaning of the
+//! values: times become nanoseconds whatever their unit, bytes stay bytes, and values without a unit are counts, as in
+//! folded text. Pyroscope differs: it ignores the unit of a single profile, and adds the time before a call begins
 //! without the factor of all other times.
 
 mod file;
@@ -21,7 +21,7 @@ use crate::wire::ingest::query::IngestQuery;
 use crate::wire::ingest::speedscope::file::{File, OneProfile};
 use crate::wire::ingest::speedscope::stacks::{StackError, Stacks, shown};
 
-/// The format of speedscope's files.
+/// The format of speedscope files.
 pub(crate) static SPEEDSCOPE: Format = Format {
     names: &["speedscope"],
     content_type: "",
@@ -34,18 +34,18 @@ pub(crate) static SPEEDSCOPE: Format = Format {
 /// Value of `$schema` in every file.
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-/// Label with the name of a profile, when a file has several.
+/// Label with the name of a profile, if a file has several.
 const NAME_LABEL: &str = "profile_name";
 
-/// Maximum number of profiles in a file, one a thread: each becomes columns of its own.
+/// Maximum number of profiles in a file, one per thread. Each becomes separate columns.
 const MAX_PROFILES: usize = 1000;
 
-/// Memory in bytes for each of them, for each object (a frame or an event) and for each further element of a list.
+/// Memory in bytes for each profile, for each object (a frame or an event) and for each further element of a list.
 const PROFILE_BYTES: usize = 8 << 10;
 const OBJECT_BYTES: usize = 192;
 const ELEMENT_BYTES: usize = 40;
 
-/// Frames that the stacks of a file may have: a number for every file, and so many more for each element.
+/// Maximum number of frames in the stacks of a file: a fixed number, and an additional number for each element.
 const FREE_FRAMES: usize = 1 << 18;
 const FRAMES_OF_ELEMENT: usize = 32;
 
@@ -53,7 +53,7 @@ fn is_like(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"{") && memmem::find(body, SCHEMA.as_bytes()).is_some()
 }
 
-/// What may be made of a file, by the commas and braces in it.
+/// Upper bound for the contents of a file, computed from its commas and braces.
 struct Outline {
     objects: usize,
     elements: usize,
@@ -150,10 +150,10 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     Ok(decoded)
 }
 
-/// Profiles that become one, with their indices in the file.
+/// Profiles that are merged into one, with their indices in the file.
 type Parts<'a> = Vec<(&'a OneProfile<'a>, usize)>;
 
-/// The profiles of each name and unit.
+/// Groups the profiles by name and unit.
 fn by_name_and_unit<'a>(profiles: &'a [OneProfile<'a>]) -> BTreeMap<(&'a str, &'a str), Parts<'a>> {
     let mut groups: BTreeMap<_, Parts<'a>> = BTreeMap::new();
     for (index, profile) in profiles.iter().enumerate() {
@@ -163,7 +163,7 @@ fn by_name_and_unit<'a>(profiles: &'a [OneProfile<'a>]) -> BTreeMap<(&'a str, &'
     groups
 }
 
-/// What the values of a profile in a file of so many count, and the number that they are multiplied with.
+/// Returns the meaning of the values of a profile and their factor. `profiles` is the number of profiles in the file.
 fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) -> Result<(Meaning, i64), ConnectError> {
     let unit = profile.unit.as_ref();
     let app = &query.app;
@@ -172,13 +172,13 @@ fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) ->
         let scale = meaning.scale;
         return Ok((meaning, scale));
     }
-    // What has a unit is no count, not even with a sample rate of 0.
+    // A value with a unit is not a count, even with a sample rate of 0.
     let query = &IngestQuery {
         sample_rate: query.sample_rate.filter(|rate| *rate != 0),
         ..query.clone()
     };
     let named = match unit {
-        // As in Pyroscope the unit says what is counted where the name of the application cannot.
+        // As in Pyroscope, the unit determines the meaning if the name of the application cannot.
         _ if profiles > 1 => Meaning::of(&format!("{app}.{unit}"), query)?,
         "bytes" if !app.contains('.') => Meaning::of(&format!("{app}.bytes"), query)?,
         _ => Meaning::of(app, query)?,
@@ -188,7 +188,7 @@ fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) ->
         (None, "bytes") if unit == "bytes" => Ok((named, 1)),
         (_, counted) => {
             let problem = format!(
-                "the unit `{}` does not go with `{app}`, which counts {counted}",
+                "the unit `{}` does not match `{app}`, which counts {counted}",
                 shown(unit)
             );
             Err(unreadable(&problem))
@@ -196,7 +196,7 @@ fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) ->
     }
 }
 
-/// Nanoseconds of a unit of time.
+/// Returns the length of a unit of time in nanoseconds.
 fn unit_nanos(unit: &str) -> Option<i64> {
     match unit {
         "nanoseconds" => Some(1),
@@ -207,7 +207,7 @@ fn unit_nanos(unit: &str) -> Option<i64> {
     }
 }
 
-/// Time from start to end of a profile, where its values are times.
+/// Returns the time from start to end of a profile, if its values are times.
 fn length_nanos(profile: &OneProfile<'_>) -> i64 {
     let length = unit_nanos(&profile.unit)
         .zip(profile.end_value)
@@ -223,7 +223,7 @@ fn refused(error: &StackError, index: usize) -> ConnectError {
 }
 
 fn unreadable(problem: &str) -> ConnectError {
-    ConnectError::invalid(format!("cannot read the profile as a file of speedscope: {problem}")).with_status(422)
+    ConnectError::invalid(format!("cannot read the profile as a speedscope file: {problem}")).with_status(422)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! The calls and values of one profile of speedscope.
 //!
-//! In: a profile of a file and its frames. Out: calls in a tree, or an error with its path in the JSON. A sample has
-//! its weight; in a profile of events a stack has the time up to the next event.
+//! In: a profile of a file and its frames. Out: calls in a tree, or an error with its path in the JSON. The value of a
+//! sample is its weight. In a profile of events, a stack gets the time up to the next event.
 
 use hashbrown::HashMap;
 
 use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, TooMany};
 use crate::wire::ingest::speedscope::file::{Amount, Event, EventKind, Frame, OneProfile};
 
-/// What is wrong with a profile, and where.
+/// An error in a profile, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum StackError {
     /// The profile would be too large.
@@ -17,13 +17,13 @@ pub(super) enum StackError {
     /// The profile contradicts itself.
     #[error("{path}: {problem}")]
     Wrong {
-        /// Path from the profile on, as `events[3].frame`.
+        /// Path from the profile, such as `events[3].frame`.
         path: String,
         problem: String,
     },
 }
 
-/// The calls of profiles that become one. A frame is looked up by its name once, however many stacks it is in.
+/// Calls of profiles that are merged into one. A frame is looked up by name only once, however many stacks contain it.
 pub(super) struct Stacks<'f> {
     pub tree: CallTree,
     frames: &'f [Frame<'f>],
@@ -31,7 +31,7 @@ pub(super) struct Stacks<'f> {
 }
 
 impl<'f> Stacks<'f> {
-    /// No calls yet, of these frames.
+    /// Starts without calls, for these frames.
     pub(super) fn new(room: Room, frames: &'f [Frame<'f>]) -> Self {
         Self {
             tree: CallTree::new(room),
@@ -40,7 +40,7 @@ impl<'f> Stacks<'f> {
         }
     }
 
-    /// Adds the stacks of a profile, of values times `scale`.
+    /// Adds the stacks of a profile, with values times `scale`.
     pub(super) fn add(&mut self, profile: &OneProfile<'_>, scale: i64) -> Result<(), StackError> {
         match profile.kind.as_ref() {
             "evented" => self.add_events(profile, scale),
@@ -55,7 +55,7 @@ impl<'f> Stacks<'f> {
     fn add_samples(&mut self, profile: &OneProfile<'_>, scale: i64) -> Result<(), StackError> {
         let (samples, weights) = (profile.samples.len(), profile.weights.len());
         if samples != weights {
-            let problem = format!("there are {weights} weights of {samples} samples");
+            let problem = format!("there are {weights} weights for {samples} samples");
             return Err(wrong("weights".to_owned(), problem));
         }
         for (index, (stack, weight)) in profile.samples.stacks().zip(&profile.weights).enumerate() {
@@ -76,7 +76,7 @@ impl<'f> Stacks<'f> {
     }
 
     fn add_events(&mut self, profile: &OneProfile<'_>, scale: i64) -> Result<(), StackError> {
-        // The frames that are open, and their nodes.
+        // Open frames with their nodes.
         let mut open: Vec<(u32, NodeId)> = Vec::new();
         let mut last = i64::MIN;
         for (index, event) in profile.events.iter().enumerate() {
@@ -85,7 +85,7 @@ impl<'f> Stacks<'f> {
             let time = event.at.since(profile.start_value, scale);
             let time = time.ok_or_else(|| at(".at", "is farther from the start than a profile may last".to_owned()))?;
             if time < last {
-                return Err(at(".at", "is before the event before it".to_owned()));
+                return Err(at(".at", "is before the preceding event".to_owned()));
             }
             if let Some((_, node)) = open.last() {
                 self.tree.add(*node, time.saturating_sub(last))?;
@@ -107,7 +107,7 @@ impl<'f> Stacks<'f> {
                 (EventKind::Close, None) => return Err(at("", format!("closes frame {frame} while none is open"))),
             }
         }
-        // What is open at the end lasted until then.
+        // A call that is open at the end lasts until the end.
         if let (Some((_, node)), Some(end)) = (open.last(), profile.end_value) {
             let end = end.since(profile.start_value, scale).unwrap_or(last);
             self.tree.add(*node, end.saturating_sub(last).max(0))?;
@@ -115,7 +115,7 @@ impl<'f> Stacks<'f> {
         Ok(())
     }
 
-    /// The node of a call of a frame; `None` when there is no such frame.
+    /// Returns the node of a call, or `None` when there is no such frame.
     fn call(&mut self, caller: NodeId, index: u32) -> Result<Option<NodeId>, TooMany> {
         let frame = match (self.known.get(&index).copied(), self.frames.get(index as usize)) {
             (Some(known), _) => known,
@@ -136,7 +136,7 @@ impl<'f> Stacks<'f> {
     }
 }
 
-/// The start of a text, for an error.
+/// Returns the beginning of a text, for an error.
 pub(super) fn shown(text: &str) -> &str {
     text.get(..text.floor_char_boundary(100)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Tests of speedscope's files: written by us as samples and as events, and wrong ones.
+//! Tests of speedscope files: generated files with samples and with events, and invalid files.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::profile::{RawProfile, pprof};
 use crate::wire::ingest::testing::{self, Stacks};
 
-/// Frames of some stacks, each once, and the stacks as indices.
+/// Returns the distinct frames of some stacks, and the stacks as indices.
 fn indexed(stacks: &Stacks) -> (Vec<Value>, Vec<Vec<usize>>) {
     let mut names: Vec<&str> = Vec::new();
     let lists = stacks.keys().map(|stack| {
@@ -75,7 +75,7 @@ fn read_as(name: &str, body: Vec<u8>) -> Result<Vec<RawProfile>, ConnectError> {
     crate::wire::ingest::read(&format!("name={name}&format=speedscope"), "", body.into(), 2 << 20)
 }
 
-/// Service, name of the profile, profile type and sum of the values of each.
+/// Returns service, profile name, profile type and sum of the values for each profile.
 fn told(profiles: &[RawProfile]) -> String {
     let mut text = String::new();
     for raw in profiles {
@@ -132,7 +132,7 @@ fn times_are_nanoseconds_whatever_their_unit_and_bytes_are_bytes() {
         let one = profile("sampled", "p", unit, &json!({"samples": [[0]], "weights": [1.5]}));
         let found = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap();
         assert_eq!(told(&found).trim(), expected, "{app} {unit}");
-        // The same as events, where the time before a call counts in the same unit.
+        // The same profile as events: the time before a call counts in the same unit.
         let events = json!([
             {"type": "O", "frame": 0, "at": 10.25}, {"type": "O", "frame": 0, "at": 10.75},
             {"type": "C", "frame": 0, "at": 11}, {"type": "C", "frame": 0, "at": 11.75},
@@ -150,7 +150,7 @@ fn times_are_nanoseconds_whatever_their_unit_and_bytes_are_bytes() {
         let error = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap_err();
         assert_eq!(error.status, 422);
         assert!(
-            error.message.contains(&format!("`{unit}` does not go with `{app}`")),
+            error.message.contains(&format!("`{unit}` does not match `{app}`")),
             "{error}"
         );
     }
@@ -213,7 +213,8 @@ fn what_is_open_at_the_end_lasted_until_then_and_a_file_knows_its_length() {
     assert_eq!(pprof::decode(&found[0].pprof).unwrap().duration_nanos, 8_000_000);
 }
 
-/// As dotnet-trace wrote it until 2021: `SpeedScopeStackSourceWriter` of <https://github.com/microsoft/perfview>.
+/// A file as dotnet-trace wrote it until 2021: `SpeedScopeStackSourceWriter` of
+/// <https://github.com/microsoft/perfview>.
 const DOTNET_TRACE: &str = r#"{"exporter": "speedscope@1.3.2", "name": "shop", "activeProfileIndex": 0,
     "$schema": "https://www.speedscope.app/file-format-schema.json", "shared": { "frames": [
     { "name": "Process64 shop (17) (17) Args: " }, { "name": "Thread (18)" },
@@ -275,7 +276,7 @@ fn what_is_wrong_is_told_with_its_path() {
         (of("traced", json!({})), "profiles[0].type: `traced` is neither"),
         (
             of("sampled", json!({"samples": [[0]]})),
-            "profiles[0].weights: there are 0 weights of 1 samples",
+            "profiles[0].weights: there are 0 weights for 1 samples",
         ),
         (
             of("sampled", json!({"samples": [[], [0, 1]], "weights": [1, 1]})),
@@ -320,7 +321,7 @@ fn what_is_wrong_is_told_with_its_path() {
 
 #[test]
 fn depth_times_events_and_frames_times_profiles_are_bounded() {
-    // Each call has time of its own, so each is a stack: 3,000 of up to 3,000 frames in a small file.
+    // Each call has its own time, so each is a stack: 3,000 stacks of up to 3,000 frames in a small file.
     let mut events: Vec<Value> = (0..3000).map(|at| json!({"type": "O", "frame": 0, "at": at})).collect();
     events.extend((0..3000).map(|at| json!({"type": "C", "frame": 0, "at": 3000 + at})));
     let deep = file(
@@ -372,7 +373,7 @@ proptest! {
 
 #[test]
 fn a_long_name_in_many_stacks_is_looked_up_once() {
-    // By each stack it would be more bytes than the limit of all names.
+    // If each stack added the name, the names would exceed their limit.
     let frames = [json!({"name": "long ".repeat(200_000)})];
     let more = json!({"samples": vec![[0]; 3000], "weights": vec![1; 3000]});
     let body = file(&frames, &[profile("sampled", "p", "none", &more)]);
