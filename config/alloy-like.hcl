@@ -1,9 +1,9 @@
 // Profiles of Go programs, from their pprof endpoints into Alluvium (or Pyroscope).
 //
-//   alluvium serve                          keeps and shows, on http://localhost:4040
-//   alluvium run config/alloy-like.hcl      collects
+//   alluvium serve                          stores and shows them, on http://localhost:4040
+//   alluvium run config/alloy-like.hcl      collects them
 //
-// The twin of alloy-like.river in HCL. Change it while it runs and call
+// The twin of alloy-like.river in HCL. Change it while it is in use and call
 // `curl -X POST localhost:12345/-/reload`; a mistake changes nothing.
 
 logging {
@@ -11,32 +11,32 @@ logging {
   format = "logfmt"
 }
 
-// Who is profiled: files in the format of Prometheus' file_sd, read again when
-// they change. Paths are relative to the folder in which alluvium was started;
-// ALLUVIUM_TARGETS names another file.
+// The targets come from files in the format of Prometheus' file_sd, which are read
+// again when they change. Paths are relative to the folder in which alluvium was
+// started; ALLUVIUM_TARGETS names another file.
 discovery "file" "local" {
   files            = [coalesce(sys::env("ALLUVIUM_TARGETS"), "config/targets.json")]
   refresh_interval = "10s"
 }
 
-// What the series are called. Labels that begin with `__` end here.
+// The rules set the labels of the series. Labels that begin with `__` are dropped.
 discovery "relabel" "local" {
   targets = discovery.file.local.targets
 
-  // Where a profile came from.
+  // The address of the target.
   rule {
     source_labels = ["__address__"]
     target_label  = "instance"
   }
 
-  // The host without its port names a service that its file does not name.
+  // If the file does not name the service, the host without its port does.
   rule {
     source_labels = ["service_name", "__address__"]
     regex         = ";([^:]+)(?::\\d+)?"
     target_label  = "service_name"
   }
 
-  // A file may switch a target off: `"profiles": "off"`.
+  // A file may disable a target: `"profiles": "off"`.
   rule {
     action        = "drop"
     source_labels = ["profiles"]
@@ -44,8 +44,8 @@ discovery "relabel" "local" {
   }
 }
 
-// How they are profiled: every type that Go's net/http/pprof has, all 15 seconds.
-// CPU is sampled for 14 of them; of memory, block and mutex the change since
+// Every 15 seconds, all profile types of Go's net/http/pprof are scraped.
+// CPU is sampled for 14 of them; for memory, block and mutex the change since
 // the last scrape is sent.
 pyroscope "scrape" "go" {
   targets         = discovery.relabel.local.output
@@ -76,7 +76,7 @@ pyroscope "scrape" "go" {
       enabled = true
     }
 
-    // For programs that serve them: wall-clock time (felixge/fgprof) and
+    // Only some programs serve these: wall-clock time (felixge/fgprof) and
     // changes counted in the program (grafana/pyroscope-go/godeltaprof).
     profile "fgprof" {
       enabled = false
@@ -96,8 +96,8 @@ pyroscope "scrape" "go" {
   }
 }
 
-// Where profiles go. They wait on disk, under --storage.path, while the server
-// is away; ALLUVIUM_SERVER names another one.
+// The server that receives the profiles. While it is unreachable, they wait on disk,
+// under --storage.path; ALLUVIUM_SERVER names another server.
 pyroscope "write" "local" {
   endpoint {
     url = coalesce(sys::env("ALLUVIUM_SERVER"), "http://localhost:4040")

@@ -328,7 +328,10 @@ fn values_that_cannot_work_are_refused_with_the_reason() {
     }
     for (values, reason) in [
         (&["server.replicas=2"][..], "server.replicas above 1 needs a bucket"),
-        (&["collector.kind=Job"], "collector.kind is DaemonSet or Deployment"),
+        (
+            &["collector.kind=Job"],
+            "collector.kind must be DaemonSet or Deployment",
+        ),
         (
             &["collector.kind=Deployment", "collector.ebpf.enabled=true"],
             "collector.ebpf.enabled needs collector.kind DaemonSet",

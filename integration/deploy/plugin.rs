@@ -79,7 +79,7 @@ fn all_types_of_several_pods_are_files_of_a_folder_and_one_that_fails_leaves_non
     let (status, said, files) = plugin(&["capture", "-l", "app=cart", "--all", "-o", "folder"]);
     assert_eq!(status, 1);
     assert!(
-        said.contains("no mutex of cart-1") && said.contains("no mutex of cart-2"),
+        said.contains("cannot capture mutex of cart-1") && said.contains("cannot capture mutex of cart-2"),
         "{said}"
     );
     assert_eq!(files.len(), 12, "{files:?}");
@@ -94,12 +94,12 @@ fn all_types_of_several_pods_are_files_of_a_folder_and_one_that_fails_leaves_non
 #[test]
 fn what_is_misspelt_is_refused_before_anything_is_asked() {
     for (arguments, reason) in [
-        (&["capture"][..], "which pod?"),
-        (&["capture", "cart-1", "--type", "cpus"], "there is no type cpus"),
+        (&["capture"][..], "name a pod or use --selector"),
+        (&["capture", "cart-1", "--type", "cpus"], "unknown type cpus"),
         (&["capture", "cart-1", "--seconds", "1s"], "is not a number of seconds"),
-        (&["capture", "cart-1", "--nonsense", "1"], "there is no flag --nonsense"),
+        (&["capture", "cart-1", "--nonsense", "1"], "unknown flag --nonsense"),
         (&["capture", "cart-1", "-n"], "-n needs a value"),
-        (&["capsule"], "there is no command capsule"),
+        (&["capsule"], "unknown command capsule"),
     ] {
         let (status, said, files) = plugin(arguments);
         assert!(

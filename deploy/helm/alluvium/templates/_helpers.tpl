@@ -4,7 +4,7 @@
 {{- .Values.fullnameOverride | default .Release.Name | trunc 50 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Labels by which objects are picked: (list . "server"). */}}
+{{/* Labels that select the objects of a component: (list . "server"). */}}
 {{- define "alluvium.selector" -}}
 app.kubernetes.io/name: alluvium
 app.kubernetes.io/instance: {{ (first .).Release.Name }}
@@ -21,7 +21,7 @@ app.kubernetes.io/managed-by: {{ (first .).Release.Service }}
 {{ (last .).image.repository }}:{{ (last .).image.tag | default (first .).Chart.AppVersion }}
 {{- end -}}
 
-{{/* Where pods go, and more of it. */}}
+{{/* Settings that choose the nodes of a pod. */}}
 {{- define "alluvium.scheduling" -}}
 {{- with .nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
@@ -34,7 +34,7 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* The collector's configuration: what it looks at, and where profiles go. */}}
+{{/* The collector's configuration: the targets, and the server that receives the profiles. */}}
 {{- define "alluvium.collector" -}}
 {{- $onNode := eq .Values.collector.kind "DaemonSet" -}}
 logging {
@@ -43,7 +43,7 @@ logging {
 }
 {{- if .Values.collector.pods.enabled }}
 
-// Pods whose annotations ask for it{{ if $onNode }}, of this node{{ end }}.
+// Pods{{ if $onNode }} of this node{{ end }} whose annotations ask for profiles.
 discovery.profiles "pods" {
 	{{- if $onNode }}
 	selectors {
@@ -74,7 +74,7 @@ pyroscope.scrape "pods" {
 {{- end }}
 {{- if .Values.collector.ebpf.enabled }}
 
-// The CPU of every container of this node.
+// Profiles the CPU of every container of this node.
 discovery.kubernetes "node" {
 	role = "pod"
 
@@ -114,7 +114,7 @@ pyroscope.ebpf "node" {
 }
 {{- end }}
 
-// Profiles wait on disk while the server is away.
+// Profiles wait on disk while the server is unreachable.
 pyroscope.write "server" {
 	endpoint {
 		{{- if .Values.collector.tokenSecret }}
