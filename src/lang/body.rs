@@ -405,11 +405,11 @@ mod tests {
         assert_eq!(
             attributes,
             [
-                "enabled Bool false Some(\"true\") Whether something is so.",
-                "interval Duration false Some(\"\\\"5m\\\"\") Time between two looks.",
+                "enabled Bool false Some(\"true\") A flag that has a default.",
+                "interval Duration false Some(\"\\\"5m\\\"\") Time between two lookups.",
                 "names List(String) true None Names to look up, one at least.",
-                "note String false None Text that may be left out.",
-                "type String false Some(\"\\\"pod\\\"\") What kind of thing is looked for.",
+                "note String false None Text that may be omitted.",
+                "type String false Some(\"\\\"pod\\\"\") The kind of objects to find.",
             ]
         );
         let [inner, more] = Example::SCHEMA.blocks else {
