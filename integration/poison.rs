@@ -381,7 +381,7 @@ fn cases() -> Vec<Case> {
         refused(
             "a location of 100,000 lines",
             one(&lines_of_a_location()),
-            "frames with its inlined ones",
+            "frames with inlined ones",
         ),
         refused(
             "names of 65,000 bytes",

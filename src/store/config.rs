@@ -1,4 +1,4 @@
-//! Configuration of a store.
+//! The configuration of a store.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,49 +12,49 @@ use crate::store::rules::tenant_limits::TenantLimits;
 use crate::store::tables::bucket::BucketOptions;
 use crate::store::tables::delta::CHECKPOINT_INTERVAL;
 
-/// Configuration of a store.
+/// The configuration of a store.
 #[derive(Debug, Clone)]
 pub struct StoreConfig {
-    /// The data folder; created when it is not there.
+    /// The data folder. The store creates it if it does not exist.
     pub dir: PathBuf,
-    /// A head of this many bytes in memory is flushed, 32 MiB. While the heads hold twice as much, appends wait for the
-    /// flush.
+    /// Memory size at which a head is flushed. Defaults to 32 MiB. While the heads hold twice as much, appends wait for
+    /// the flush.
     pub flush_bytes: u64,
-    /// A head is flushed when its first profile is this old, 5 minutes.
+    /// Age of the first profile of a head at which the head is flushed. Defaults to 5 minutes.
     pub flush_age: Duration,
-    /// Profiles are refused while all heads together hold more than this many bytes because flushes fail or are too
-    /// slow, 256 MiB.
+    /// Maximum memory of all heads together. Defaults to 256 MiB. Above it, because flushes fail or are too slow, the
+    /// store refuses profiles.
     pub head_limit_bytes: u64,
-    /// Memory of all profiles between their arrival and the head, 128 MiB; further ones wait.
+    /// Maximum memory of all profiles between their arrival and the head. Defaults to 128 MiB. Further profiles wait.
     pub intake_bytes: usize,
-    /// Limits of each tenant on what it may send.
+    /// Limits on the profiles of each tenant.
     pub limits: TenantLimits,
-    /// Which tenants may send; all may.
+    /// Rules for the tenants that may send. By default, all tenants may.
     pub tenants: TenantRules,
-    /// Whether an acknowledgement waits for the disk.
+    /// Whether the acknowledgement of a profile waits for the disk.
     pub sync: SyncMode,
-    /// From when on a write or sync of the log that does not end means a dead disk, 15 s: pushes are refused and the
-    /// store is not healthy until it ends. A flush may take four times as long for one step. A close waits this long
-    /// for the threads.
+    /// Time after which a write or sync of the log that has not finished means that the disk is dead. Defaults to 15 s.
+    /// Until it finishes, the store refuses pushes and is unhealthy. One step of a flush may take four times as long. A
+    /// close waits this long for the threads.
     pub stuck_after: Duration,
-    /// Longest time that a push waits for its place in the log, 30 s; then it is refused and may be stored all the
-    /// same.
+    /// Maximum time that a push waits until its records are in the log. Defaults to 30 s. Then the store refuses the
+    /// push, but may still store it.
     pub answer_after: Duration,
-    /// Commits to a table between checkpoints of its log, 50: opening a table reads at most this many entries one by
-    /// one.
+    /// Number of commits to a table between two checkpoints of its log. Defaults to 50. Opening a table reads at most
+    /// this many commits one by one.
     pub checkpoint_interval: u64,
     /// Merging, retention and deletion of files.
     pub maintenance: MaintenanceConfig,
-    /// The clocks, which tests set.
+    /// The clocks. Tests set them.
     pub clock: Clock,
-    /// The bucket of the tables; `None` keeps them in the data folder.
+    /// The bucket that holds the tables. With `None`, the tables are in the data folder.
     pub bucket: Option<BucketOptions>,
     /// For tests: makes operations fail.
     pub faults: Faults,
 }
 
 impl StoreConfig {
-    /// The defaults for a data folder.
+    /// Returns the default configuration for a data folder.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),

@@ -1,14 +1,14 @@
-//! The clocks of the store: those of the system, or clocks that a test sets.
+//! The clocks of the store: the system's clocks, or clocks that a test sets.
 //!
-//! Times of receipt, ages of profiles and files, and retention, downsampling and vacuum follow the wall clock. Timeouts
-//! and budgets follow the system's monotonic clock.
+//! The wall clock dates the receipt of profiles. It also decides the age of profiles and files, retention, downsampling
+//! and vacuum. Timeouts and budgets use the system's monotonic clock.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::base::boot::SinceBoot;
 
-/// A wall clock and a monotonic clock. Clones share them.
+/// A wall clock and a monotonic clock. Clones share both.
 #[derive(Clone)]
 pub struct Clock {
     made: Instant,
@@ -31,7 +31,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// A wall clock that returns `now`; the monotonic clock follows it.
+    /// Creates a wall clock that returns `now`. The monotonic clock follows it.
     pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self {
             wall: Some(Arc::new(now)),
@@ -39,8 +39,8 @@ impl Clock {
         }
     }
 
-    /// A wall clock that returns `now` and a monotonic clock that returns `running`, so that a test can set one against
-    /// the other.
+    /// Creates a wall clock that returns `now` and a monotonic clock that returns `running`. A test can move each of
+    /// them alone.
     #[cfg(test)]
     pub(crate) fn set_by(
         now: impl Fn() -> SystemTime + Send + Sync + 'static,
@@ -52,14 +52,14 @@ impl Clock {
         }
     }
 
-    /// The same on a machine that tells the time since its boot.
+    /// The same clocks on a machine that knows the time since its boot.
     #[cfg(test)]
     pub(crate) fn with_boot(mut self, now: impl Fn() -> SinceBoot + Send + Sync + 'static) -> Self {
         self.boot = Some(Arc::new(now));
         self
     }
 
-    /// The time since the boot of the system, where it is known.
+    /// Returns the time since the boot of the system, if it is known.
     pub(crate) fn since_boot(&self) -> Option<SinceBoot> {
         match (&self.boot, &self.wall) {
             (Some(boot), _) => Some(boot()),
@@ -72,7 +72,7 @@ impl Clock {
         self.wall.as_ref().map_or_else(SystemTime::now, |now| now())
     }
 
-    /// Time of the monotonic clock since an arbitrary start.
+    /// Returns the time of the monotonic clock since an arbitrary start.
     pub fn running(&self) -> Duration {
         match (&self.running, &self.wall) {
             (Some(running), _) => running(),
@@ -81,17 +81,17 @@ impl Clock {
         }
     }
 
-    /// Microseconds since 1970.
+    /// Returns the time in microseconds since 1970.
     pub(crate) fn micros(&self) -> i64 {
         i64::try_from(self.since_1970().as_micros()).unwrap_or(i64::MAX)
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970.
     pub(crate) fn millis(&self) -> i64 {
         i64::try_from(self.since_1970().as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Time since 1970; zero for a clock that is set before 1970.
+    /// Returns the time since 1970, or zero if the clock is set to a time before 1970.
     fn since_1970(&self) -> Duration {
         self.now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
-//! How long each thread of the store has waited for the disk, so that a disk that never answers is seen.
+//! Measures how long each thread of the store has waited for the disk, to detect a disk that never responds.
 //!
-//! In: the begin, the steps and the end of a thread's work. Out: the time since its last step, as a metric and for
-//! health checks. A call into a dead disk does not return, so nobody but another thread can notice it.
+//! In: the start, the steps and the end of a thread's work. Out: the time since its last step, as a metric and for
+//! health checks. A call to a dead disk does not return, so only another thread can notice it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 
-/// The last step of one thread's work; `None` while it has none. Clones share it.
+/// Time of the last step of one thread's work; `None` while the thread is idle. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DiskWait(Arc<Mutex<Option<Instant>>>);
 
-/// Work in progress; it ends when this is dropped.
+/// Work in progress. The work ends when this guard is dropped.
 pub(crate) struct Working(DiskWait);
 
 impl DiskWait {
-    /// Begins a piece of work.
+    /// Marks the start of a piece of work.
     pub(crate) fn begin(&self) -> Working {
         *self.0.lock() = Some(Instant::now());
         Working(self.clone())
     }
 
-    /// The work has come one step further. Without work in progress it does nothing.
+    /// Records a step of the work in progress. Does nothing if no work is in progress.
     pub(crate) fn step(&self) {
         if let Some(last) = self.0.lock().as_mut() {
             *last = Instant::now();
         }
     }
 
-    /// Time since the last step; zero while there is no work.
+    /// Returns the time since the last step, or zero while the thread is idle.
     pub(crate) fn time(&self) -> Duration {
         self.0.lock().map_or(Duration::ZERO, |last| last.elapsed())
     }
@@ -44,7 +44,7 @@ impl Drop for Working {
     }
 }
 
-/// The waits of the threads that write.
+/// The waits of the threads that write to the disk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DiskWaits {
     pub(crate) log: DiskWait,
@@ -53,23 +53,23 @@ pub(crate) struct DiskWaits {
 }
 
 impl DiskWaits {
-    /// What is wrong when one step of the log takes `limit` or longer.
+    /// Returns a description of the failure if the log has made no step for `limit` or longer.
     pub(crate) fn log_is_stuck(&self, limit: Duration) -> Option<String> {
         let waited = self.log.time();
         (waited >= limit).then(|| {
             format!(
-                "the disk does not answer: a write or sync of the write-ahead log has not ended for {} s",
+                "the disk does not respond: a write or sync of the write-ahead log has not finished for {} s",
                 waited.as_secs()
             )
         })
     }
 
-    /// What is wrong when one step of a flush takes `limit` or longer.
+    /// Returns a description of the failure if a flush has made no step for `limit` or longer.
     pub(crate) fn flush_is_stuck(&self, limit: Duration) -> Option<String> {
         let waited = self.flush.time();
         (waited >= limit).then(|| {
             format!(
-                "the disk does not answer: a flush has not come any further for {} s",
+                "the disk does not respond: a flush has made no progress for {} s",
                 waited.as_secs()
             )
         })

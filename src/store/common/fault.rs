@@ -1,6 +1,6 @@
 //! Places at which a test can make the store fail, to simulate every crash and a full disk.
 //!
-//! In production there is no hook, and [`Faults::check`] only notes the step of the thread. The hook decides by place
+//! In production there is no hook, and [`Faults::check`] only records the step of the thread. The hook decides by place
 //! and may count calls.
 
 use std::io;
@@ -14,7 +14,7 @@ use crate::store::common::schema::Table;
 /// A point at which the store accesses the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// `VERSION`, `WRITER`, `COMMITS` or the folders of the data folder are written.
+    /// A file `VERSION`, `WRITER` or `COMMITS`, or a subfolder of the data folder, is written.
     FolderWrite,
     /// A new segment of the write-ahead log is created.
     LogCreate,
@@ -22,19 +22,19 @@ pub enum Place {
     LogCreateSync,
     /// Records are written to the log.
     LogWrite,
-    /// After records were written to the log, before the sync.
+    /// Records were written to the log and are about to be synced.
     LogSync,
     /// A segment is cut back to its durable part and synced.
     LogCut,
     /// The durable length of a segment that cannot be cut is written beside it.
     LogMark,
-    /// What a start found in the last segment is written again and synced.
+    /// At the start, the contents of the last segment are written again and synced.
     LogRenew,
-    /// After the log was rotated for a flush, before any table file is written.
+    /// The log was rotated for a flush; no table file is written yet.
     FlushStart,
-    /// Before the Parquet files of a table are written.
+    /// The Parquet files of a table are about to be written.
     FilesWrite(Table),
-    /// Parquet files are durable, the table's commit is not written.
+    /// Parquet files are durable; the table's commit is not written yet.
     Commit(Table),
     /// The table's commit is durable.
     Committed(Table),
@@ -56,19 +56,19 @@ pub enum Place {
     EntryWrite(Table),
     /// The entry is synced under its temporary name.
     EntrySync(Table),
-    /// The entry gets its name.
+    /// The entry is renamed to its final name.
     EntryLink(Table),
     /// The folder of the log is synced.
     EntryFolderSync(Table),
-    /// A job of maintenance begins; its name is that of the metrics.
+    /// A maintenance job begins. The name of the job is its name in the metrics.
     Job(&'static str),
-    /// The checksums of an entry or checkpoint are written; nothing relies on them.
+    /// The checksums of an entry or checkpoint are written. Nothing relies on them.
     LogSums(Table),
     /// A checkpoint is written under a temporary name.
     CheckpointWrite(Table),
     /// The checkpoint is synced.
     CheckpointSync(Table),
-    /// The checkpoint gets its name.
+    /// The checkpoint is renamed to its final name.
     CheckpointRename(Table),
     /// The folder of the log is synced after a checkpoint.
     CheckpointFolderSync(Table),
@@ -78,38 +78,38 @@ pub enum Place {
     FileDelete(Table),
     /// A request for a deletion is made durable: folder, file, sync, rename, sync of two folders.
     RequestWrite,
-    /// A request that was carried out is removed.
+    /// The file of a finished request is removed.
     RequestRemove,
-    /// The folder of the requests is synced after that.
+    /// The folder of the requests is synced after that removal.
     RequestRemoveSync,
 }
 
 /// Decides whether an operation fails.
 pub trait FaultHook: Send + Sync {
-    /// Called before the operation at `place`; an error makes the operation fail with it.
+    /// Runs before the operation at `place`. If it returns an error, the operation fails with that error.
     fn check(&self, place: Place) -> io::Result<()>;
 
-    /// Called after the operation at `place`; for tests of the order of operations.
+    /// Runs after the operation at `place`, for tests of the order of operations.
     fn done(&self, _place: Place) {}
 
-    /// Called with the rows of a flush before they are encoded; a hook may panic.
+    /// Runs with the rows of a flush before they are encoded. A hook may panic.
     fn encode(&self, _table: Table, _rows: &RecordBatch) {}
 
-    /// Called when the records of `_appends` appends are written and not yet synced: between the `done` of
-    /// [`Place::LogWrite`] and the check of [`Place::LogSync`].
+    /// Runs when the records of `_appends` appends are written and not yet synced. The call comes after the `done` of
+    /// [`Place::LogWrite`] and before the check of [`Place::LogSync`].
     fn logged(&self, _appends: usize) {}
 }
 
-/// The hook, if there is one. Clones share it.
+/// The optional hook. Clones share it.
 #[derive(Clone, Default)]
 pub struct Faults {
     hook: Option<Arc<dyn FaultHook>>,
-    /// Where the steps of the thread that uses it are noted.
+    /// Records the steps of the thread that uses these faults.
     wait: Option<DiskWait>,
 }
 
 impl Faults {
-    /// Faults decided by `hook`.
+    /// Creates faults that `hook` decides.
     pub fn new(hook: Arc<dyn FaultHook>) -> Self {
         Self {
             hook: Some(hook),
@@ -117,7 +117,7 @@ impl Faults {
         }
     }
 
-    /// The same faults for the work of one thread, whose steps are noted in `wait`.
+    /// Returns the same faults for the work of one thread. They record the steps of that thread in `wait`.
     #[must_use]
     pub(crate) fn noting(&self, wait: &DiskWait) -> Self {
         Self {
@@ -132,13 +132,13 @@ impl Faults {
         }
     }
 
-    /// Asks the hook about `place`; always `Ok` without a hook.
+    /// Calls the hook for `place`. Without a hook, the result is always `Ok`.
     pub fn check(&self, place: Place) -> io::Result<()> {
         self.step();
         self.hook.as_ref().map_or(Ok(()), |hook| hook.check(place))
     }
 
-    /// Runs `operation` unless the hook fails it, and then calls the hook's `done`.
+    /// Runs `operation` unless the hook makes it fail. After a success, calls the hook's `done`.
     pub fn run<T>(&self, place: Place, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.check(place)?;
         let result = operation()?;

@@ -1,4 +1,4 @@
-//! Metric handles of the store, registered once; every name starts with `alluvium_store_`.
+//! Metric handles of the store, registered once. Every name starts with `alluvium_store_`.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -12,24 +12,24 @@ use crate::telemetry::metrics::Scope;
 /// The label `reason` of refused profiles and dropped values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Reason {
-    /// One of the closed set that `ingest` and `limits` use.
+    /// One of the fixed reasons in `ingest`, `quota` and `limits`.
     pub(crate) reason: &'static str,
 }
 
-/// The label `job` of maintenance.
+/// The label `job` of the maintenance metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct JobLabel {
     /// `compact`, `downsample`, `retention`, `delete` or `vacuum`.
     pub(crate) job: &'static str,
 }
 
-/// Handles; clones share the values.
+/// The metric handles. Clones share the values.
 #[derive(Clone)]
 pub(crate) struct Metrics {
     pub(crate) profiles: Counter,
-    /// Bytes of acknowledged profiles, uncompressed.
+    /// Uncompressed bytes of the acknowledged profiles.
     pub(crate) profile_bytes: Counter,
-    /// Sample rows acknowledged.
+    /// Sample rows of the acknowledged profiles.
     pub(crate) samples: Counter,
     pub(crate) rejected: Family<Reason, Counter>,
     /// Values that normalisation or relabel rules dropped.
@@ -38,45 +38,45 @@ pub(crate) struct Metrics {
     pub(crate) log_sync_seconds: Histogram,
     /// Bytes written to the log.
     pub(crate) log_bytes: Counter,
-    /// Failed writes of the log.
+    /// Failed writes to the log.
     pub(crate) log_failures: Counter,
-    /// Time that the threads have waited for the disk.
+    /// Time that each thread has waited for the disk.
     pub(crate) waits: DiskWaits,
-    /// Bytes of all heads in memory, estimated.
+    /// Estimated memory of all heads, in bytes.
     pub(crate) head_bytes: Gauge,
-    /// Flushes that ended with all tables committed.
+    /// Flushes that have committed all tables.
     pub(crate) flushes: Counter,
-    /// Flushes that failed and are tried again.
+    /// Flushes that failed. The store retries them.
     pub(crate) flush_failures: Counter,
     pub(crate) flush_seconds: Histogram,
     pub(crate) files: Gauge,
-    /// Profiles replayed from the log at the start.
+    /// Profiles that the start replayed from the log.
     pub(crate) replayed: Counter,
-    /// Records of the log that were put aside.
+    /// Damaged records that were moved out of the log.
     pub(crate) records_put_aside: Counter,
-    /// Bytes of the log that could not be read at the start (torn tails are not counted here).
+    /// Bytes of the log that the start could not read, without torn tails.
     pub(crate) damaged_bytes: Counter,
-    /// Parquet files that maintenance left alone because they hold other bytes than were written.
+    /// Parquet files that maintenance skips because their contents do not match their checksums.
     pub(crate) damaged_files: Counter,
-    /// Memory of names that maintenance holds. The server shows it with its other memory.
+    /// Memory of the names that maintenance holds. The server reports it with its other memory.
     pub(crate) maintenance_bytes: Gauge,
-    /// Jobs of maintenance that were done.
+    /// Maintenance jobs that succeeded.
     pub(crate) job_runs: Family<JobLabel, Counter>,
     pub(crate) job_errors: Family<JobLabel, Counter>,
-    /// Bytes of the files that jobs read and replaced, or deleted.
+    /// Bytes of the files that jobs replaced or deleted.
     pub(crate) job_bytes_in: Family<JobLabel, Counter>,
     /// Bytes of the files that jobs wrote.
     pub(crate) job_bytes_out: Family<JobLabel, Counter>,
     pub(crate) job_seconds: Family<JobLabel, Histogram, fn() -> Histogram>,
-    /// Requests for deletions that are not carried out yet.
+    /// Requests for deletions that are not finished yet.
     pub(crate) deletions_waiting: Gauge,
-    /// Jobs that are due and not done.
+    /// Jobs that are due but not done.
     pub(crate) jobs_waiting: Gauge,
-    /// Files removed from their table that wait for the end of their grace period.
+    /// Files that are no longer part of a table but are kept until their grace period ends.
     pub(crate) dead_files: Gauge,
     /// Forward jumps of the clock that stopped deletion by age.
     pub(crate) clock_jumps: Counter,
-    /// 1 while a jump of the clock prevents deletion by age.
+    /// 1 while deletion by age is stopped because the clock has jumped.
     pub(crate) clock_doubted: Gauge,
 }
 
@@ -89,7 +89,7 @@ impl Metrics {
             samples: Counter::default(),
             rejected: Family::default(),
             dropped_values: Family::default(),
-            // 0.25 ms to 4 s: from a fast disk's sync to a stall that users notice.
+            // 0.25 ms to 4 s: from the sync of a fast disk to a stall that users notice.
             log_sync_seconds: Histogram::new(exponential_buckets(0.000_25, 2.0, 15)),
             log_bytes: Counter::default(),
             log_failures: Counter::default(),
@@ -155,17 +155,17 @@ impl Metrics {
         scope.register("alluvium_store_appended_samples", "Sample rows acknowledged.", samples);
         scope.register(
             "alluvium_store_rejected_profiles",
-            "Profiles that were not stored, by reason.",
+            "Profiles that the store refused, by reason.",
             rejected,
         );
         scope.register(
             "alluvium_store_dropped_values",
-            "Values that were not stored, by reason.",
+            "Values that the store dropped, by reason.",
             dropped_values,
         );
         scope.register(
             "alluvium_store_log_sync_seconds",
-            "Write and sync of one group of log records.",
+            "Time to write and sync one group of log records, in seconds.",
             log_sync_seconds,
         );
         scope.register(
@@ -175,12 +175,12 @@ impl Metrics {
         );
         scope.register(
             "alluvium_store_log_failures",
-            "Failed writes of the write-ahead log.",
+            "Failed writes to the write-ahead log.",
             log_failures,
         );
         scope.register(
             "alluvium_store_disk_wait_seconds",
-            "Seconds since the work of a thread on the disk came one step further; 0 without work.",
+            "Seconds since the last step of a thread's work on the disk; 0 while it is idle.",
             waits,
         );
         scope.register(
@@ -188,38 +188,46 @@ impl Metrics {
             "Estimated bytes of profiles in memory.",
             head_bytes,
         );
-        scope.register("alluvium_store_flushes", "Flushes with all tables committed.", flushes);
+        scope.register(
+            "alluvium_store_flushes",
+            "Flushes that have committed all tables.",
+            flushes,
+        );
         scope.register(
             "alluvium_store_flush_failures",
-            "Flushes that failed and are tried again.",
+            "Flushes that failed. The store retries them.",
             flush_failures,
         );
-        scope.register("alluvium_store_flush_seconds", "Duration of a flush.", flush_seconds);
-        scope.register("alluvium_store_files", "Live Parquet files.", files);
+        scope.register(
+            "alluvium_store_flush_seconds",
+            "Duration of a flush in seconds.",
+            flush_seconds,
+        );
+        scope.register("alluvium_store_files", "Parquet files that belong to a table.", files);
         scope.register(
             "alluvium_store_replayed_profiles",
-            "Profiles replayed from the log at the start.",
+            "Profiles that the start replayed from the log.",
             replayed,
         );
         scope.register(
             "alluvium_store_records_put_aside",
-            "Records of the log that cannot be replayed or flushed, kept in files of their own.",
+            "Damaged records of the log that cannot be replayed or flushed. Each is kept in a file.",
             records_put_aside,
         );
         scope.register(
             "alluvium_store_damaged_bytes",
-            "Bytes of the log that could not be read at the start.",
+            "Bytes of the log that the start could not read.",
             damaged_bytes,
         );
         scope.register(
             "alluvium_store_damaged_files",
-            "Parquet files that maintenance left alone because they hold other bytes than were written.",
+            "Parquet files that maintenance skips because their contents do not match their checksums.",
             damaged_files,
         );
-        scope.register("alluvium_store_jobs", "Jobs of maintenance that were done.", job_runs);
+        scope.register("alluvium_store_jobs", "Maintenance jobs that succeeded.", job_runs);
         scope.register(
             "alluvium_store_job_failures",
-            "Jobs of maintenance that failed.",
+            "Maintenance jobs that failed.",
             job_errors,
         );
         scope.register(
@@ -232,30 +240,34 @@ impl Metrics {
             "Bytes of the files that jobs wrote.",
             job_bytes_out,
         );
-        scope.register("alluvium_store_job_seconds", "Duration of jobs.", job_seconds);
+        scope.register(
+            "alluvium_store_job_seconds",
+            "Duration of maintenance jobs in seconds.",
+            job_seconds,
+        );
         scope.register(
             "alluvium_store_deletions_waiting",
-            "Requests for deletions that are not carried out yet.",
+            "Requests for deletions that are not finished yet.",
             deletions_waiting,
         );
         scope.register(
             "alluvium_store_jobs_waiting",
-            "Jobs that are due and not done.",
+            "Maintenance jobs that are due but not done.",
             jobs_waiting,
         );
         scope.register(
             "alluvium_store_dead_files",
-            "Files that left their table and are not deleted yet.",
+            "Files that no longer belong to a table but are not deleted yet.",
             dead_files,
         );
         scope.register(
             "alluvium_store_clock_jumps",
-            "Jumps of the clock after which nothing was deleted for its age.",
+            "Jumps of the clock that stopped deletion by age.",
             clock_jumps,
         );
         scope.register(
             "alluvium_store_clock_doubted",
-            "1 while nothing is deleted for its age because the clock has jumped.",
+            "1 while deletion by age is stopped because the clock has jumped.",
             clock_doubted,
         );
         metrics

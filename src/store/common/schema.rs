@@ -1,8 +1,9 @@
-//! The schemas of the four tables, a stable interface for this program and other readers.
+//! The schemas of the four tables: a stable interface for this program and other readers.
 //!
-//! Every change to a column needs a new [`LAYOUT_VERSION`]. A new column is nullable and the last of its table: files
-//! of an older layout lack it, and every reader of Delta Lake takes it for null there. Unsigned 64-bit identities
-//! (series, stack) are stored bit for bit as signed ones, because Delta has no unsigned integers.
+//! Every change to a column needs a new [`LAYOUT_VERSION`]. A new column is nullable and the last of its table. Files
+//! of an older layout lack it, and every reader of Delta Lake treats it as null there. The identities of series and
+//! stacks are unsigned 64-bit integers. They are stored bit for bit as signed ones, because Delta has no unsigned
+//! integers.
 
 use std::sync::Arc;
 
@@ -18,17 +19,17 @@ use column::{
     STACK, START_LINES, TENANT, TIME, TOTAL, TRACE_ID, VALUE,
 };
 
-/// Version of the layout, kept in the data folder's `VERSION` file, and in the table property `alluvium.layoutVersion`
-/// as of the creation of the table. Layout 1 had no column `start_lines`.
+/// Version of the layout. The file `VERSION` of the data folder holds it, and the table property
+/// `alluvium.layoutVersion` holds the version at the creation of the table. Layout 1 had no column `start_lines`.
 pub const LAYOUT_VERSION: u32 = 2;
 
-/// Columns of the tables by name.
+/// Names of the columns of the tables.
 pub mod column {
-    /// Partition: the tenant whose rows they are.
+    /// Partition: the tenant that owns the rows.
     pub(crate) const TENANT: &str = "tenant";
     /// Partition: the UTC day.
     pub(crate) const DAY: &str = "day";
-    /// Start of the profile, in microseconds.
+    /// Start of the profile in microseconds.
     pub(crate) const TIME: &str = "time";
     /// Hash of the labels of the series.
     pub(crate) const SERIES: &str = "series";
@@ -36,13 +37,13 @@ pub mod column {
     pub(crate) const PROFILE_TYPE: &str = "profile_type";
     /// Sum of the values of a profile.
     pub const TOTAL: &str = "total";
-    /// Number of rows of samples of a profile.
+    /// Number of sample rows of a profile.
     pub(crate) const SAMPLE_COUNT: &str = "sample_count";
     /// Duration of the collection in nanoseconds.
     pub(crate) const DURATION_NS: &str = "duration_ns";
-    /// Period of the pprof: distance between samples.
+    /// Period of the pprof: the distance between samples.
     pub(crate) const PERIOD: &str = "period";
-    /// Id that the sender gave.
+    /// Id that the sender gave the profile.
     pub(crate) const PROFILE_ID: &str = "profile_id";
     /// Hash of the frames of the stack.
     pub const STACK: &str = "stack";
@@ -54,35 +55,36 @@ pub mod column {
     pub(crate) const TRACE_ID: &str = "trace_id";
     /// Frames of a stack, leaf first.
     pub(crate) const FRAMES: &str = "frames";
-    /// For each frame of a stack the line at which its function starts, 0 where unknown; null where all are.
+    /// For each frame of a stack, the line at which its function starts, or 0 if unknown. Null if all lines are
+    /// unknown.
     pub(crate) const START_LINES: &str = "start_lines";
     /// Label `service_name` of a series.
     pub(crate) const SERVICE_NAME: &str = "service_name";
-    /// Labels of a series as a map of text.
+    /// Labels of a series, as a map of texts.
     pub const LABELS: &str = "labels";
 }
 
-/// Number of partition columns. They come first in [`Table::schema`], and are in no file.
+/// Number of partition columns. They come first in [`Table::schema`]. The files do not contain them.
 pub(crate) const PARTITION_COLUMNS: usize = 2;
 
-/// One of the Delta tables; the folder under the store's root has its name.
+/// One of the Delta tables. Its folder under the store's root has the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Table {
-    /// One row a stored profile and type.
+    /// One row per stored profile and type.
     Profiles,
-    /// One row a profile, type and stack.
+    /// One row per profile, type and stack.
     Samples,
-    /// One row a distinct stack.
+    /// One row per distinct stack.
     Stacks,
-    /// One row a distinct series.
+    /// One row per distinct series.
     Series,
 }
 
 impl Table {
-    /// All tables, in the order in which a flush commits them: names before what refers to them.
+    /// All tables in the order in which a flush commits them. A table comes before the tables that refer to it.
     pub const ALL: [Table; 4] = [Table::Stacks, Table::Series, Table::Samples, Table::Profiles];
 
-    /// Name in SQL and folder name.
+    /// Returns the name in SQL, which is also the name of the folder.
     pub const fn name(self) -> &'static str {
         match self {
             Table::Profiles => "profiles",
@@ -92,9 +94,9 @@ impl Table {
         }
     }
 
-    /// Columns in order, the partition columns `tenant` and `day` first. `day` is the UTC day of `time` (of first
-    /// sight for stacks and series: a stack or series is written again on each day on which it occurs, so that whole
-    /// days can be dropped).
+    /// Returns the columns in order, the partition columns `tenant` and `day` first. For profiles and samples, `day` is
+    /// the UTC day of `time`. Stacks and series are written again on each day on which they occur, and `day` is that
+    /// day. Retention can therefore delete whole days.
     pub fn schema(self) -> SchemaRef {
         let mut fields = vec![
             Field::new(TENANT, DataType::Utf8, false),
@@ -134,42 +136,42 @@ impl Table {
         Arc::new(Schema::new(fields))
     }
 
-    /// The columns of the table's files: all but the partition columns.
+    /// Returns the columns of the table's files, that is, all except the partition columns.
     pub(crate) fn file_schema(self) -> SchemaRef {
         let schema = self.schema();
         Arc::new(Schema::new(schema.fields()[PARTITION_COLUMNS..].to_vec()))
     }
 }
 
-/// The values of an integer column.
+/// Returns the values of an integer column.
 pub(crate) fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ScalarBuffer<i64>, ArrowError> {
     let column = find(batch, name)?.as_primitive_opt::<Int64Type>();
     Ok(column.ok_or_else(|| wrong_type(name, "integers"))?.values())
 }
 
-/// The times of a column, microseconds since 1970.
+/// Returns the times of a column in microseconds since 1970.
 pub fn times<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ScalarBuffer<i64>, ArrowError> {
     let column = find(batch, name)?.as_primitive_opt::<TimestampMicrosecondType>();
     Ok(column.ok_or_else(|| wrong_type(name, "times"))?.values())
 }
 
-/// The values of a text column.
+/// Returns the values of a text column.
 pub fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a StringArray, ArrowError> {
     let column = find(batch, name)?.as_string_opt::<i32>();
     column.ok_or_else(|| wrong_type(name, "text"))
 }
 
-/// The values of a list column.
+/// Returns the values of a list column.
 pub fn lists<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ListArray, ArrowError> {
     let column = find(batch, name)?.as_list_opt::<i32>();
     column.ok_or_else(|| wrong_type(name, "lists"))
 }
 
-/// The lines at which the functions of stacks start: [`column::START_LINES`] of a batch.
+/// The lines at which the functions of stacks start, from the column [`column::START_LINES`] of a batch.
 pub(crate) struct StartLines<'a>(Option<(&'a ListArray, &'a [i32])>);
 
 impl<'a> StartLines<'a> {
-    /// The column of a batch; none are known where the batch has no such column, as in files of layout 1.
+    /// Reads the column of a batch. If the batch has no such column, as in files of layout 1, no lines are known.
     pub(crate) fn of(batch: &'a RecordBatch) -> Result<Self, ArrowError> {
         if batch.column_by_name(START_LINES).is_none() {
             return Ok(Self(None));
@@ -180,7 +182,7 @@ impl<'a> StartLines<'a> {
         Ok(Self(Some((column, lines.values()))))
     }
 
-    /// The lines of the frames of a row, leaf first; empty where none is known.
+    /// Returns the lines of the frames of a row, leaf first; empty if no line is known.
     pub(crate) fn row(&self, row: usize) -> &'a [i32] {
         let Some((column, lines)) = self.0.filter(|(column, _)| row < column.len() && column.is_valid(row)) else {
             return &[];
@@ -192,7 +194,7 @@ impl<'a> StartLines<'a> {
     }
 }
 
-/// The keys and values of a column of text maps.
+/// Returns the keys and values of a column of text maps.
 pub fn maps<'a>(
     batch: &'a RecordBatch,
     name: &str,
@@ -216,7 +218,7 @@ fn wrong_type(name: &str, wanted: &str) -> ArrowError {
     ArrowError::SchemaError(format!("the column `{name}` has no {wanted}"))
 }
 
-/// Start of a profile: microseconds since 1970 in UTC, the resolution of Delta's timestamp.
+/// Type of the start of a profile: microseconds since 1970 in UTC, the resolution of Delta's timestamp.
 pub fn timestamp() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
@@ -226,8 +228,8 @@ pub fn frames() -> DataType {
     DataType::List(frame())
 }
 
-/// Field of a frame. Inlined functions are separate frames; `inlined` is true for all but the outermost function of an
-/// address.
+/// Field of a frame. Inlined functions are separate frames. `inlined` is true for all functions of an address except
+/// the outermost.
 pub fn frame() -> FieldRef {
     Arc::new(Field::new("element", DataType::Struct(frame_fields()), false))
 }
@@ -245,13 +247,13 @@ pub(crate) fn frame_fields() -> Fields {
     ])
 }
 
-/// `line` of a frame without a function whose `address` is an offset in the file of its mapping; `mapped` is the offset
-/// at which the mapping begins, less than 2^63.
+/// Returns the `line` of a frame without a function whose `address` is an offset in the file of its mapping. `mapped`
+/// is the offset at which the mapping begins, and is less than 2^63.
 pub(crate) fn in_file(mapped: u64) -> i64 {
     -1 - mapped as i64
 }
 
-/// What [`in_file`] was told, of a frame without a function; `None` for an address in memory.
+/// Returns the argument of [`in_file`] for the `line` of a frame without a function; `None` for an address in memory.
 pub(crate) fn mapped(line: i64) -> Option<u64> {
     (line < 0).then_some((-1 - line) as u64)
 }
@@ -261,12 +263,12 @@ pub(crate) fn start_lines() -> DataType {
     DataType::List(start_line())
 }
 
-/// Field of such a line; 0 where it is unknown.
+/// Field of a start line. The value is 0 if the line is unknown.
 pub(crate) fn start_line() -> FieldRef {
     Arc::new(Field::new("element", DataType::Int32, false))
 }
 
-/// Type of the labels of a series, without `__name__` and other `__` labels: `map<string, string>`.
+/// Type of the labels of a series, `map<string, string>`, without `__name__` and other labels that start with `__`.
 pub fn labels() -> DataType {
     let entries = DataType::Struct(Fields::from(vec![
         Field::new("key", DataType::Utf8, false),

@@ -1,8 +1,9 @@
-//! How far the wall clock is from the time that the monotonic clock expects, for limits on the age of new profiles.
+//! Measures how far the wall clock is from the expected time, to relax the limits on the age of new profiles.
 //!
-//! A wall clock that is set wrong by a day would refuse every new profile, and senders do not send a refused profile
-//! again. In: both clocks. Out: by how much the limits give way. The expected time follows the wall clock by an hour a
-//! day, as an exact clock drifts less, and takes a jump for right that stands for a day.
+//! If the wall clock is wrong by a day, these limits refuse every new profile, and senders do not send a refused
+//! profile again. In: both clocks. Out: the time by which the limits are relaxed. The monotonic clock gives the
+//! expected time, which follows the wall clock by an hour a day, because an exact clock drifts less. A jump that lasts
+//! for a day counts as right.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,12 +12,12 @@ use parking_lot::Mutex;
 use crate::store::common::clock::Clock;
 
 const DAY: Duration = Duration::from_hours(24);
-/// The expected time follows the wall clock by this part of the time that passes.
+/// The expected time moves toward the wall clock by one part in this many of the elapsed time.
 const FOLLOWED: u32 = 24;
-/// A smaller difference is none.
+/// Largest difference that counts as none.
 const EXACT: Duration = Duration::from_secs(1);
 
-/// The expected time. It begins as what the wall clock says.
+/// The expected time. It begins as the time of the wall clock.
 #[derive(Debug)]
 pub(crate) struct Steady(Mutex<Expected>);
 
@@ -29,7 +30,7 @@ struct Expected {
     differs_since: Option<Duration>,
 }
 
-/// Difference of the wall clock from the expected time. At most one of both is above zero.
+/// Difference of the wall clock from the expected time. At most one of the fields is above zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Difference {
     pub(crate) ahead: Duration,
@@ -45,14 +46,14 @@ impl Difference {
         }
     }
 
-    /// Whether the clock is where it should be.
+    /// Returns true if the wall clock agrees with the expected time.
     pub(crate) fn is_none(self) -> bool {
         self.ahead <= EXACT && self.behind <= EXACT
     }
 }
 
 impl Steady {
-    /// Trusts the wall clock as it is now.
+    /// Starts with the present time of the wall clock.
     pub(crate) fn new(clock: &Clock) -> Self {
         Self(Mutex::new(Expected {
             wall: clock.now(),
@@ -61,7 +62,7 @@ impl Steady {
         }))
     }
 
-    /// Compares both clocks at this moment.
+    /// Compares both clocks and returns the difference.
     pub(crate) fn difference(&self, clock: &Clock) -> Difference {
         let (wall, running) = (clock.now(), clock.running());
         let mut seen = self.0.lock();
@@ -112,7 +113,7 @@ mod tests {
         let steady = Steady::new(&clock);
         pass(HOUR);
         assert_eq!(steady.difference(&clock), Difference::default());
-        // A time server puts it right by a little.
+        // A time server corrects the clock by a little.
         hands.lock().0 += Duration::from_secs(30);
         pass(HOUR);
         assert_eq!(steady.difference(&clock), Difference::default());

@@ -1,4 +1,4 @@
-//! Applies records of the log to a head, at start and whenever a head is rebuilt.
+//! Applies records of the log to a head, at the start and when a head is rebuilt.
 
 use std::collections::BTreeSet;
 use std::thread::ScopedJoinHandle;
@@ -22,27 +22,27 @@ const BATCH_BYTES: usize = 64 << 20;
 pub(crate) enum ReplayError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A record made the program panic; the head that it was applied to must be dropped.
+    /// A record made the program panic. The caller must drop the head to which it was applied.
     #[error("record {} of segment {} cannot be applied: {}", .0.place.record, .0.place.segment, .0.reason)]
     Record(BadRecord),
 }
 
-/// Records of one segment on their way into a head: decoded on all cores, applied in order, bounded in memory.
+/// Records of one segment for a head. They are decoded on all cores and applied in order, with bounded memory.
 pub(in crate::store) struct Batch<'a> {
     segment: u64,
     head: &'a Head,
     skipped: &'a BTreeSet<RecordPlace>,
     waiting: Vec<Waiting>,
-    /// Learns which profiles there were.
+    /// Receives the keys of the applied profiles.
     repeats: Option<&'a Repeats>,
     /// The relabel rules of the records.
     rules: KnownRules,
-    /// Memory that decoding the waiting records may take, in bytes.
+    /// Memory in bytes that decoding the waiting records may need.
     bytes: usize,
-    /// Records seen so far, including the skipped ones.
+    /// Number of records seen so far, including the skipped ones.
     pub records: u64,
     pub applied: u64,
-    /// Records that cannot be read.
+    /// Records that cannot be decoded or prepared.
     pub unreadable: Vec<BadRecord>,
 }
 
@@ -56,7 +56,7 @@ impl From<ReplayError> for StoreError {
 }
 
 impl<'a> Batch<'a> {
-    /// A batch for the records of `segment`, without those in `skipped`.
+    /// Creates a batch for the records of `segment`, without those in `skipped`.
     pub(in crate::store) fn new(segment: u64, head: &'a Head, skipped: &'a BTreeSet<RecordPlace>) -> Self {
         Self {
             segment,
@@ -72,7 +72,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Lets `repeats` know the profiles that are applied.
+    /// Makes `repeats` remember the profiles that are applied.
     pub(in crate::store) fn known_to(mut self, repeats: &'a Repeats) -> Self {
         self.repeats = Some(repeats);
         self
@@ -111,7 +111,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Applies what was added.
+    /// Applies the records that were added.
     pub(in crate::store) fn apply(&mut self) -> Result<(), ReplayError> {
         let waiting = std::mem::take(&mut self.waiting);
         self.bytes = 0;
@@ -126,7 +126,7 @@ impl<'a> Batch<'a> {
         });
         let mut records = waiting.into_iter();
         for worker in decoded {
-            // The decoder catches its own panics, so this one is a bug.
+            // The decoder catches its own panics, so this panic is a bug.
             let results = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             for (result, waiting) in results.into_iter().zip(&mut records) {
                 let result = match result {
@@ -161,7 +161,7 @@ struct Waiting {
     place: RecordPlace,
     payload: Bytes,
     record: Record,
-    /// Bytes that the profile says it has uncompressed.
+    /// Uncompressed size in bytes that the profile announces.
     room: usize,
 }
 
@@ -178,13 +178,13 @@ impl Waiting {
             Ok(Ok(prepared)) => Ok(prepared),
             Ok(Err(Refusal::Rejected(rejection))) => Err(Failure::Unreadable(rejection.error.message)),
             Ok(Err(Refusal::LargerThanAnnounced)) => Err(Failure::LargerThanAnnounced),
-            Ok(Err(Refusal::Dropped)) => Err(Failure::Unreadable("its relabel rules drop it".to_owned())),
+            Ok(Err(Refusal::Dropped)) => Err(Failure::Unreadable("the relabel rules drop the profile".to_owned())),
             Err(reason) => Err(Failure::Unreadable(reason)),
         }
     }
 }
 
-/// The profile of a record, ready for a head, however large it is.
+/// Returns the profile of a record, ready for a head, without a bound on its size.
 pub(in crate::store) fn prepare(record: &Record) -> Result<Prepared, String> {
     caught(|| ingest::prepare(&record.profile, record.received_ms, &record.limits()))?
         .map_err(|rejection| rejection.error.message)

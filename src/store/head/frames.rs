@@ -1,11 +1,11 @@
-//! Frames of stacks, stored once and numbered.
+//! Frames of stacks, each stored once and numbered.
 
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::store::head::intern::TextId;
 
-/// One call of a stack, with the numbers of its names in a [`Texts`](crate::store::head::Texts).
+/// One call of a stack. Its names are numbers in a [`Texts`](crate::store::head::Texts).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Frame {
     pub(crate) function: TextId,
@@ -14,11 +14,12 @@ pub(crate) struct Frame {
     pub(crate) mapping: TextId,
     /// Build id of the binary.
     pub(crate) build_id: TextId,
-    /// Address, 0 where the function is known: the address is not part of a stack's identity.
+    /// Address, or 0 if the function is known. For a frame with a function, the address is not part of a stack's
+    /// identity.
     pub(crate) address: u64,
-    /// True when it is inlined into the next frame of the stack.
+    /// True if the frame is inlined into the next frame of the stack.
     pub(crate) inlined: bool,
-    /// Line at which the function starts; 0 when unknown. It is not part of a stack's identity.
+    /// Line at which the function starts, or 0 if unknown. It is not part of a stack's identity.
     pub(crate) start_line: i32,
 }
 
@@ -30,7 +31,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// The frame with this number.
+    /// Returns the frame with this number.
     pub(crate) fn get(&self, index: u32) -> &Frame {
         &self.all[index as usize]
     }
@@ -39,12 +40,12 @@ impl Frames {
         self.all.len()
     }
 
-    /// Memory held, estimated.
+    /// Returns the estimated memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.all.capacity() * size_of::<Frame>() + self.table.capacity() * 5
     }
 
-    /// The number of a frame, which is stored if it is new.
+    /// Returns the number of a frame. A new frame is added.
     pub(crate) fn insert(&mut self, frame: Frame) -> u32 {
         let all = &self.all;
         let hash = frame.hash();

@@ -1,7 +1,7 @@
 //! A generation of profiles in memory, and consistent views of it.
 //!
-//! Each partition has a lock of its own. Readers hold it for a bounded number of rows at a time ([`scan`]), so the
-//! thread that applies profiles never waits for a whole scan, and never for what a reader does with its rows.
+//! Each partition has its own lock. Readers hold it for a bounded number of rows at a time ([`scan`]). The thread that
+//! applies profiles therefore never waits for a whole scan, or for a reader to process its rows.
 //!
 //! [`scan`]: crate::store::head::scan
 
@@ -19,20 +19,20 @@ use crate::store::head::known::KnownStacks;
 use crate::store::head::partition::Partition;
 use crate::store::ingest::Prepared;
 
-/// Number of partitions that a reader lists under the lock at one time.
+/// Number of partitions that a reader lists at a time under the lock.
 const LISTED: usize = 1024;
 
-/// Whose profiles a partition has, and of which day since 1970.
+/// The tenant of a partition, and its day since 1970.
 pub(super) type Key = (TenantId, i32);
 /// A partition with its lock.
 pub(super) type Locked = Arc<RwLock<Partition>>;
 
 /// One generation of profiles.
 pub(crate) struct Head {
-    /// Changed only for the first profile of a tenant and day.
+    /// Changes only with the first profile of a tenant and day.
     partitions: RwLock<BTreeMap<Key, Locked>>,
     known: Arc<KnownStacks>,
-    /// Number of profiles applied so far; a view sees those below the number it was made with.
+    /// Number of profiles applied so far. A view sees the profiles below the number at its creation.
     applied: AtomicU64,
     bytes: AtomicU64,
     first_applied: Mutex<Option<Instant>>,
@@ -45,7 +45,7 @@ pub(crate) struct HeadView {
 }
 
 impl Head {
-    /// An empty generation that may omit the frames of `known` stacks.
+    /// Creates an empty generation that may omit the frames of `known` stacks.
     pub(crate) fn new(known: Arc<KnownStacks>) -> Self {
         Self {
             partitions: RwLock::default(),
@@ -56,7 +56,7 @@ impl Head {
         }
     }
 
-    /// Adds a profile. Returns the number of sample rows stored. One thread at a time may call it.
+    /// Adds a profile. Returns the number of stored sample rows. Only one thread at a time may call it.
     pub(crate) fn apply(&self, tenant: &TenantId, profile: &Prepared) -> u64 {
         self.first_applied.lock().get_or_insert_with(Instant::now);
         let key = (tenant.clone(), day_of(profile.time_us));
@@ -73,22 +73,22 @@ impl Head {
         let rows = partition.apply(self.applied.load(Ordering::Relaxed), profile);
         self.bytes
             .fetch_add(partition.bytes().saturating_sub(before) as u64, Ordering::Relaxed);
-        // Readers see the profile once it is complete.
+        // The count grows last, so that readers see only complete profiles.
         self.applied.fetch_add(1, Ordering::Release);
         rows
     }
 
-    /// Memory held, in bytes, estimated from the capacities of the columns.
+    /// Returns the memory in bytes, estimated from the capacities of the columns.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Number of profiles applied.
+    /// Returns the number of profiles applied.
     pub(crate) fn profiles(&self) -> u64 {
         self.applied.load(Ordering::Acquire)
     }
 
-    /// The tenants of which it has profiles.
+    /// Returns the tenants that have profiles in the head.
     pub(crate) fn tenants(&self) -> Vec<TenantId> {
         self.partitions
             .read()
@@ -97,17 +97,17 @@ impl Head {
             .collect()
     }
 
-    /// The tenants and days that the head has rows of.
+    /// Returns the tenants and days that have rows in the head.
     pub(crate) fn days(&self) -> Vec<Key> {
         self.partitions.read().keys().cloned().collect()
     }
 
-    /// When the first profile was applied.
+    /// Returns the time at which the first profile was applied.
     pub(crate) fn first_applied(&self) -> Option<Instant> {
         *self.first_applied.lock()
     }
 
-    /// A view of the head as of now: later profiles are not in it.
+    /// Returns a view of the present head. Later profiles are not in it.
     pub(crate) fn view(self: &Arc<Self>) -> HeadView {
         HeadView {
             head: self.clone(),
@@ -115,19 +115,21 @@ impl Head {
         }
     }
 
-    /// Marks the stacks of the head as known, so that they are not written again. For after the commit and publication.
+    /// Marks the stacks of the head as known, so that they are not written again. The caller does this after the commit
+    /// and its publication.
     pub(crate) fn remember_stacks(&self) {
         for ((tenant, day), partition) in self.all() {
             self.known.add(&tenant, day, partition.read().own_stacks());
         }
     }
 
-    /// The partition of a tenant and day.
+    /// Returns the partition of a tenant and day.
     pub(super) fn partition(&self, key: &Key) -> Option<Locked> {
         self.partitions.read().get(key).cloned()
     }
 
-    /// All partitions, ascending. The lock of their list is held only while the iterator takes some more of them.
+    /// Returns all partitions in ascending order. The lock of the list is held only while the iterator fetches more of
+    /// them.
     pub(super) fn all(&self) -> impl Iterator<Item = (Key, Locked)> {
         let mut listed: std::vec::IntoIter<(Key, Locked)> = Vec::new().into_iter();
         let mut last: Option<Key> = None;

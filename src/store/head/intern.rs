@@ -1,13 +1,13 @@
-//! Texts stored once: a few buffers and a table of indices, so that a million names are some thousand allocations.
+//! Texts stored once, in a few buffers with a table of indices. A million names need only some thousand allocations.
 //!
-//! The buffers are shared with readers ([`SharedTexts`]), who look up texts without the lock of the head.
+//! Readers share the buffers ([`SharedTexts`]) and look up texts without the lock of the head.
 
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Number of texts in a chunk. A chunk that has so many is not changed again.
+/// Number of texts in a full chunk. A full chunk does not change any more.
 const CHUNK_TEXTS: usize = 512;
 
 /// Index of a text in a [`Texts`].
@@ -28,18 +28,18 @@ impl TextId {
 pub(crate) struct Texts {
     shared: SharedTexts,
     table: HashTable<u32>,
-    /// Memory of the chunks that are full.
+    /// Memory of the full chunks in bytes.
     full_bytes: usize,
 }
 
-/// Texts by their numbers. A clone shares them and keeps those that there were when it was made.
+/// Texts by their numbers. A clone shares the texts that existed at its creation.
 #[derive(Default, Clone)]
 pub(crate) struct SharedTexts {
     chunks: Vec<Arc<Chunk>>,
     len: usize,
 }
 
-/// At most [`CHUNK_TEXTS`] texts. Its buffer must stay below 4 GiB; the head's limit sees to it.
+/// At most [`CHUNK_TEXTS`] texts. The buffer must stay below 4 GiB, which the head's limit ensures.
 #[derive(Default, Clone)]
 struct Chunk {
     buffer: String,
@@ -47,7 +47,7 @@ struct Chunk {
 }
 
 impl Texts {
-    /// The number of `text`, which is stored if it is new.
+    /// Returns the number of `text`. A new text is added.
     pub(crate) fn insert(&mut self, text: &str) -> TextId {
         let hash = xxh3_64(text.as_bytes());
         if let Some(found) = self.found(hash, text) {
@@ -61,22 +61,22 @@ impl Texts {
         TextId(index)
     }
 
-    /// The number of `text`, if it is stored.
+    /// Returns the number of `text`, if it is stored.
     pub(crate) fn find(&self, text: &str) -> Option<TextId> {
         self.found(xxh3_64(text.as_bytes()), text)
     }
 
-    /// The text with this number.
+    /// Returns the text with this number.
     pub(crate) fn get(&self, id: TextId) -> &str {
         self.shared.get(id)
     }
 
-    /// The texts, to be cloned by readers.
+    /// Returns the texts for readers to clone.
     pub(crate) fn shared(&self) -> &SharedTexts {
         &self.shared
     }
 
-    /// Memory held, estimated.
+    /// Returns the estimated memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let last = self.shared.chunks.last();
         let last = last
@@ -92,13 +92,13 @@ impl Texts {
 }
 
 impl SharedTexts {
-    /// The text with this number.
+    /// Returns the text with this number.
     pub(crate) fn get(&self, id: TextId) -> &str {
         let index = id.0 as usize;
         self.chunks[index / CHUNK_TEXTS].get(index % CHUNK_TEXTS)
     }
 
-    /// Takes over the texts that `texts` got since this was cloned from it.
+    /// Adds the texts that `texts` received since this was cloned from it.
     pub(crate) fn follow(&mut self, texts: &Self) {
         if self.len != texts.len {
             self.chunks.truncate(self.len / CHUNK_TEXTS);
@@ -107,7 +107,7 @@ impl SharedTexts {
         }
     }
 
-    /// Adds a text. Returns the memory of its chunk if that is full now, else 0.
+    /// Adds a text. If its chunk becomes full, returns the memory of the chunk in bytes, otherwise 0.
     fn push(&mut self, text: &str) -> usize {
         if self.len.is_multiple_of(CHUNK_TEXTS) {
             self.chunks.push(Arc::default());
@@ -116,7 +116,8 @@ impl SharedTexts {
         let Some(chunk) = self.chunks.last_mut() else {
             return 0;
         };
-        // Copies the chunk if a reader has it: once for each time that a reader takes it over, and it is small.
+        // If a reader shares the chunk, this copies it. That happens once for each time a reader follows, and a chunk
+        // is small.
         let chunk = Arc::make_mut(chunk);
         chunk.buffer.push_str(text);
         chunk.ends.push(chunk.buffer.len() as u32);

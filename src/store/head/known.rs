@@ -1,9 +1,10 @@
-//! The stacks that the tables already hold, so that a flush does not write them again and a head does not keep their
+//! The stacks that the tables already contain. A flush does not write them again, and a head does not store their
 //! frames.
 //!
-//! A process writes a stack once per tenant and day, and once more when it first came without the lines at which its
-//! functions start and then with them. After a restart it is written once more, which readers must handle anyway
-//! because several writers may share a table. The sets are bounded; when they are full, new stacks are written again.
+//! A process writes a stack once per tenant and day. It writes the stack again if the stack first arrived without start
+//! lines of functions and later with them. After a restart it writes the stack once more. Readers must handle this
+//! anyway, because several writers may share a table. The sets are bounded. When they are full, new stacks are written
+//! again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::profile::{StackId, TenantId};
 use crate::store::head::identity::Identity;
 
-/// Limit on the ids of all tenants and days: about 20 MB.
+/// Maximum number of ids of all tenants and days: about 20 MB.
 const LIMIT: usize = 1 << 20;
 /// Memory of a tenant's day, as a number of ids.
 const DAY_COST: usize = 16;
@@ -23,7 +24,7 @@ const DAY_COST: usize = 16;
 /// The stacks of one tenant and day that are in a committed file.
 pub(crate) type DayStacks = Arc<RwLock<Committed>>;
 
-/// Ids of stacks, each in one of the sets.
+/// Ids of stacks. Each is in one of the two sets.
 #[derive(Default)]
 pub(crate) struct Committed {
     with_start_lines: HashSet<StackId, Identity>,
@@ -31,7 +32,7 @@ pub(crate) struct Committed {
 }
 
 impl Committed {
-    /// Whether the stack is committed with first lines of functions; `None` when it is not committed.
+    /// Returns whether the stack is committed with start lines of functions, or `None` if it is not committed.
     pub(crate) fn get(&self, id: StackId) -> Option<bool> {
         if self.with_start_lines.contains(&id) {
             return Some(true);
@@ -57,12 +58,12 @@ impl Committed {
 #[derive(Default)]
 pub(crate) struct KnownStacks {
     days: Mutex<BTreeMap<(i32, TenantId), DayStacks>>,
-    /// Number of the ids in `days`, and [`DAY_COST`] for each of them.
+    /// Number of the ids in `days`, plus [`DAY_COST`] for each day.
     total: AtomicUsize,
 }
 
 impl KnownStacks {
-    /// The set of one tenant and day.
+    /// Returns the set of one tenant and day.
     pub(crate) fn day(&self, tenant: &TenantId, day: i32) -> DayStacks {
         let key = (day, tenant.clone());
         let mut days = self.days.lock();
@@ -76,7 +77,7 @@ impl KnownStacks {
         set
     }
 
-    /// Forgets the stacks of a tenant's day, also for heads that know them already.
+    /// Removes the stacks of a tenant's day, also for heads that already use the set.
     pub(crate) fn forget(&self, tenant: &TenantId, day: i32) {
         if let Some(set) = self.days.lock().get(&(day, tenant.clone())) {
             let forgotten = std::mem::take(&mut *set.write());
@@ -84,8 +85,8 @@ impl KnownStacks {
         }
     }
 
-    /// Adds stacks that were committed and published, each with whether first lines of its functions were. Forgets the
-    /// oldest days when there are too many. One caller at a time.
+    /// Adds stacks that were committed and published. The flag says whether start lines of functions were too. Removes
+    /// the oldest days if there are too many. Only one caller at a time is allowed.
     pub(crate) fn add(&self, tenant: &TenantId, day: i32, stacks: impl Iterator<Item = (StackId, bool)>) {
         let set = self.day(tenant, day);
         self.make_room(&mut self.days.lock(), &(day, tenant.clone()));
@@ -98,7 +99,7 @@ impl KnownStacks {
         self.total.fetch_add(set.len() - before, Ordering::Relaxed);
     }
 
-    /// Forgets the oldest days while more than half of the limit is used, up to `kept`.
+    /// Removes the oldest days, up to `kept`, while more than half of the limit is used.
     fn make_room(&self, days: &mut BTreeMap<(i32, TenantId), DayStacks>, kept: &(i32, TenantId)) {
         while self.total.load(Ordering::Relaxed) > LIMIT / 2
             && let Some(oldest) = days.first_entry()

@@ -1,7 +1,7 @@
 //! One tenant's day in a head: stacks, series, and groups of rows by series and profile type.
 //!
-//! All of it only grows, and the rows of a profile do not change after it was applied. So a reader may let go of the
-//! lock and go on later where it was, by index.
+//! All of these only grow, and the rows of a profile do not change after it was applied. A reader may therefore release
+//! the lock and continue later from an index.
 
 use std::hash::BuildHasher;
 
@@ -17,22 +17,22 @@ use crate::store::ingest::{Prepared, Samples, Span, Symbols};
 
 /// Rows of a tenant's day.
 pub(crate) struct Partition {
-    /// Names of functions, files, mappings, profile types and ids.
+    /// Names of functions, files, mappings and profile types, and ids.
     pub(crate) texts: Texts,
     frames: Frames,
-    /// Stack id to index in `stacks`.
+    /// Maps a stack id to an index in `stacks`.
     stack_index: HashMap<StackId, u32, Identity>,
     /// Distinct stacks in the order of their arrival.
     pub(crate) stacks: Vec<Stack>,
     stack_frames: Vec<u32>,
-    /// Last row of each stack, by index in `stacks`.
+    /// The last row of each stack, by index in `stacks`.
     last_rows: Vec<LastRow>,
     /// Number of the column that is being applied.
     stamp: u32,
     /// Distinct series in the order of their arrival.
     pub(crate) series: Vec<(SeriesId, Labels)>,
     known_series: HashSet<SeriesId, Identity>,
-    /// Rows by series and profile type, in the order in which these came.
+    /// Rows by series and profile type, in the order of their arrival.
     pub(crate) groups: Vec<Group>,
     /// Indices in `groups` by series and profile type.
     group_index: HashTable<u32>,
@@ -42,10 +42,10 @@ pub(crate) struct Partition {
     scratch: Vec<u32>,
 }
 
-/// The last row of a stack.
+/// The last row that was added for a stack.
 #[derive(Clone, Copy, Default)]
 struct LastRow {
-    /// Number of the column that has the row.
+    /// Number of the column that contains the row.
     stamp: u32,
     /// Index in the column's group.
     row: u32,
@@ -55,9 +55,9 @@ struct LastRow {
 pub(crate) struct Stack {
     pub(crate) id: StackId,
     start: u32,
-    /// Number of frames, [`Stack::KNOWN`] for a stack whose frames are in a committed file.
+    /// Number of frames, or [`Stack::KNOWN`] for a stack with its frames in a committed file.
     length: u32,
-    /// True when the first line of any of its functions is known.
+    /// True if the start line of any function is known.
     has_start_lines: bool,
 }
 
@@ -69,16 +69,16 @@ impl Stack {
 pub(crate) struct Group {
     pub(crate) series: SeriesId,
     pub(crate) profile_type: TextId,
-    /// Profiles in the order of their arrival; each owns the rows after those of the one before.
+    /// Profiles in the order of their arrival. Each owns the rows after those of its predecessor.
     pub(crate) profiles: Vec<ProfileRow>,
-    /// Stack of each row, an index into [`Partition::stacks`].
+    /// Stack of each row, as an index into [`Partition::stacks`].
     pub(crate) stacks: Vec<u32>,
     pub(crate) values: Vec<i64>,
     /// Rows with a span or trace id, ascending.
     pub(crate) links: Vec<(u32, Link)>,
 }
 
-/// Ids of the span and trace of a row, [`TextId::NONE`] when absent.
+/// Ids of the span and trace of a row, or [`TextId::NONE`] if absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) span: TextId,
@@ -92,25 +92,25 @@ impl Link {
     };
 }
 
-/// A stored profile and type.
+/// A stored profile of one type.
 #[derive(Clone, Copy)]
 pub(crate) struct ProfileRow {
     /// Number of the profile in the head.
     pub(crate) number: u64,
-    /// Microseconds since 1970.
+    /// Start of the profile in microseconds since 1970.
     pub(crate) time_us: i64,
     pub(crate) total: i64,
     /// Length of the collection in nanoseconds.
     pub(crate) duration_ns: i64,
     pub(crate) period: i64,
-    /// Id that the sender gave.
+    /// Id that the sender gave the profile.
     pub(crate) id: TextId,
-    /// End of its rows in the group.
+    /// End of the profile's rows in the group.
     pub(crate) rows_end: u32,
 }
 
 impl Partition {
-    /// An empty partition that omits the frames of `known` stacks.
+    /// Creates an empty partition that omits the frames of `known` stacks.
     pub(crate) fn new(known: DayStacks) -> Self {
         Self {
             texts: Texts::default(),
@@ -131,7 +131,7 @@ impl Partition {
         }
     }
 
-    /// Adds profile `number`; returns the number of sample rows.
+    /// Adds profile `number`. Returns the number of sample rows.
     pub(crate) fn apply(&mut self, number: u64, profile: &Prepared) -> u64 {
         let width = profile.types.len();
         let mut stack_of = std::mem::take(&mut self.scratch);
@@ -140,7 +140,7 @@ impl Partition {
             let stored = profile.values[sample * width..(sample + 1) * width]
                 .iter()
                 .any(|value| *value > 0);
-            // A sample without a positive value has no rows, so its stack need not be known.
+            // A sample without a positive value has no rows, so its stack is not needed.
             stack_of.push(if stored {
                 self.stack(*id, sample as u32, &profile.symbols)
             } else {
@@ -203,7 +203,7 @@ impl Partition {
         rows
     }
 
-    /// Memory held, estimated.
+    /// Returns the estimated memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.texts.bytes()
             + self.frames.bytes()
@@ -217,7 +217,7 @@ impl Partition {
             + self.group_bytes
     }
 
-    /// Frames of a stack, leaf first; `None` for a stack that is in a committed file.
+    /// Returns the frames of a stack, leaf first, or `None` for a stack that is in a committed file.
     pub(crate) fn frames(&self, stack: &Stack) -> Option<impl ExactSizeIterator<Item = &Frame>> {
         if stack.length == Stack::KNOWN {
             return None;
@@ -226,7 +226,8 @@ impl Partition {
         Some(indices.iter().map(|index| self.frames.get(*index)))
     }
 
-    /// Ids of the stacks that this partition brings to the tables, and whether with first lines of functions.
+    /// Returns the ids of the stacks that a flush of this partition adds to the tables. The flag says whether start
+    /// lines of functions are known.
     pub(crate) fn own_stacks(&self) -> impl Iterator<Item = (StackId, bool)> {
         self.stacks
             .iter()
@@ -234,7 +235,7 @@ impl Partition {
             .map(|stack| (stack.id, stack.has_start_lines))
     }
 
-    /// Index of the group of a series and profile type, which is made if it is new.
+    /// Returns the index of the group of a series and profile type. A new group is added.
     fn group(&mut self, series: SeriesId, profile_type: TextId) -> usize {
         let (groups, hasher) = (&self.groups, &self.hasher);
         let hash = hasher.hash_one((series, profile_type));
@@ -263,7 +264,7 @@ impl Partition {
         self.last_rows.push(LastRow::default());
         let known = self.known.read().get(id);
         let stack = match known {
-            // A stack that was stored without first lines of functions is stored again with them.
+            // A stack that was stored without start lines of functions is stored again with them.
             Some(has_start_lines) if has_start_lines || !symbols.has_start_lines_of(sample) => Stack {
                 id,
                 start: 0,
@@ -290,7 +291,7 @@ impl Partition {
         }
     }
 
-    /// Gives a stack that came without first lines of functions those of another profile.
+    /// Gives a stack that arrived without start lines of functions those of another profile.
     fn learn_start_lines(&mut self, index: u32, sample: u32, symbols: &Symbols) {
         if symbols.has_start_lines_of(sample) {
             let id = self.stacks[index as usize].id;
@@ -348,7 +349,7 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// Adds a value: to the profile's row of that stack, or to a new row.
+    /// Adds a value to the profile's row of that stack, or to a new row.
     #[inline]
     fn add(&mut self, stack: u32, value: i64) {
         if value <= 0 {
@@ -370,7 +371,7 @@ impl Filler<'_> {
         self.group.values.push(value);
     }
 
-    /// Adds samples of which some have links; linked samples keep their own rows.
+    /// Adds samples, some of which have links. Samples with links keep their own rows.
     fn add_linked(
         &mut self,
         samples: impl Iterator<Item = u32>,
@@ -381,7 +382,7 @@ impl Filler<'_> {
     ) {
         for sample in samples {
             let (stack, value) = (stack_of[sample as usize], value_of(sample));
-            // A search and no walk: each of thousands of series would walk over the links of all.
+            // A search instead of a walk: otherwise each of thousands of series would walk over the links of all.
             let Ok(found) = profile.links.binary_search_by_key(&sample, |link| link.sample) else {
                 self.add(stack, value);
                 continue;
@@ -430,7 +431,7 @@ impl Group {
             + self.links.capacity() * size_of::<(u32, Link)>()
     }
 
-    /// Rows of the profile at `index`.
+    /// Returns the rows of the profile at `index`.
     pub(crate) fn rows_of(&self, index: usize) -> std::ops::Range<usize> {
         let start = match index {
             0 => 0,

@@ -1,9 +1,9 @@
-//! Profiles that were stored a short time ago: one that is sent again, since its answer was lost, is stored once.
+//! Recently stored profiles. A sender sends a profile again if the response was lost, and the store keeps it once.
 //!
-//! In: profiles with an id. Out: whether the same one is stored, is on its way, or is new. The same are profiles of a
-//! tenant with equal id, labels and bytes, which say when the profile was taken: an id that a program uses for all of
-//! its profiles costs none of them. Profiles without an id or a time are not remembered. What the log still has is
-//! known again after a start.
+//! In: profiles with an id. Out: whether the same profile is stored, is on its way, or is new. Two profiles of a tenant
+//! are the same if their id, labels and bytes are equal. The bytes contain the time of the profile, so a program that
+//! uses one id for all of its profiles loses none of them. Profiles without an id or a time are not remembered. After a
+//! start, the store remembers the profiles that are still in the log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::profile::{RawProfile, TenantId};
 use crate::store::common::clock::Clock;
 
-/// Profiles of a tenant that are remembered at least, if they came within [`AGE`]; at most twice as many are.
+/// Minimum number of profiles of a tenant to remember, if they arrived within [`AGE`]. The maximum is twice as many.
 const PROFILES: usize = 32 << 10;
-/// Time for which a profile is remembered at least, if there are no more than [`PROFILES`].
+/// Minimum time to remember a profile, if there are at most [`PROFILES`].
 const AGE: Duration = Duration::from_mins(10);
-/// Number of tenants up to which idle ones are not looked for.
+/// Number of tenants below which no search for idle tenants runs.
 const FEW_TENANTS: usize = 64;
 
-/// The profiles of all tenants that were stored a short time ago.
+/// The recently stored profiles of all tenants.
 pub(crate) struct Repeats {
     clock: Clock,
     tenants: Mutex<Tenants>,
@@ -31,33 +31,33 @@ pub(crate) struct Repeats {
 #[derive(Default)]
 struct Tenants {
     seen: HashMap<TenantId, Seen>,
-    /// Number of tenants at which idle ones are looked for.
+    /// Number of tenants at which idle tenants are removed.
     crowded: usize,
 }
 
 /// Keys of the profiles of a tenant.
 struct Seen {
     stored: HashSet<u128>,
-    /// Those of the time before `since`.
+    /// Keys from the period before `since`.
     older: HashSet<u128>,
-    /// Those on their way to the log.
+    /// Keys of profiles on their way to the log.
     waiting: HashSet<u128>,
     since: Duration,
-    /// When the tenant was last looked up.
+    /// Time of the last lookup of the tenant.
     last: Duration,
 }
 
-/// What is known of a profile.
+/// The state of a profile.
 pub(crate) enum Sight {
-    /// It is to be stored; profiles that are not remembered have no claim.
+    /// The profile must be stored. Profiles that are not remembered have no claim.
     New(Option<Claim>),
-    /// The same one is stored.
+    /// The same profile is stored.
     Stored,
-    /// The same one is on its way to the log, and may still be refused.
+    /// The same profile is on its way to the log and may still be refused.
     Waiting,
 }
 
-/// A profile on its way to the log. Forgotten when it is dropped without having been [kept](Claim::keep).
+/// A profile on its way to the log. A claim that is dropped without [`keep`](Claim::keep) is forgotten.
 pub(crate) struct Claim {
     repeats: Arc<Repeats>,
     tenant: TenantId,
@@ -73,8 +73,8 @@ impl Repeats {
         })
     }
 
-    /// Looks for a profile that is ready to be stored, and claims it when it is new. `is_dated` is true when its bytes
-    /// say when it was taken.
+    /// Looks up a profile that is ready to be stored, and claims it if it is new. `is_dated` is true if its bytes
+    /// contain its time.
     pub(crate) fn see(self: &Arc<Self>, tenant: &TenantId, profile: &RawProfile, is_dated: bool) -> Sight {
         let Some(key) = key(profile, is_dated) else {
             return Sight::New(None);
@@ -96,7 +96,7 @@ impl Repeats {
         }))
     }
 
-    /// Forgets the stored profiles of a tenant, of which some may be deleted: they are stored when they are sent again.
+    /// Forgets the stored profiles of a tenant, because some may be deleted. If they are sent again, they are stored.
     pub(crate) fn forget(&self, tenant: &TenantId) {
         if let Some(seen) = self.tenants.lock().seen.get_mut(tenant) {
             seen.stored.clear();
@@ -113,7 +113,7 @@ impl Repeats {
 }
 
 impl Claim {
-    /// Remembers the profile, which is stored now.
+    /// Remembers the profile as stored.
     pub(crate) fn keep(mut self) {
         self.is_stored = true;
     }
@@ -159,7 +159,7 @@ impl Seen {
     }
 }
 
-/// What makes a profile the same as another of its tenant; `None` for one that is not remembered.
+/// Returns the identity of a profile within its tenant, or `None` for a profile that is not remembered.
 fn key(profile: &RawProfile, is_dated: bool) -> Option<u128> {
     if profile.id.is_empty() || !is_dated {
         return None;

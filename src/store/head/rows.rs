@@ -1,6 +1,6 @@
-//! Builders of record batches: plain columns per table, and the Arrow arrays made of them.
+//! Builders of record batches: plain columns per table, and the Arrow arrays made from them.
 //!
-//! Only the columns of the projection are built; constant columns and runs of equal texts are written without a lookup
+//! Only the columns of the projection are built. Constant columns and runs of equal texts are written without a lookup
 //! per row.
 
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::store::head::frames::Frame;
 use crate::store::head::intern::{SharedTexts, TextId};
 use crate::store::head::partition::{Link, ProfileRow};
 
-/// Most bytes of text in a batch, but for a single row that has more: Arrow's offsets end at 2 GiB, and a batch is in
-/// memory twice while it is written.
+/// Maximum size of the text in a batch in bytes, unless a single row has more. Arrow's offsets end at 2 GiB, and a
+/// batch is in memory twice while it is written.
 const BATCH_TEXT: usize = 32 << 20;
 
 /// Values that all rows of a partition share.
@@ -43,7 +43,7 @@ pub(crate) struct SampleRows {
     types: Runs,
     stack: Vec<StackId>,
     value: Vec<i64>,
-    /// By row; empty while no row has a span or trace.
+    /// One link per row, or empty while no row has a span or trace.
     links: Vec<Link>,
     text: usize,
 }
@@ -64,7 +64,7 @@ impl SampleRows {
         self.value.len()
     }
 
-    /// True when the rows fill a batch of `rows` rows, or reach the limit of text.
+    /// Returns true if the rows fill a batch of `rows` rows, or reach the limit of text.
     #[inline]
     pub(crate) fn is_full(&self, rows: usize) -> bool {
         self.value.len() >= rows || self.text >= BATCH_TEXT
@@ -86,7 +86,7 @@ impl SampleRows {
         self.types.push(row.profile_type, self.value.len());
     }
 
-    /// Takes the rows as a batch.
+    /// Removes the rows and returns them as a batch.
     pub(crate) fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
         let mut rows = std::mem::take(self);
         let count = rows.len();
@@ -133,12 +133,12 @@ pub(crate) struct ProfileOfType {
 }
 
 impl ProfileRows {
-    /// True when there are none.
+    /// Returns true if there are no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// True when the rows fill a batch of `rows` rows, or reach the limit of text.
+    /// Returns true if the rows fill a batch of `rows` rows, or reach the limit of text.
     pub(crate) fn is_full(&self, rows: usize) -> bool {
         self.rows.len() >= rows || self.text >= BATCH_TEXT
     }
@@ -148,7 +148,7 @@ impl ProfileRows {
         self.rows.push(row);
     }
 
-    /// Takes the rows as a batch.
+    /// Removes the rows and returns them as a batch.
     pub(crate) fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(self).rows;
         let numbers = |value: fn(&ProfileOfType) -> i64| integers(rows.iter().map(value).collect());
@@ -175,7 +175,7 @@ impl ProfileRows {
     }
 }
 
-/// Splits series into batches of at most `rows` rows and the limit of text.
+/// Splits series into batches of at most `rows` rows and within the limit of text.
 pub(crate) fn series_chunks<'a, 'b>(
     all: &'a [(SeriesId, &'b Labels)],
     rows: usize,
@@ -222,7 +222,7 @@ impl StackRows {
         self.ids.len()
     }
 
-    /// True when the rows fill a batch of `frames` frames, or reach the limit of text.
+    /// Returns true if the rows fill a batch of `frames` frames, or reach the limit of text.
     pub(crate) fn is_full(&self, frames: usize) -> bool {
         self.frames.len() >= frames || self.text >= BATCH_TEXT
     }
@@ -237,7 +237,7 @@ impl StackRows {
         self.ends.push(self.frames.len() as i32);
     }
 
-    /// Takes the rows as a batch.
+    /// Removes the rows and returns them as a batch.
     pub(crate) fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(self);
         batch(Table::Stacks, shared, rows.len(), |name| match name {
@@ -278,7 +278,8 @@ impl StackRows {
         Ok(Arc::new(list))
     }
 
-    /// A stack without any such line has no list, so that programs of which none is known take no room.
+    /// Builds the column of start lines. A stack without start lines has a null list, so that programs without known
+    /// lines take no room.
     fn start_lines_array(&self) -> Result<ArrayRef, ArrowError> {
         let mut lines: Vec<i32> = Vec::new();
         let mut offsets = vec![0i32];
@@ -315,12 +316,12 @@ struct Runs {
 /// Neighbouring rows with the same text.
 struct Run {
     text: TextId,
-    /// Index of the first row after these.
+    /// Index of the first row after the run.
     end: usize,
 }
 
 impl Runs {
-    /// Bytes of the text of the next row, looked up once a run.
+    /// Returns the size of the text of the next row in bytes. The text is looked up once per run.
     #[inline]
     fn length_of(&mut self, text: TextId, texts: &SharedTexts) -> usize {
         if self.runs.last().is_none_or(|last| last.text != text) {
@@ -351,7 +352,7 @@ impl Runs {
     }
 }
 
-/// Builds a batch of the projected columns; `make` builds the columns of the file schema by name.
+/// Builds a batch of the projected columns. `make` builds the columns of the file schema by name.
 fn batch(
     table: Table,
     shared: Shared<'_>,
@@ -398,10 +399,10 @@ fn labels_array(rows: &[(SeriesId, &Labels)]) -> Result<ArrayRef, ArrowError> {
         offsets.push(offsets.last().copied().unwrap_or_default() + labels.len() as i32);
     }
     let DataType::Map(field, sorted) = schema::labels() else {
-        return Err(ArrowError::SchemaError("labels are a map".to_owned()));
+        return Err(ArrowError::SchemaError("labels must be a map".to_owned()));
     };
     let DataType::Struct(fields) = field.data_type().clone() else {
-        return Err(ArrowError::SchemaError("entries of a map are a struct".to_owned()));
+        return Err(ArrowError::SchemaError("entries of a map must be a struct".to_owned()));
     };
     let entries = StructArray::try_new(fields, vec![Arc::new(keys.finish()), Arc::new(values.finish())], None)?;
     let map = MapArray::try_new(field, OffsetBuffer::new(offsets.into()), entries, None, sorted)?;

@@ -1,7 +1,7 @@
 //! Scans of the head for queries: unsorted batches of the rows that a filter selects.
 //!
-//! A scan copies the numbers of some thousand rows under the lock of a partition, lets go of it, and then looks up
-//! texts, builds batches and hands them out. So what a reader does with a batch holds up nobody.
+//! A scan copies the numbers of some thousand rows under the lock of a partition and releases the lock. Then it looks
+//! up texts, builds batches and hands them out. A reader that processes a batch therefore blocks no other thread.
 
 use std::ops::{ControlFlow, Range};
 use std::vec::Drain;
@@ -23,10 +23,10 @@ use crate::store::head::walk::{Count, STEP, Walk};
 use crate::store::tables::snapshot::{HeadScan, Receive, ScanFilter};
 
 const BATCH_ROWS: usize = 64 << 10;
-/// Frames in a batch of stacks: a few megabytes of names.
+/// Number of frames in a batch of stacks: a few megabytes of names.
 const BATCH_FRAMES: usize = 64 << 10;
 
-/// Why a scan ends before its last row.
+/// The reason why a scan ends before its last row.
 enum Stop {
     /// The reader asked to stop.
     Asked,
@@ -42,12 +42,12 @@ impl From<ArrowError> for Stop {
 /// Hands a batch to the reader.
 type Give<'a> = dyn FnMut(RecordBatch) -> Result<(), Stop> + 'a;
 
-/// A partition and what to read of it.
+/// A partition and the part of it to read.
 struct Source<'a> {
     key: &'a Key,
     partition: &'a RwLock<Partition>,
     filter: &'a ScanFilter,
-    /// Number of profiles that the view has.
+    /// Number of profiles in the view.
     applied: u64,
 }
 
@@ -101,7 +101,7 @@ impl HeadScan for HeadView {
     }
 }
 
-/// Whether the filter selects a tenant and day.
+/// Returns true if the filter selects a tenant and day.
 fn selects(filter: &ScanFilter, (tenant, day): &Key) -> bool {
     let day = TimeSpan::of_day(*day);
     filter.tenants.as_ref().is_none_or(|wanted| wanted.has(tenant))
@@ -120,8 +120,8 @@ impl Source<'_> {
         }
     }
 
-    /// Visits the rows that the filter selects, a step at a time: `copy` is called under the lock for each piece of
-    /// rows, `build` after each step without it and with the texts of what was copied. Returns these texts.
+    /// Visits the rows that the filter selects, step by step. `copy` runs under the lock for each piece of rows.
+    /// `build` runs after each step, without the lock, with the copied rows and their texts. Returns these texts.
     fn walk<T>(
         &self,
         count: Count,
@@ -235,7 +235,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Adds the sums of the partition to `all`; `sums` is reused. `None` when a sum does not fit.
+    /// Adds the sums of the partition to `all`. `sums` is a reused buffer. Returns `None` if a sum overflows.
     fn sum_stacks(&self, sums: &mut Vec<i64>, all: &mut HashMap<StackId, i64, Identity>) -> Option<()> {
         let (walk, stacks) = {
             let partition = &*self.partition.read();
@@ -275,7 +275,7 @@ impl Source<'_> {
     }
 }
 
-/// Copies rows of a profile.
+/// Copies some rows of a profile.
 fn copy_samples(partition: &Partition, group: &Group, profile: usize, rows: Range<usize>, copied: &mut Vec<SampleRow>) {
     let time = group.profiles[profile].time_us;
     let first = group.links.partition_point(|(row, _)| (*row as usize) < rows.start);
@@ -293,7 +293,7 @@ fn copy_samples(partition: &Partition, group: &Group, profile: usize, rows: Rang
     }));
 }
 
-/// Copies a profile; `rows` are all of its rows.
+/// Copies a profile. `rows` are all of its rows.
 fn copy_profile(_: &Partition, group: &Group, profile: usize, rows: Range<usize>, copied: &mut Vec<ProfileOfType>) {
     copied.push(ProfileOfType {
         series: group.series,

@@ -1,4 +1,5 @@
-//! Scans beside the thread that applies profiles: neither waits for the other, and a view has its profiles exactly.
+//! Tests of scans beside the thread that applies profiles: neither waits for the other, and a view has exactly its
+//! profiles.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -24,10 +25,10 @@ use crate::store::rules::limits::Limits;
 use crate::store::tables::snapshot::{HeadScan, ScanFilter};
 
 const PROFILES: u64 = 60;
-/// Long enough for any machine; only a test that fails waits so long.
+/// Long enough for any machine. Only a failing test waits this long.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A profile of a sequence: it brings functions, stacks, series, days and tenants that were not there before.
+/// Returns one profile of a sequence. Each adds new functions, stacks, series, days and tenants.
 fn prepared(number: u64) -> (&'static str, Prepared) {
     let names = Names::new(20 + number as usize);
     let shape = Shape {
@@ -56,7 +57,8 @@ fn numbers(batches: &[RecordBatch], name: &str) -> Vec<i64> {
     batches.iter().flat_map(column).collect()
 }
 
-/// What a view has: ids of profiles with their totals, one a type, sorted; and the sum of all samples.
+/// Returns the contents of a view: the sorted ids of profiles with their totals, one per type, and the sum of all
+/// samples.
 fn content(view: &HeadView) -> (Vec<(String, i64)>, i64) {
     let all = ScanFilter::default();
     let profiles = view.scan(Table::Profiles, &all);
@@ -77,7 +79,7 @@ fn content(view: &HeadView) -> (Vec<(String, i64)>, i64) {
     let sums: i64 = view.sum_stacks(&all).unwrap().iter().map(|(_, value)| value).sum();
     assert_eq!(sums, sum);
 
-    // Names are there once a day and tenant, those of all rows among them.
+    // Each day and tenant has each name once, including the names of all rows.
     for (table, name) in [(Table::Stacks, column::STACK), (Table::Series, column::SERIES)] {
         for tenant in ["one", "two"] {
             let own = ScanFilter {
@@ -112,7 +114,7 @@ fn content(view: &HeadView) -> (Vec<(String, i64)>, i64) {
 #[test]
 fn scans_beside_appends_see_the_profiles_of_their_view_each_once() {
     let profiles: Vec<_> = (0..PROFILES).map(prepared).collect();
-    // What a view of so many profiles must have, from heads that nothing is applied to meanwhile.
+    // The expected contents of a view of so many profiles, from heads that do not change meanwhile.
     let still = Arc::new(Head::new(Arc::default()));
     let mut expected = vec![(Vec::new(), 0)];
     for (tenant, profile) in &profiles {
@@ -147,7 +149,7 @@ fn scans_beside_appends_see_the_profiles_of_their_view_each_once() {
             assert!(reader.join().unwrap() > 0);
         }
     });
-    // Views of different moments see as many profiles as at their moment, whenever they are read.
+    // Views from different moments see as many profiles as at their creation, whenever they are read.
     let (first, rest) = profiles.split_at(profiles.len() / 2);
     let head = Arc::new(Head::new(Arc::default()));
     let mut views = Vec::new();
@@ -170,7 +172,7 @@ fn profiles_that_come_while_a_reader_holds_a_batch_are_not_in_its_scan() {
     let view = head.view();
     let before = content(&view);
     for table in Table::ALL {
-        // The head grows during the callback, which a lock of the scan would not let it.
+        // The head grows during the callback. A lock that the scan held would prevent that.
         let mut rows = 0;
         view.scan_with(table, &ScanFilter::default(), &mut |batch| {
             rows += batch.num_rows();

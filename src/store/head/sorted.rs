@@ -1,7 +1,7 @@
 //! Sorted batches of a head for its files, by partition and table, and the statistics for the Delta log.
 //!
-//! Samples are sorted by profile type, series, stack and time, so that equal stacks are adjacent and a query of one
-//! type reads one contiguous range of the file. Batches are small; a whole table is never in memory twice.
+//! Samples are sorted by profile type, series, stack and time. Equal stacks are therefore adjacent, and a query of one
+//! type reads one contiguous range of the file. Batches are small, so a whole table is never in memory twice.
 
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
@@ -26,8 +26,8 @@ pub(crate) enum BatchError<E> {
 }
 
 impl Head {
-    /// Passes the sorted batches of a partition's table to `receive`, without the partition columns. `receive` is not
-    /// called when there are no rows. It holds the lock of the partition, so it is for heads that are frozen.
+    /// Passes the sorted batches of a partition's table to `receive`, without the partition columns. If there are no
+    /// rows, `receive` is not called. The call holds the lock of the partition, so it is only for frozen heads.
     pub(crate) fn sorted<E>(
         &self,
         table: Table,
@@ -117,22 +117,22 @@ fn link_of(group: &Group, row: u32) -> Link {
     }
 }
 
-/// Sorts the rows of groups by stack id and time: a counting sort over the stacks of the group, since rows are grouped
-/// by profile and therefore already ordered by time.
+/// Sorts the rows of groups by stack id and time. It is a counting sort over the stacks of the group, because rows are
+/// grouped by profile and therefore already ordered by time.
 struct Order {
-    /// Rank of each stack of the partition among all, by id.
+    /// For each stack of the partition, its rank by id among all stacks.
     ranks: Vec<u32>,
-    /// Index in `stacks` of each stack of the partition while a group is sorted; [`UNSEEN`] between groups.
+    /// For each stack of the partition, its index in `stacks` while a group is sorted. Between groups it is [`UNSEEN`].
     places: Vec<u32>,
-    /// Stacks of the group, by id.
+    /// Stacks of the group, sorted by id.
     stacks: Vec<u32>,
-    /// For each index in `stacks`, where its next row goes.
+    /// For each index in `stacks`, the position of its next row.
     next: Vec<u32>,
-    /// Row of the group and its time, sorted.
+    /// Rows of the group with their times, sorted.
     rows: Vec<(u32, i64)>,
 }
 
-/// The stack has not been met in this group.
+/// Marks a stack that has not occurred in this group.
 const UNSEEN: u32 = u32::MAX;
 
 impl Order {
@@ -178,7 +178,7 @@ impl Order {
         self.rows.clear();
         self.rows.resize(group.stacks.len(), (0, 0));
         let mut profiles: Vec<usize> = (0..group.profiles.len()).collect();
-        // The sort is stable: profiles of the same time keep their order of arrival.
+        // The sort is stable, so profiles of the same time keep their order of arrival.
         profiles.sort_by_key(|profile| group.profiles[*profile].time_us);
         for profile in profiles {
             let time = group.profiles[profile].time_us;
@@ -275,7 +275,7 @@ fn series<E>(
     Ok(())
 }
 
-/// Groups by the text of their profile type, then by series.
+/// Returns the groups ordered by the text of their profile type, then by series.
 fn group_order(partition: &Partition) -> Vec<&Group> {
     let mut order: Vec<&Group> = partition.groups.iter().collect();
     order.sort_unstable_by(|left, right| {

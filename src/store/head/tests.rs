@@ -1,4 +1,4 @@
-//! Tests of the head: what is applied comes out in sums, views stand still, and batches have the tables' schemas.
+//! Tests of the head: applied profiles appear in sums, views do not change, and batches have the tables' schemas.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -148,7 +148,7 @@ fn links_and_repeated_stacks_keep_every_unit() {
         },
         3,
     );
-    // Four samples of one stack, two of them with ids.
+    // Four samples of one stack. Two of them have ids.
     let stack = profile.stack(0).to_vec();
     profile.sample_locations = stack.repeat(4);
     profile.sample_starts = (0..5).map(|index| index * stack.len() as u32).collect();
@@ -226,7 +226,7 @@ fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
     let head = Arc::new(Head::new(Arc::default()));
     let tenant = tenant_id("t");
     let mut total = 0;
-    // All on one day, out of order, two with one time.
+    // All profiles are on one day and out of order, and two have the same time.
     for (place, service) in [5i64, 1, 3, 3, 9, 2].into_iter().zip(["a", "b", "a", "a", "b", "a"]) {
         let mut profile = cpu_profile(&names, SHAPE, 4);
         profile.time_nanos = 1_800_000_000_000_000_000 + place * 1_000_000_000;
@@ -263,8 +263,8 @@ fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
     assert_eq!(sum(&batches, 4), total);
 }
 
-/// Of the stacks that a head brings to the tables: how many, how many with lines at which functions start, and the sum
-/// of these lines.
+/// Counts the stacks that a head adds to the tables. Returns the number of all stacks, the number with start lines of
+/// functions, and the sum of these lines.
 fn start_lines(head: &Head, profile: &Profile<'_>) -> (usize, usize, i64) {
     let (mut rows, mut with, mut sum) = (0, 0, 0);
     let day = day_of(profile.time_nanos / 1000);
@@ -316,7 +316,7 @@ fn a_stack_has_the_lines_at_which_functions_start_of_the_first_profile_that_know
         assert_eq!(lines(&order), expected);
     }
 
-    // The same where a flush lies between them.
+    // The same with a flush between the two profiles.
     let known = Arc::<KnownStacks>::default();
     let next = |profiles: &[&Prepared]| {
         let head = of(profiles, &known);

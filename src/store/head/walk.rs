@@ -1,7 +1,8 @@
-//! Walks over the rows of a partition in steps: each is short and holds the lock, and the next goes on where it ended.
+//! Walks over the rows of a partition in steps. Each step is short and holds the lock. The next step continues where
+//! the last one ended.
 //!
-//! In: a partition behind its lock, a filter, the number of profiles that the view has. Out: pieces of groups. A walk
-//! sees each of its rows once, whatever is applied between two steps, because partitions only grow.
+//! In: a partition behind its lock, a filter, and the number of profiles in the view. Out: pieces of groups. A walk
+//! visits each of its rows once, even if profiles are applied between two steps, because partitions only grow.
 
 use std::ops::Range;
 
@@ -9,36 +10,37 @@ use crate::store::head::intern::TextId;
 use crate::store::head::partition::{Group, Partition};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Number of rows, profiles and groups that a step visits: some tens of microseconds. Few in tests, so that scans of
-/// small heads have several steps.
+/// Number of rows, profiles and groups that a step visits, which takes some tens of microseconds. Tests use a small
+/// number, so that scans of small heads have several steps.
 pub(super) const STEP: usize = if cfg!(test) { 61 } else { 8 << 10 };
 
-/// What a walk counts against [`STEP`] for a profile.
+/// The cost of a profile against [`STEP`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
-    /// Its rows. The rows of one profile may be visited in several steps.
+    /// The number of its rows. Several steps may visit the rows of one profile.
     Rows,
-    /// One, however many rows it has.
+    /// One, regardless of the number of its rows.
     Profiles,
 }
 
-/// Where a walk over the groups of a partition is.
+/// The position of a walk over the groups of a partition.
 pub(super) struct Walk<'a> {
     filter: &'a ScanFilter,
-    /// Number of profiles that the view has.
+    /// Number of profiles in the view.
     applied: u64,
     count: Count,
     profile_type: Option<TextId>,
-    /// Groups that were there at the start. Later ones have no profile of the view.
+    /// Number of groups at the start. Later groups have no profile of the view.
     groups: usize,
     group: usize,
     profile: usize,
-    /// Number of rows of the profile that were visited.
+    /// Number of visited rows of the profile.
     row: usize,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk over the rows that the filter selects, except for its tenants; `None` when there are none.
+    /// Creates a walk over the rows that the filter selects, regardless of its tenants. Returns `None` if there are
+    /// none.
     pub(super) fn new(partition: &Partition, filter: &'a ScanFilter, applied: u64, count: Count) -> Option<Self> {
         let profile_type = match &filter.profile_type {
             Some(wanted) => Some(partition.texts.find(wanted.as_str())?),
@@ -56,8 +58,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Passes the next rows to `visit`: group, index of the profile in it, and rows of that profile. Returns true when
-    /// there may be more.
+    /// Passes the next rows to `visit`: the group, the index of the profile in it, and rows of that profile. Returns
+    /// true if there may be more.
     pub(super) fn step(&mut self, partition: &Partition, mut visit: impl FnMut(&Group, usize, Range<usize>)) -> bool {
         let mut left = STEP;
         while self.group < self.groups {

@@ -1,7 +1,8 @@
-//! Bounds on what a profile may expand to. A few kilobytes can name a frame of many lines in many stacks, or give one
-//! long id to every sample; these bounds limit the resulting frames, text and rows. They are far above what profilers
-//! produce, cannot be switched off, and also hold for records of the log, so that no stored record can block a start or
-//! a flush.
+//! Bounds on the size to which a profile may expand.
+//!
+//! A few kilobytes can name a frame of many lines in many stacks, or give one long id to every sample. These bounds
+//! limit the resulting frames, text and rows. They are far above what profilers produce and cannot be switched off.
+//! They also apply to records of the log, so that no stored record can block a start or a flush.
 //!
 //! In: a decoded profile. Out: a refusal that names the number and the bound.
 
@@ -11,29 +12,31 @@ use crate::profile::SinkErrorKind;
 use crate::profile::pprof::{Location, Profile};
 use crate::store::rules::limits::{Rejection, start_of};
 
-/// Sample types of a profile. Go's heap profile has 4, a JFR recording about 10.
+/// Maximum number of sample types of a profile. Go's heap profile has 4, a JFR recording about 10.
 const MAX_SAMPLE_TYPES: usize = 64;
-/// Bytes of a profile type id, which is in every row of a query's result.
+/// Maximum size of a profile type id in bytes. Every row of a query's result contains it.
 const MAX_TYPE_BYTES: usize = 1024;
-/// Bytes of a profile id; a UUID has 36.
+/// Maximum size of a profile id in bytes. A UUID has 36.
 const MAX_ID_BYTES: usize = 256;
-/// Bytes of a span or trace id, which is in the row of each sample; a trace id has 32.
+/// Maximum size of a span or trace id in bytes. The row of each sample contains it. A trace id has 32.
 const MAX_LINK_BYTES: usize = 128;
-/// Frames of one stack, including inlined ones. By default the deepest stack that is kept has 1,000 locations.
+/// Maximum number of frames of one stack, including inlined ones. By default the deepest accepted stack has 1,000
+/// locations.
 const MAX_STACK_FRAMES: u64 = 16 << 10;
-/// Bytes of all names in one stack: 1,000 frames of 1,000 bytes. Readers hold a few hundred stacks at a time.
+/// Maximum size of all names in one stack in bytes: 1,000 frames of 1,000 bytes. Readers hold a few hundred stacks at a
+/// time.
 const MAX_STACK_TEXT: u64 = 1 << 20;
-/// Frames of the distinct stacks of a profile: 16,000 stacks of 250 frames.
+/// Maximum number of frames of the distinct stacks of a profile: 16,000 stacks of 250 frames.
 const MAX_FRAMES: u64 = 4_000_000;
-/// Bytes of names in the distinct stacks of a profile, which a flush writes one by one.
+/// Maximum size of the names in the distinct stacks of a profile in bytes. A flush writes these names one by one.
 const MAX_TEXT: u64 = 512 << 20;
-/// Bytes of the names of all functions and mappings, where a shared text counts once for each use.
+/// Maximum size of the names of all functions and mappings in bytes. A shared text counts once for each use.
 const MAX_NAMES: usize = 64 << 20;
-/// Bytes of the text labels of all samples, where a shared text counts once for each use.
+/// Maximum size of the text labels of all samples in bytes. A shared text counts once for each use.
 const MAX_LABELS: usize = 64 << 20;
-/// Rows of profiles that one profile becomes: series by sample types.
+/// Maximum number of profile rows from one profile: its series times its sample types.
 const MAX_PROFILE_ROWS: usize = 64 << 10;
-/// Bytes of the labels of all series of a profile.
+/// Maximum size of the labels of all series of a profile in bytes.
 const MAX_SERIES_TEXT: usize = 16 << 20;
 
 fn refused(reason: &'static str, message: String) -> Rejection {
@@ -48,20 +51,20 @@ pub(crate) fn check_id(id: &str) -> Result<(), Rejection> {
     Err(refused(
         "profile_id_too_long",
         format!(
-            "profile id `{}` has {} bytes, at most {MAX_ID_BYTES} are allowed",
+            "profile id `{}` has {} bytes, but at most {MAX_ID_BYTES} are allowed",
             start_of(id),
             id.len()
         ),
     ))
 }
 
-/// Checks number and lengths of the profile types.
+/// Checks the number and lengths of the profile types.
 pub(crate) fn check_types(name: &str, profile: &Profile<'_>) -> Result<(), Rejection> {
     let count = profile.sample_types.len();
     if count > MAX_SAMPLE_TYPES {
         return Err(refused(
             "sample_types_limit",
-            format!("profile has {count} sample types, at most {MAX_SAMPLE_TYPES} are allowed"),
+            format!("profile has {count} sample types, but at most {MAX_SAMPLE_TYPES} are allowed"),
         ));
     }
     let period = profile.period_type.kind.len() + profile.period_type.unit.len();
@@ -71,7 +74,7 @@ pub(crate) fn check_types(name: &str, profile: &Profile<'_>) -> Result<(), Rejec
             return Err(refused(
                 "profile_type_too_long",
                 format!(
-                    "the profile type of sample type `{}` has {bytes} bytes, at most {MAX_TYPE_BYTES} are allowed",
+                    "the profile type of sample type `{}` has {bytes} bytes, but at most {MAX_TYPE_BYTES} are allowed",
                     start_of(kind.kind)
                 ),
             ));
@@ -88,21 +91,21 @@ pub(crate) fn check_link(name: &str, id: &str) -> Result<(), Rejection> {
     Err(refused(
         "link_too_long",
         format!(
-            "sample label `{name}` has {} bytes, at most {MAX_LINK_BYTES} are allowed for an id",
+            "sample label `{name}` has {} bytes, but at most {MAX_LINK_BYTES} are allowed for an id",
             id.len()
         ),
     ))
 }
 
-/// Checks the number of rows that `series` series of `types` types make, and the bytes of their labels.
+/// Checks the number of rows of `series` series with `types` types, and the size of their labels in bytes.
 pub(crate) fn check_series(series: usize, types: usize, text: usize) -> Result<(), Rejection> {
     let rows = series.saturating_mul(types);
     if rows > MAX_PROFILE_ROWS {
         return Err(refused(
             "series_limit",
             format!(
-                "labels of samples make at least {series} series of {types} sample types, \
-                 at most {MAX_PROFILE_ROWS} of both together are allowed"
+                "the labels of the samples make at least {series} series of {types} sample types, \
+                 but series times types must not exceed {MAX_PROFILE_ROWS}"
             ),
         ));
     }
@@ -110,16 +113,16 @@ pub(crate) fn check_series(series: usize, types: usize, text: usize) -> Result<(
         return Err(refused(
             "series_text_limit",
             format!(
-                "labels of the first {series} series have {text} bytes, at most {MAX_SERIES_TEXT} are allowed for a \
-                    profile"
+                "the labels of the first {series} series have {text} bytes, but a profile may have at most \
+                    {MAX_SERIES_TEXT}"
             ),
         ));
     }
     Ok(())
 }
 
-/// Checks the names of all functions and mappings, each of which is hashed: a text of the profile may be the name of
-/// many.
+/// Checks the names of all functions and mappings. Each name is hashed, and many functions may share one text of the
+/// profile.
 pub(crate) fn check_names(profile: &Profile<'_>) -> Result<(), Rejection> {
     let functions = profile.functions.iter();
     let names = functions.map(|function| function.display_name().len() + function.file.len());
@@ -132,22 +135,22 @@ pub(crate) fn check_names(profile: &Profile<'_>) -> Result<(), Rejection> {
     }
     Err(refused(
         "names_limit",
-        format!("the names of all functions and mappings have {text} bytes, at most {MAX_NAMES} are allowed"),
+        format!("the names of all functions and mappings have {text} bytes, but at most {MAX_NAMES} are allowed"),
     ))
 }
 
-/// Checks the total size of the labels of the samples read so far, each of which is sorted and hashed.
+/// Checks the total size of the labels of the samples read so far. Each label is sorted and hashed.
 pub(crate) fn check_labels(sample: u32, text: usize) -> Result<(), Rejection> {
     if text <= MAX_LABELS {
         return Ok(());
     }
     Err(refused(
         "labels_limit",
-        format!("the labels of the samples up to {sample} have {text} bytes, at most {MAX_LABELS} are allowed"),
+        format!("the labels of the samples up to {sample} have {text} bytes, but at most {MAX_LABELS} are allowed"),
     ))
 }
 
-/// A number of frames, and the bytes of their names.
+/// A number of frames and the size of their names in bytes.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     frames: u64,
@@ -161,7 +164,7 @@ impl Extent {
     }
 }
 
-/// Checks each stack, and all distinct ones together; returns an upper bound of the number of their frames.
+/// Checks each stack, and all distinct stacks together. Returns an upper bound of the number of their frames.
 pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<usize, Rejection> {
     let locations = location_extents(profile);
     let mut all = Extent::default();
@@ -175,7 +178,7 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
             return Err(refused(
                 "stack_frames_limit",
                 format!(
-                    "the stack of sample {sample} has {} frames with its inlined ones, at most {MAX_STACK_FRAMES} \
+                    "the stack of sample {sample} has {} frames with inlined ones, but at most {MAX_STACK_FRAMES} \
                         are allowed",
                     stack.frames
                 ),
@@ -185,7 +188,7 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
             return Err(refused(
                 "stack_text_limit",
                 format!(
-                    "the names in the stack of sample {sample} have {} bytes, at most {MAX_STACK_TEXT} are allowed",
+                    "the names in the stack of sample {sample} have {} bytes, but at most {MAX_STACK_TEXT} are allowed",
                     stack.text
                 ),
             ));
@@ -193,7 +196,7 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
         all.add(stack);
         stacks.push(stack);
     }
-    // Most profiles are far below the bounds even when repeated stacks are counted each time.
+    // Most profiles are far below the bounds even if repeated stacks count each time.
     if all.frames > MAX_FRAMES || all.text > MAX_TEXT {
         let mut seen = HashSet::with_capacity(stack_ids.len());
         all = Extent::default();
@@ -210,14 +213,15 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
         if found > bound {
             return Err(refused(
                 reason,
-                format!("the distinct stacks of the profile have {found} {what}, at most {bound} are allowed"),
+                format!("the distinct stacks of the profile have {found} {what}, but at most {bound} are allowed"),
             ));
         }
     }
     Ok(all.frames as usize)
 }
 
-/// For each location: its frames, one per line or one for the bare address, and the bytes of their names.
+/// Returns, for each location, the number of its frames and the size of their names in bytes. A location has one frame
+/// per line, or one for the bare address.
 fn location_extents(profile: &Profile<'_>) -> Vec<Extent> {
     profile
         .locations

@@ -1,14 +1,15 @@
-//! What a profile is called, and which labels of it are stored, where no rule of its tenant says otherwise.
+//! The name of a profile and the labels to store if no rule of its tenant changes them.
 
 use crate::profile::Labels;
 use crate::profile::labels::SERVICE_NAME;
 
 /// Default of `service_name`.
 const UNKNOWN_SERVICE: &str = "unknown_service";
-/// Prefix of the names that godeltaprof gives; its values are increments like the others'.
+/// Prefix of the names that godeltaprof gives. Its values are increments, like those of other profilers.
 pub(super) const GODELTAPROF: &str = "godeltaprof_";
 
-/// The name of the profiles of a sample type by Pyroscope's default rules. Some profilers call a CPU profile `wall`.
+/// Returns the name of the profiles of a sample type by Pyroscope's default rules. Some profilers call a CPU profile
+/// `wall`.
 pub(super) fn default_name<'a>(name: &'a str, sample_type: &str) -> &'a str {
     let name = name.strip_prefix(GODELTAPROF).unwrap_or(name);
     if name == "wall" && sample_type == "cpu" {
@@ -18,12 +19,12 @@ pub(super) fn default_name<'a>(name: &'a str, sample_type: &str) -> &'a str {
     }
 }
 
-/// Labels that the series table keeps: without private ones, with a service name.
+/// Returns the labels for the series table: without private ones, but with a service name.
 pub(super) fn stored_labels(labels: &Labels) -> Labels {
     with_service(&labels.filtered(|name| !name.starts_with("__")))
 }
 
-/// The labels with a service name.
+/// Returns the labels with a service name.
 pub(super) fn with_service(labels: &Labels) -> Labels {
     match labels.get(SERVICE_NAME) {
         Some(_) => labels.clone(),

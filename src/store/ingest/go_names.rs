@@ -1,31 +1,30 @@
-//! Names of Go functions without the type parameters that the compiler gives to shared instantiations of generic
+//! Removes type parameters from names of Go functions. The compiler adds these to shared instantiations of generic
 //! functions.
 
 use hashbrown::HashMap;
 
 use crate::profile::pprof::Profile;
 
-/// Start of these type parameters.
+/// Start of such type parameters.
 const GO_SHAPE: &str = "[go.shape.";
 
-/// Changed names of functions: one for each distinct text of the profile, so that a long name shared by many functions
-/// is copied once.
+/// The new names of functions. There is one for each distinct text of the profile, so that a long name is copied once
+/// even if many functions share it.
 pub(crate) struct GoNames {
-    /// From the place (address and length) of the old name to an index in `names`; `None` for a name that stays. Texts
+    /// Maps the place (address and length) of the old name to an index in `names`, or `None` if the name stays. Texts
     /// at the same place are equal.
     index_of: HashMap<(usize, usize), Option<usize>>,
     names: Vec<String>,
 }
 
 impl GoNames {
-    /// Finds the names of `profile` that change; `buffer` holds the bytes of the profile.
+    /// Finds the names of `profile` that change. `buffer` holds the bytes of the profile.
     pub(super) fn of(profile: &Profile<'_>, buffer: &[u8]) -> Self {
         let mut all = Self {
             index_of: HashMap::new(),
             names: Vec::new(),
         };
-        // One search over all bytes first: hardly any profile has such names, and starting a search per name costs
-        // more.
+        // One search over all bytes first, because few profiles have such names, and a search per name costs more.
         if memchr::memmem::find(buffer, GO_SHAPE.as_bytes()).is_none() {
             return all;
         }
@@ -43,7 +42,7 @@ impl GoNames {
         all
     }
 
-    /// The new name of a function named `name` in the profile, if it has one.
+    /// Returns the new name of a function named `name` in the profile, if it has one.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         if self.names.is_empty() {
             return None;

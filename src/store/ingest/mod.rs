@@ -2,10 +2,10 @@
 //! write-ahead log.
 //!
 //! In: labels and pprof bytes. Out: [`Prepared`], which owns its data and can be applied to any head. Normalisation
-//! matches Pyroscope: `service_name` defaults to `unknown_service`, text labels of samples become labels of series, the
-//! tenant's relabel rules are applied, Go's shape type parameters are removed from names. A profile with one error is
-//! refused as a whole. What a profile expands to has separate bounds ([`bounds`]), whatever the configured limits are.
-//! Nothing here touches a disk or a head.
+//! matches Pyroscope: `service_name` defaults to `unknown_service`, and text labels of samples become labels of series.
+//! The tenant's relabel rules are applied, and Go's shape type parameters are removed from names. A profile with one
+//! error is refused as a whole. The size to which a profile expands has separate [`bounds`], independent of the
+//! configured limits. Nothing here touches a disk or a head.
 
 mod bounds;
 mod defaults;
@@ -37,18 +37,18 @@ pub(in crate::store) use prepared::{Samples, Symbols};
 /// Value of the metric's label `reason` for profiles that the tenant's relabel rules drop.
 pub(crate) const DROPPED: &str = "dropped_by_relabel_rules";
 
-/// Most bytes of the buffer that holds a profile's texts: spans into it are 32 bits.
+/// Maximum size of the buffer that holds a profile's texts in bytes. Spans into it are 32 bits.
 const MAX_BUFFER_BYTES: usize = u32::MAX as usize / 2;
 
-/// Why a profile was not prepared.
+/// The reason why a profile was not prepared.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The profile is refused.
     Rejected(Rejection),
-    /// The profile has more uncompressed bytes than the given number, which it announced; it may still be within the
+    /// The profile has more uncompressed bytes than the given size, which it announced. It may still be within the
     /// limit.
     LargerThanAnnounced,
-    /// The tenant's relabel rules drop all of the profile; its sender is not told.
+    /// The tenant's relabel rules drop the whole profile. The sender is not told.
     Dropped,
 }
 
@@ -58,23 +58,23 @@ impl From<Rejection> for Refusal {
     }
 }
 
-/// Uncompressed bytes that a profile announces, at most the size limit.
+/// Returns the uncompressed size in bytes that a profile announces, up to the size limit.
 pub(crate) fn announced_size(raw: &RawProfile, limits: &Limits) -> usize {
     pprof::announced_size(&raw.pprof, size_limit(limits))
 }
 
-/// Upper bound in bytes of the memory that [`prepare`] takes for a profile of `size` bytes uncompressed: the bytes,
-/// their columns, and the result.
+/// Returns an upper bound in bytes of the memory that [`prepare`] needs for a profile of `size` uncompressed bytes: the
+/// bytes, their columns, and the result.
 pub(crate) fn memory_for(size: usize) -> usize {
     size + pprof::max_column_bytes(size)
 }
 
-/// Like [`memory_for`], for a profile that came decoded: its columns, its bytes for the log, and the result.
+/// Like [`memory_for`], for a profile that arrives decoded: its columns, its bytes for the log, and the result.
 pub(crate) fn memory_for_decoded(columns: &Columns) -> usize {
     2 * columns.bytes()
 }
 
-/// Largest uncompressed size in bytes of a profile that may be stored.
+/// Returns the largest uncompressed size in bytes of a profile that may be stored.
 pub(crate) fn size_limit(limits: &Limits) -> usize {
     match limits.max_profile_size_bytes {
         0 => MAX_RECORD_BYTES,
@@ -94,7 +94,7 @@ pub(in crate::store) fn prepare(raw: &RawProfile, received_ms: i64, limits: &Lim
     })
 }
 
-/// Like [`prepare`], but opens no profile of more than `room` bytes uncompressed.
+/// Like [`prepare`], but refuses to open a profile of more than `room` uncompressed bytes.
 pub(crate) fn prepare_within(
     raw: &RawProfile,
     received_ms: i64,
@@ -114,7 +114,7 @@ pub(crate) fn prepare_within(
     prepare_columns(&source, profile, limits)
 }
 
-/// As [`prepare`], of a profile that came decoded; `raw` has its bytes for the log.
+/// Like [`prepare`], for a profile that arrives decoded. `raw` holds its bytes for the log.
 pub(crate) fn prepare_decoded(
     raw: &RawProfile,
     columns: Columns,
@@ -142,7 +142,7 @@ pub(crate) fn prepare_decoded(
     })
 }
 
-/// Checks what can be checked without opening the profile; returns the name of its type.
+/// Runs the checks that need no decoding. Returns the name of the profile's type.
 fn check_head<'a>(raw: &'a RawProfile, limits: &Limits) -> Result<&'a str, Rejection> {
     let labels = &raw.labels;
     let name = labels.get(PROFILE_NAME).ok_or_else(|| {
@@ -151,7 +151,7 @@ fn check_head<'a>(raw: &'a RawProfile, limits: &Limits) -> Result<&'a str, Rejec
             format!("profile {} has no label {PROFILE_NAME}", labels.short()),
         )
     })?;
-    // Of labels that rules are still to change, those are checked that the rules leave.
+    // Rules may still change the labels. The labels that the rules leave are checked later.
     if limits.rules.is_none() {
         limits.check_labels(labels)?;
     }
@@ -163,12 +163,12 @@ fn malformed(labels: &Labels, message: String) -> Rejection {
     Rejection::invalid("malformed_profile", format!("profile {}: {message}", labels.short()))
 }
 
-/// Origin of the decoded columns.
+/// The origin of the decoded columns.
 struct Source<'a> {
     raw: &'a RawProfile,
-    /// First part of the profile type as it was sent, such as `process_cpu`.
+    /// First part of the profile type as the sender sent it, such as `process_cpu`.
     name: &'a str,
-    /// Bytes of the pprof, uncompressed.
+    /// Uncompressed size of the pprof in bytes.
     size: usize,
     /// The buffer that holds the texts of the columns.
     buffer: &'a Bytes,
@@ -185,11 +185,11 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
     } = *source;
     let rules = limits.rules.as_deref();
     let labels = &match rules {
-        // Before a label is looked for by its name.
+        // Sanitising comes before any lookup of a label by its name.
         Some(rules) if rules.sanitizes() => sanitized(&raw.labels)?,
         _ => raw.labels.clone(),
     };
-    // A shorter lifetime: the new names of functions do not live as long as the buffer.
+    // The new names of functions live shorter than the buffer, so the lifetime must become shorter.
     let mut profile = profile;
     check_counts(&profile, labels, limits)?;
     bounds::check_types(name, &profile)?;
@@ -240,7 +240,7 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
     })
 }
 
-/// Decompresses a profile, within the limit and within `room`.
+/// Decompresses a profile within the limit and within `room`.
 fn open(raw: &RawProfile, limits: &Limits, room: usize) -> Result<Bytes, Refusal> {
     let limit = size_limit(limits);
     pprof::gunzip(&raw.pprof, limit.min(room)).map_err(|error| match error {
@@ -255,7 +255,7 @@ fn too_large(raw: &RawProfile, limit: usize) -> Rejection {
         "profile_size_limit",
         SinkErrorKind::TooLarge,
         format!(
-            "profile {} exceeds the size limit of {limit} bytes uncompressed (max_profile_size_bytes)",
+            "profile {} exceeds the size limit of {limit} uncompressed bytes (max_profile_size_bytes)",
             raw.labels.short()
         ),
     )
@@ -269,7 +269,7 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
             "samples_limit",
             SinkErrorKind::TooLarge,
             format!(
-                "profile {} has {samples} samples, at most {limit} are allowed (max_profile_stacktrace_samples)",
+                "profile {} has {samples} samples, but at most {limit} are allowed (max_profile_stacktrace_samples)",
                 labels.short()
             ),
         ));
@@ -286,7 +286,7 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
             "sample_labels_limit",
             SinkErrorKind::TooLarge,
             format!(
-                "profile {} has a sample with {most} labels, at most {limit} are allowed \
+                "profile {} has a sample with {most} labels, but at most {limit} are allowed \
                     (max_profile_stacktrace_sample_labels)",
                 labels.short()
             ),
@@ -295,7 +295,8 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
     Ok(())
 }
 
-/// The profile types of the columns, with or without the default rules for names, or an error about their names.
+/// Returns the profile types of the columns, with or without the default rules for names, or an error about their
+/// names.
 fn profile_types(name: &str, has_defaults: bool, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>, String> {
     let period = profile.period_type;
     profile
@@ -332,7 +333,7 @@ fn profile_types(name: &str, has_defaults: bool, profile: &Profile<'_>) -> Resul
         .collect()
 }
 
-/// Cuts deep stacks at the leaf: the frames near the root say where the time belongs.
+/// Cuts deep stacks at the leaf, because the frames near the root say where the time belongs.
 fn cut_depth(profile: &mut Profile<'_>, limit: usize) {
     if limit == 0
         || !profile
@@ -354,7 +355,7 @@ fn cut_depth(profile: &mut Profile<'_>, limit: usize) {
     profile.sample_starts = starts;
 }
 
-/// Applies the new names of functions, and cuts all names to `limit` bytes; 0 means no limit.
+/// Applies the new names of functions, and cuts all names to `limit` bytes. 0 means no limit.
 fn rename<'a>(profile: &mut Profile<'a>, renamed: &'a GoNames, limit: usize) {
     let cut = |text: &'a str| if limit == 0 { text } else { end_of(text, limit) };
     for function in &mut profile.functions {
@@ -371,7 +372,7 @@ fn rename<'a>(profile: &mut Profile<'a>, renamed: &'a GoNames, limit: usize) {
     }
 }
 
-/// The end of a text, at most `limit` bytes, cut at a character boundary.
+/// Returns the end of a text, at most `limit` bytes. The cut is at a character boundary.
 fn end_of(text: &str, limit: usize) -> &str {
     let mut start = text.len().saturating_sub(limit);
     while !text.is_char_boundary(start) {
@@ -380,7 +381,7 @@ fn end_of(text: &str, limit: usize) -> &str {
     &text[start..]
 }
 
-/// Converts borrowed strings to spans of the buffer, and keeps the columns.
+/// Converts borrowed strings to spans of the buffer, and returns the values and the symbols.
 fn symbols(mut profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (Vec<i64>, Symbols) {
     let functions = profile
         .functions

@@ -8,30 +8,30 @@ use bytes::Bytes;
 use crate::profile::pprof::{Line, Location};
 use crate::profile::{Labels, ProfileTypeId, SeriesId, StackId};
 
-/// An accepted profile: rows by series, and names.
+/// An accepted profile: rows by series, and symbols.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// Start of the profile, microseconds since 1970.
+    /// Start of the profile in microseconds since 1970.
     pub time_us: i64,
-    /// True when the profile says so itself, false when it is the time of receipt.
+    /// True if the profile contains its start, false if the start is the time of receipt.
     pub is_dated: bool,
     /// Length of the collection in nanoseconds.
     pub duration_ns: i64,
-    /// Period of the pprof: units between two samples.
+    /// Period of the pprof: the units between two samples.
     pub period: i64,
-    /// Id that the sender gave; may be empty.
+    /// Id that the sender gave the profile. It may be empty.
     pub profile_id: Arc<str>,
-    /// Profile types, one per column of `values`, by Pyroscope's default rules.
+    /// The profile types by Pyroscope's default rules, one per column of `values`.
     pub types: Vec<ProfileTypeId>,
     /// Values, row by row: sample `i` owns `values[i * types.len()..][..types.len()]`.
     pub values: Vec<i64>,
     /// Content hash of the stack of each sample.
     pub stack_ids: Vec<StackId>,
-    /// The series, each with its samples. At least one.
+    /// The series, each with its samples. There is at least one.
     pub series: Vec<SeriesRows>,
-    /// Span and trace of samples that have them, ascending by sample.
+    /// Spans and traces of the samples that have them, ascending by sample.
     pub links: Vec<Link>,
-    /// Names of the frames of its stacks.
+    /// Names of the frames of the stacks.
     pub symbols: Symbols,
     /// Uncompressed size of the pprof in bytes.
     pub size: usize,
@@ -41,34 +41,34 @@ pub(crate) struct Prepared {
     pub negative_values: u64,
     /// Number of values that the tenant's relabel rules drop.
     pub relabelled_values: u64,
-    /// Upper bound of the number of frames of its stacks.
+    /// Upper bound of the number of frames of the stacks.
     pub frames: usize,
 }
 
 /// The samples of a profile that belong to one series.
 #[derive(Debug)]
 pub(crate) struct SeriesRows {
-    /// Identity: the hash of `labels`.
+    /// Identity of the series: the hash of `labels`.
     pub id: SeriesId,
     /// Labels without those that start with `__`.
     pub labels: Labels,
-    /// Indices of its samples.
+    /// Indices of the samples.
     pub samples: Samples,
-    /// Its columns of values with their types; `None` for all that the profile has.
+    /// The columns of values of the series with their types; `None` for all columns of the profile.
     pub columns: Option<Vec<(u32, ProfileTypeId)>>,
 }
 
 /// The samples of a profile that belong to a series.
 #[derive(Debug, Clone)]
 pub(crate) enum Samples {
-    /// All of them: no sample has a text label.
+    /// All samples, because no sample has a text label.
     All(u32),
     /// The samples with these indices.
     Some(Vec<u32>),
 }
 
 impl Samples {
-    /// Calls `visit` with the index of each sample, ascending.
+    /// Calls `visit` with the index of each sample in ascending order.
     pub(super) fn for_each(&self, mut visit: impl FnMut(u32)) {
         match self {
             Self::All(count) => (0..*count).for_each(visit),
@@ -77,14 +77,14 @@ impl Samples {
     }
 }
 
-/// Span and trace of a sample.
+/// The span and trace of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     /// Index of the sample in the profile.
     pub sample: u32,
-    /// Span id, hexadecimal, a text of [`Symbols`]; empty for none.
+    /// Hexadecimal span id, a text of [`Symbols`]. It is empty if there is none.
     pub span_id: Span,
-    /// Trace id, hexadecimal, a text of [`Symbols`]; empty for none.
+    /// Hexadecimal trace id, a text of [`Symbols`]. It is empty if there is none.
     pub trace_id: Span,
 }
 
@@ -93,18 +93,18 @@ pub(crate) struct Link {
 pub(crate) struct Symbols {
     /// The bytes of the uncompressed profile.
     pub(super) buffer: Bytes,
-    /// Texts that are not in `buffer`; their spans start behind its end.
+    /// Texts that are not in `buffer`. Their spans start after its end.
     pub(super) extra: String,
-    /// Name, file and first line of each function.
+    /// Name, file and start line of each function.
     pub functions: Vec<Function>,
-    /// True when the first line of any function is known.
+    /// True if the start line of any function is known.
     pub has_start_lines: bool,
     /// File and build id of each mapping.
     pub mappings: Vec<(Span, Span)>,
     /// See [`crate::profile::pprof::Profile::locations`].
     pub locations: Vec<Location>,
-    /// By location, `line` of its frame when it has no function: see
-    /// [`in_file`](crate::store::common::schema::in_file). Empty when all are 0.
+    /// For each location, the `line` of its frame if it has no function: see
+    /// [`in_file`](crate::store::common::schema::in_file). Empty if all are 0.
     pub code_lines: Vec<i64>,
     /// See [`crate::profile::pprof::Profile::lines`].
     pub lines: Vec<Line>,
@@ -117,7 +117,7 @@ pub(crate) struct Symbols {
 pub(crate) struct Function {
     pub name: Span,
     pub file: Span,
-    /// Line at which it starts; 0 when unknown.
+    /// Line at which the function starts, or 0 if unknown.
     pub start_line: i32,
 }
 
@@ -129,20 +129,20 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// True for the empty text.
+    /// Returns true for the empty text.
     pub(crate) fn is_empty(self) -> bool {
         self.length == 0
     }
 }
 
 impl Symbols {
-    /// Locations of a sample, leaf first.
+    /// Returns the locations of a sample, leaf first.
     pub(crate) fn stack(&self, sample: u32) -> &[u32] {
         let sample = sample as usize;
         &self.sample_locations[self.sample_starts[sample] as usize..self.sample_starts[sample + 1] as usize]
     }
 
-    /// True when the first line of any function of the sample's stack is known.
+    /// Returns true if the start line of any function of the sample's stack is known.
     pub(crate) fn has_start_lines_of(&self, sample: u32) -> bool {
         self.has_start_lines
             && self.stack(sample).iter().any(|location| {
@@ -154,7 +154,7 @@ impl Symbols {
             })
     }
 
-    /// The text that stands at a span.
+    /// Returns the text at a span.
     pub(crate) fn text(&self, span: Span) -> &str {
         let (start, length) = (span.start as usize, span.length as usize);
         match start.checked_sub(self.buffer.len()) {
@@ -176,7 +176,7 @@ impl Symbols {
 }
 
 impl Prepared {
-    /// Memory that the profile takes until the head has it, estimated.
+    /// Returns the estimated memory of the profile until the head has it, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let series: usize = self.series.iter().map(SeriesRows::bytes).sum();
         self.symbols.bytes()
@@ -186,16 +186,16 @@ impl Prepared {
             + self.links.capacity() * size_of::<Link>()
     }
 
-    /// Upper bound in bytes of the growth of a head that applies the profile: columns and tables double when they are
-    /// full.
+    /// Returns an upper bound in bytes of the growth of a head that applies the profile. Columns and tables double when
+    /// they are full.
     pub(crate) fn growth(&self) -> usize {
-        /// A row of a sample: stack and value.
+        /// Bytes of a sample row: stack and value.
         const ROW: usize = 12;
-        /// Row of a profile and its group.
+        /// Bytes of a profile row and its group.
         const GROUP: usize = 512;
-        /// A distinct frame and its entry in the table.
+        /// Bytes of a distinct frame and its entry in the table.
         const FRAME: usize = 64;
-        /// A distinct stack: its entry, its index entry and its last row.
+        /// Bytes of a distinct stack: its entry, its index entry and its last row.
         const STACK: usize = 48;
         let distinct = self.symbols.lines.len() + self.symbols.locations.len();
         let held = self.values.len() * ROW
@@ -211,7 +211,7 @@ impl Prepared {
 }
 
 impl SeriesRows {
-    /// The columns of a profile with the types `all` that the series has.
+    /// Returns the columns of the series, from a profile with the types `all`.
     pub(crate) fn columns<'a>(&'a self, all: &'a [ProfileTypeId]) -> impl Iterator<Item = (usize, &'a ProfileTypeId)> {
         let all: &[ProfileTypeId] = if self.columns.is_some() { &[] } else { all };
         let own = self.columns.as_deref().unwrap_or_default();
@@ -227,7 +227,7 @@ impl SeriesRows {
             Samples::Some(samples) => samples.capacity() * size_of::<u32>(),
         };
         let columns = self.columns.as_ref().map_or(0, Vec::capacity);
-        // Each label has two shared texts with their reference counts, each type one.
+        // Each label has two shared texts with reference counts, and each type has one.
         samples + columns * 96 + self.labels.len() * 96 + size_of::<Self>()
     }
 }

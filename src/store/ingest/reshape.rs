@@ -1,9 +1,9 @@
 //! Applies the rules of a tenant to the sample types and the series of a profile.
 //!
-//! In: the series that the labels of its samples make. Out: the series that the rules make of them, each with the
-//! types that are left, or nothing when the rules drop all. Values that are dropped are set to zero, so that nothing
-//! of their stacks is stored. The rules see what Pyroscope's see: all labels, private ones and `__name__` included,
-//! with names that are sanitised where the tenant wants that.
+//! In: the series that result from the labels of the samples. Out: the series that result from the rules, each with its
+//! remaining types, or nothing if the rules drop all. Dropped values are set to zero, so that nothing of their stacks
+//! is stored. The rules see the same labels as Pyroscope's: all labels, including private ones and `__name__`. Their
+//! names are sanitised if the tenant wants that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::store::ingest::prepared::{Samples, SeriesRows};
 use crate::store::rules::limits::{Limits, Rejection, start_of};
 use crate::store::rules::relabel_rules::{DefaultRules, RelabelRules, TYPE, UNIT};
 
-/// Label that the default rules set to the name that they replace.
+/// Label that holds the name that the default rules have replaced.
 const NAME_REPLACED: &str = "__name_replaced__";
 /// Label that says whether values are cumulative.
 const DELTA: &str = "__delta__";
@@ -28,7 +28,7 @@ const DELTA: &str = "__delta__";
 /// A column of a profile with the type of its values.
 type Column = (u32, ProfileTypeId);
 
-/// What the rules leave of a profile.
+/// The rest of a profile after the rules.
 pub(super) struct Reshaped {
     pub(super) series: Vec<SeriesRows>,
     /// Number of values that were dropped.
@@ -42,8 +42,8 @@ struct Part {
     samples: Samples,
 }
 
-/// Applies `rules` to the series of `profile`, whose own labels are `own`, with the names that the tenant wants. `None`
-/// when they drop all.
+/// Applies `rules` to the series of `profile`. `own` are the profile's labels, sanitised if the tenant wants that.
+/// Returns `None` if the rules drop all.
 pub(super) fn reshape(
     profile: &mut Profile<'_>,
     own: &Labels,
@@ -114,7 +114,7 @@ pub(super) fn reshape(
     }))
 }
 
-/// Whether the rules for sample types keep a column.
+/// Returns true if the rules for sample types keep a column.
 fn keeps_type(rules: &RelabelRules, own: &Labels, profile: &Profile<'_>, column: u32) -> bool {
     if rules.sample_types.is_empty() {
         return true;
@@ -126,13 +126,13 @@ fn keeps_type(rules: &RelabelRules, own: &Labels, profile: &Profile<'_>, column:
     rules.sample_types.change(&mut map)
 }
 
-/// What the rules for series see of a column besides the labels that all columns have.
+/// The input of the series rules that may differ between columns.
 #[derive(PartialEq, Eq)]
 struct Input<'a> {
     name: &'a str,
     /// The name that the default rules have replaced.
     replaced: Option<&'a str>,
-    /// Sample type and unit, when the rules may look at them.
+    /// Sample type and unit, if the rules may read them.
     sample_type: Option<(&'a str, &'a str)>,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The labels and the name that the rules make of `labels`; `None` when they drop them.
+    /// Returns the labels and the name that result from the rules for `labels`, or `None` if the rules drop them.
     fn outcome(
         &self,
         rules: &RelabelRules,
@@ -194,7 +194,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The type of a column whose profiles the rules have called `name`.
+/// Returns the type of a column, where the rules have named the profiles `name`.
 fn type_of(rules: &RelabelRules, name: &str, profile: &Profile<'_>, column: u32) -> Result<ProfileTypeId, Rejection> {
     let sample_type = &profile.sample_types[column as usize];
     let name = match rules.defaults() {
@@ -202,7 +202,8 @@ fn type_of(rules: &RelabelRules, name: &str, profile: &Profile<'_>, column: u32)
         DefaultRules::First | DefaultRules::Disabled => name,
     };
     if name.contains(':') {
-        let message = format!("the relabel rules call a profile `{name}`: `:` separates the parts of a profile type");
+        let message =
+            format!("the relabel rules name a profile `{name}`, but `:` separates the parts of a profile type");
         return Err(Rejection::invalid("malformed_profile", message));
     }
     bounds::check_types(name, profile)?;
@@ -216,7 +217,7 @@ fn type_of(rules: &RelabelRules, name: &str, profile: &Profile<'_>, column: u32)
     Ok((&parts).into())
 }
 
-/// Sets the values of columns to zero; returns how many were to be stored.
+/// Sets the values of columns to zero. Returns how many of them would have been stored.
 fn clear(profile: &mut Profile<'_>, samples: &Samples, columns: &[u32]) -> u64 {
     if columns.is_empty() {
         return 0;
@@ -234,7 +235,8 @@ fn clear(profile: &mut Profile<'_>, samples: &Samples, columns: &[u32]) -> u64 {
     cleared
 }
 
-/// Parts of which no two have labels and a type in common: a profile has one row for each series and type.
+/// Unites parts so that no two have the same labels and a common type, because a profile has one row for each series
+/// and type.
 fn united(parts: Vec<Part>) -> Vec<Part> {
     let mut by_labels: HashMap<Labels, usize> = HashMap::new();
     let mut united: Vec<Vec<Part>> = Vec::new();
@@ -248,7 +250,7 @@ fn united(parts: Vec<Part>) -> Vec<Part> {
     united.into_iter().flat_map(one_row_a_type).collect()
 }
 
-/// As [`united`], of parts with the same labels.
+/// Like [`united`], for parts with the same labels.
 fn one_row_a_type(parts: Vec<Part>) -> Vec<Part> {
     if parts.len() < 2 {
         return parts;
@@ -289,7 +291,7 @@ impl Part {
     }
 }
 
-/// The labels with names of letters, digits and underscores; a dot becomes an underscore, as in Pyroscope.
+/// Returns the labels with names of letters, digits and underscores. Dots become underscores, as in Pyroscope.
 pub(super) fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
     let is_allowed = |(index, byte): (usize, u8)| {
         byte == b'_' || byte == b'.' || byte.is_ascii_alphabetic() || (index > 0 && byte.is_ascii_digit())
@@ -299,7 +301,7 @@ pub(super) fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
         .find(|(name, _)| !name.bytes().enumerate().all(is_allowed))
     {
         let message = format!(
-            "label name `{}` of series {} is not made of letters, digits, underscores and dots \
+            "label name `{}` of series {} may only contain letters, digits, underscores and dots \
              (disable_label_sanitization)",
             start_of(wrong),
             labels.short()
@@ -313,14 +315,14 @@ pub(super) fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
     let pairs = pairs.map(|(name, value)| (Arc::<str>::from(name.replace('.', "_")), value.clone()));
     Labels::distinct(pairs).map_err(|error| {
         let message = format!(
-            "series {}: {error} when dots are underscores (disable_label_sanitization)",
+            "series {}: {error} after dots become underscores (disable_label_sanitization)",
             labels.short()
         );
         Rejection::invalid("duplicate_label_names", message)
     })
 }
 
-/// Sets a label; an empty value removes it.
+/// Sets a label. An empty value removes it.
 fn set(map: &mut LabelMap, name: &str, value: &str) {
     if value.is_empty() {
         map.remove(name);

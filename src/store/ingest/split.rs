@@ -1,7 +1,7 @@
 //! Splits the samples of a profile into series by their text labels, and moves span and trace ids into links.
 //!
-//! Labels of the profile's series take precedence over those of a sample; numeric and private labels (`__`) do not
-//! become labels of a series.
+//! Labels of the profile's series take precedence over labels of a sample. Numeric labels and private labels (`__`) do
+//! not become labels of a series.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::store::ingest::prepared::{Link, Samples, SeriesRows};
 use crate::store::ingest::texts::Spans;
 use crate::store::rules::limits::{Limits, Rejection};
 
-/// Labels of a sample, sorted.
+/// Sorted labels of a sample.
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
-/// Splits `profile`, whose series labels are `base`; returns its series and the links of its samples. Labels that rules
-/// are still to change are checked after that.
+/// Splits `profile` with the series labels `base`. Returns its series and the links of its samples. If rules may still
+/// change the labels, the label limits are checked after the rules.
 pub(super) fn split(
     profile: &Profile<'_>,
     base: &Labels,
@@ -106,7 +106,7 @@ fn text_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
     pairs.map(|(name, value)| name.len() + value.len()).sum()
 }
 
-/// True for the labels that stay on samples.
+/// Returns true for the labels that stay on samples.
 fn is_link(label: &SampleLabel<'_>) -> bool {
     matches!(label, SampleLabel::Text("profile_id" | "span_id" | "trace_id", _))
 }

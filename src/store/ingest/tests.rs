@@ -1,4 +1,4 @@
-//! Tests of the way from bytes to rows: what is refused and with which words, and what normalisation changes.
+//! Tests of the preparation of profiles: refusals with their messages, and the results of normalisation.
 
 use std::time::Duration;
 
@@ -216,7 +216,7 @@ fn what_is_too_large_or_malformed_is_told_apart() {
 
 #[test]
 fn the_largest_profiles_of_honest_senders_are_within_the_bounds() {
-    // As many samples as may be sent, each a stack of its own, as deep as frameworks get.
+    // As many samples as allowed, each with its own stack, as deep as the stacks of frameworks.
     let shape = Shape {
         functions: 20_000,
         samples: 16_000,
@@ -243,7 +243,7 @@ fn the_largest_profiles_of_honest_senders_are_within_the_bounds() {
 fn what_announces_fewer_bytes_than_it_has_is_opened_only_with_room_for_all() {
     let plain = pprof::encode(&profile(&["a"], &[1, 2, 3], vec![]));
     let raw = RawProfile {
-        // The last member says that there are no bytes.
+        // The last gzip member announces that there are no bytes.
         pprof: [pprof::gzip(&plain), pprof::gzip(b"")].concat().into(),
         ..raw(LABELS, &profile(&["a"], &[1], vec![]))
     };
@@ -291,7 +291,7 @@ fn a_profile_that_comes_decoded_becomes_the_rows_of_its_bytes() {
     assert_eq!(rejection.reason, "profile_size_limit");
 }
 
-/// Limits with rules as a record of the log has them.
+/// Limits with rules, as a record of the log has them.
 fn ruled(rules: serde_json::Value) -> Limits {
     Limits {
         rules: RelabelRules::new(serde_json::from_value(rules).unwrap()).unwrap(),
@@ -299,7 +299,7 @@ fn ruled(rules: serde_json::Value) -> Limits {
     }
 }
 
-/// The rows of a profile: `series type: sum of the values`.
+/// The rows of a profile, as `series type: sum of the values`.
 fn rows(prepared: &Prepared) -> Vec<String> {
     let width = prepared.types.len();
     let mut rows = Vec::new();
@@ -333,7 +333,7 @@ fn rules_see_the_labels_of_samples_and_what_becomes_one_series_is_one() {
     let busy = r#"{busy="yes", service_name="shop"} process_cpu:cpu:nanoseconds:cpu:nanoseconds: 18"#;
     assert_eq!(rows(&prepared), [busy, &format!("{SHOP_CPU}: 5")]);
     assert_eq!(prepared.relabelled_values, 1);
-    // Nothing of a stack that no series has is stored.
+    // Nothing is stored of a stack that no series has.
     assert_eq!(prepared.values, [1, 2, 4, 0, 16]);
     assert_eq!(rows(&prepare(&raw, NOW_MS, &Limits::default()).unwrap()).len(), 4);
 }
@@ -368,7 +368,7 @@ fn rules_drop_whole_profiles_and_types() {
     ] {
         assert!(matches!(of(all), Err(Refusal::Dropped)));
     }
-    // A rule for series may look at the type, too.
+    // A rule for series may read the type, too.
     let by_type = of(serde_json::json!({"series": [
         {"source_labels": ["__type__"], "regex": "samples", "target_label": "counted", "replacement": "1"},
         {"action": "drop", "source_labels": ["__type__", "__unit__"], "separator": "/", "regex": "cpu/.*"},
@@ -441,7 +441,7 @@ fn labels_are_checked_as_the_rules_leave_them() {
         {"target_label": "__name__", "replacement": "a:b"},
     ]});
     assert_eq!(reason(&ruled(colon)), "malformed_profile");
-    // The rules see the service that is stored, and what they take away has its default.
+    // The rules see the stored service name. If they remove it, the default applies.
     let prepared = prepare(&raw, NOW_MS, &drop("extra_.*|service_name")).unwrap();
     assert_eq!(prepared.series[0].labels.get("service_name"), Some("unknown_service"));
 }
@@ -460,7 +460,7 @@ fn names_of_labels_are_sanitised_for_whom_wants_it() {
         prepared.series[0].labels.to_string(),
         r#"{http_route="x", k8s_pod="a", service_name="shop"}"#
     );
-    // The service is known by its name as it is stored.
+    // The service has its stored name.
     let labels = [("__name__", "process_cpu"), ("service.name", "cart")];
     let dotted_service = raw(&labels, &profile(&["f"], &[1], vec![]));
     let prepared = prepare(&dotted_service, NOW_MS, &sanitizes).unwrap();

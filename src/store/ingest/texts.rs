@@ -1,15 +1,16 @@
-//! Texts of a profile as spans: into the profile's own bytes where possible, else into a buffer after them.
+//! Texts of a profile as spans: into the profile's own bytes if possible, else into a buffer after them.
 
 use bytes::Bytes;
 use hashbrown::HashMap;
 
 use crate::store::ingest::prepared::Span;
 
-/// Turns borrowed texts into spans. A text outside of the profile's bytes is kept once, however often it is asked for.
+/// Turns borrowed texts into spans. A text outside of the profile's bytes is stored once, even if it is requested many
+/// times.
 pub(crate) struct Spans<'a> {
     buffer: &'a Bytes,
     extra: String,
-    /// Start by address and length of the texts in `extra`.
+    /// Spans of the texts in `extra`, by address and length.
     seen: HashMap<(usize, usize), Span>,
 }
 
@@ -23,8 +24,9 @@ impl<'a> Spans<'a> {
         }
     }
 
-    /// The span of a text that lies in the buffer, or in memory that outlives this value unchanged. Both together hold
-    /// less than 4 GiB: the buffer is one record of the log, and texts outside of it are shorter copies of its own.
+    /// Returns the span of a text in the buffer, or in memory that outlives this value unchanged. Both together hold
+    /// less than 4 GiB: the buffer is one record of the log, and texts outside of it are shorter copies of its own
+    /// texts.
     pub(super) fn of(&mut self, text: &str) -> Span {
         if text.is_empty() {
             return Span::default();
@@ -43,7 +45,7 @@ impl<'a> Spans<'a> {
         })
     }
 
-    /// The texts that are not in the buffer.
+    /// Returns the texts that are not in the buffer.
     pub(crate) fn into_extra(self) -> String {
         self.extra
     }

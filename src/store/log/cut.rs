@@ -1,7 +1,7 @@
-//! The durable length of a segment of the log whose refused bytes could not be cut off.
+//! The durable length of a segment of the log, recorded when its refused bytes could not be cut off.
 //!
-//! When neither a sync nor the cut after it succeeds, the segment may hold whole records that were refused. A small
-//! file beside it (`NNNNNNNNNNNN.cut`) says where what was acknowledged ends; readers of the log stop there.
+//! If neither a sync nor the cut after it succeeds, the segment may hold whole records that were refused. A small file
+//! beside it (`NNNNNNNNNNNN.cut`) records where the acknowledged records end. Readers of the log stop there.
 
 use std::fs;
 use std::io;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use crate::base::file::replace;
 
-/// Path of the file for the segment at `segment`.
+/// Returns the path of the file for the segment at `segment`.
 pub(crate) fn path_of(segment: &Path) -> PathBuf {
     segment.with_extension("cut")
 }
 
-/// Writes the file; it is durable when this returns.
+/// Writes the file. The file is durable when this returns.
 pub(crate) fn write(segment: &Path, durable_bytes: u64) -> io::Result<()> {
     replace(&path_of(segment), text(durable_bytes).as_bytes())
 }
 
-/// The durable length of a segment, if it could not be cut. A damaged file says nothing.
+/// Returns the durable length of a segment that could not be cut. A damaged file counts as absent.
 pub(crate) fn read(segment: &Path) -> io::Result<Option<u64>> {
     let path = path_of(segment);
     let found = match fs::read_to_string(&path) {
@@ -30,13 +30,13 @@ pub(crate) fn read(segment: &Path) -> io::Result<Option<u64>> {
     let length = found.split(' ').next().and_then(|length| length.parse().ok());
     let valid = length.filter(|length| text(*length) == found);
     if valid.is_none() {
-        tracing::warn!(file = %path.display(), "the durable length of a segment of the log is damaged: profiles that \
-            were refused may come back");
+        tracing::warn!(file = %path.display(), "the durable length of a segment of the log is damaged: refused \
+            profiles may reappear");
     }
     Ok(valid)
 }
 
-/// Removes the file, before a segment of the same number is made or after this one is deleted.
+/// Removes the file, before a segment of the same number is created or after this one is deleted.
 pub(crate) fn remove(segment: &Path) -> io::Result<()> {
     match fs::remove_file(path_of(segment)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! Reads a segment of the write-ahead log record by record; distinguishes damage from unfinished writes.
+//! Reads a segment of the write-ahead log record by record, and distinguishes damage from unfinished writes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -19,13 +19,13 @@ use crate::store::log::cut;
 pub(crate) struct Ending {
     /// Bytes of an unfinished write at the end.
     pub(crate) torn_bytes: u64,
-    /// Bytes of damage: acknowledged profiles may have been in them.
+    /// Damaged bytes, which may have held acknowledged profiles.
     pub(crate) damaged_bytes: u64,
 }
 
 impl Ending {
-    /// The ending of a segment that is not the last: it was complete when the next one began, so that bytes which look
-    /// like an unfinished write are what is left of a record.
+    /// Returns the ending of a segment that is not the last. Such a segment was complete when the next one began, so
+    /// bytes that look like an unfinished write are the remains of a record.
     pub(crate) fn of_ended(self) -> Self {
         Self {
             torn_bytes: 0,
@@ -35,8 +35,8 @@ impl Ending {
 }
 
 /// Reads a segment record by record, so that a large one needs little memory. From the first damage on, the rest is
-/// read whole and searched for further records; a damaged magic does not hide the records after it. Bytes that were
-/// refused and could not be cut off are not read.
+/// read at once and searched for further records. A damaged magic does not hide the records after it. Refused bytes
+/// that could not be cut off are not read.
 pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
@@ -75,13 +75,13 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
     Ok(ending)
 }
 
-/// Writes a segment again, in place, and syncs it. A process that was killed may have left bytes that only the system's
-/// cache has. After a failed sync the system takes them for written, so that another sync alone would write nothing.
+/// Writes a segment again, in place, and syncs it. A killed process may have left bytes that exist only in the system's
+/// page cache. After a failed sync, the system treats such bytes as written, so another sync alone would write nothing.
 pub(crate) fn renew(path: &Path, faults: &Faults) -> Result<(), StoreError> {
     let renewed = faults.run(Place::LogRenew, || {
         let file = File::options().read(true).write(true).open(path)?;
         match write_again(&file, path) {
-            // Some file systems need room even for bytes that are there. The sync is tried all the same.
+            // Some file systems need room even to overwrite bytes. The sync is tried anyway.
             Err(error) if is_full(&error) => {}
             written => written?,
         }
@@ -103,7 +103,7 @@ fn write_again(file: &File, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts an unfinished write of `bytes` bytes off a segment; durable when it returns.
+/// Cuts an unfinished write of `bytes` bytes off a segment. The cut is durable when this returns.
 pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
     let cut = || {
         let file = File::options().write(true).open(path)?;
@@ -113,13 +113,13 @@ pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
     cut().map_err(StoreError::io("cut", path))
 }
 
-/// Length of a segment without bytes that were refused and could not be cut off.
+/// Returns the length of a segment without refused bytes that could not be cut off.
 fn durable_length(file: &File, path: &Path) -> io::Result<u64> {
     let length = file.metadata()?.len();
     Ok(cut::read(path)?.map_or(length, |durable| length.min(durable)))
 }
 
-/// The record at the reader's position; `None` when the `left` bytes hold no valid one.
+/// Returns the record at the reader's position, or `None` if the `left` bytes do not start with a valid one.
 fn next_record(reader: &mut impl Read, left: u64, key: Key) -> io::Result<Option<Bytes>> {
     let mut header = [0; segment::RECORD_HEADER_BYTES];
     if left < header.len() as u64 {
@@ -136,7 +136,7 @@ fn next_record(reader: &mut impl Read, left: u64, key: Key) -> io::Result<Option
     Ok((key.checksum(&payload) == checksum).then(|| Bytes::from(payload)))
 }
 
-/// Searches everything from a position on for valid records.
+/// Searches the range for valid records.
 fn rest_of(mut file: File, range: Range<u64>, key: Key) -> io::Result<SegmentContents> {
     file.seek(SeekFrom::Start(range.start))?;
     let mut data = Vec::new();

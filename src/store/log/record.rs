@@ -1,8 +1,8 @@
 //! A record of the write-ahead log: the tenant and labels of a profile, its time of receipt, and its bytes as received.
 //!
-//! [`crate::profile::record`] describes the layout. The log's own fields are the limits of stack depth and symbol
-//! length in force, u32 each, the tenant, and in version 2, which is written where there are any, the tenant's relabel
-//! rules: a replay makes the same rows under another configuration.
+//! [`crate::profile::record`] describes the layout. The log adds fields of its own: the limits of stack depth and
+//! symbol length in force, u32 each, and the tenant. Version 2 also has the tenant's relabel rules, and is written only
+//! for a tenant with rules. With these fields, a replay produces the same rows under another configuration.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use crate::store::rules::relabel_rules::{KnownRules, RelabelRules};
 /// The version of records with relabel rules.
 const WITH_RULES: u8 = 2;
 
-/// A profile as the log keeps it.
+/// A profile as the log stores it.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub tenant: TenantId,
-    /// Time of receipt, milliseconds since 1970.
+    /// Time of receipt in milliseconds since 1970.
     pub received_ms: i64,
     /// Limits that cut rows instead of refusing a profile: stack depth and symbol length, as in [`Limits`].
     pub cuts: [u32; 2],
-    /// The relabel rules, where they are not the default ones.
+    /// The relabel rules, if they are not the default rules.
     pub rules: Option<Arc<RelabelRules>>,
     pub profile: RawProfile,
 }
 
 impl Record {
-    /// Limits that reproduce the rows of the time of acceptance, and refuse nothing.
+    /// Returns limits that reproduce the rows of the time of acceptance and refuse nothing.
     pub(in crate::store) fn limits(&self) -> Limits {
         Limits {
             max_profile_stacktrace_depth: self.cuts[0] as usize,
@@ -41,7 +41,7 @@ impl Record {
     }
 }
 
-/// Encodes everything of a record before the pprof bytes.
+/// Encodes all parts of a record that come before the pprof bytes.
 pub(crate) fn encode_header(tenant: &TenantId, received_ms: i64, limits: &Limits, profile: &RawProfile) -> Vec<u8> {
     let rules = limits.rules.as_deref();
     let mut writer = match rules {
@@ -61,7 +61,7 @@ pub(crate) fn encode_header(tenant: &TenantId, received_ms: i64, limits: &Limits
     writer.finish(profile)
 }
 
-/// Decodes a record; the pprof bytes share memory with `payload`.
+/// Decodes a record. The pprof bytes share memory with `payload`.
 pub(in crate::store) fn decode(payload: &Bytes, known: &mut KnownRules) -> Result<Record, RecordError> {
     let mut reader = Reader::up_to(WITH_RULES, payload)?;
     Ok(Record {
@@ -83,7 +83,7 @@ mod tests {
     use crate::profile::tenant::tenant_id;
     use crate::store::rules::relabel_rules::{DefaultRules, RulesText};
 
-    /// Written by the first release of the format, when the log had a codec of its own.
+    /// A record from the first release of the format, when the log had a codec of its own.
     const OLD: &[u8] = b"\x01{h\xe5\xcf\x8b\x01\0\0\xe8\x03\0\0\xff\xff\0\0\x04\0\0\0team\x04\0\0\x007b1d\
         \x02\0\0\0\x08\0\0\0__name__\x0b\0\0\0process_cpu\x0c\0\0\0service_name\x03\0\0\0a/b\x1f\x8b\0";
 

@@ -1,6 +1,6 @@
-//! The files of the write-ahead log: their names, and the one that is being written.
+//! The files of the write-ahead log: their names, and the segment that is being written.
 //!
-//! In: framed records. Out: a segment whose durable length is known, so that refused records can be cut off again.
+//! In: framed records. Out: a segment with a known durable length, so that refused records can be cut off again.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,13 +11,13 @@ use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::log::cut;
 
-/// Whether an acknowledged profile is on disk.
+/// Whether the log is synced before a profile is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncMode {
     /// Every acknowledgement follows an `fdatasync`.
     #[default]
     Full,
-    /// The log is written but not synced: data survives a crash of the process, not of the machine.
+    /// The log is written but not synced. Data survives a crash of the process, but not of the machine.
     Off,
 }
 
@@ -40,7 +40,8 @@ impl Segment {
         let path = segment_path(folder, number);
         let created = faults
             .run(Place::LogCreate, || {
-                // Of an earlier segment with this number. Its removal is durable with the new name.
+                // The file of an earlier segment with this number. Its removal becomes durable together with the new
+                // name.
                 cut::remove(&path)?;
                 key.create(&path)
             })
@@ -54,7 +55,7 @@ impl Segment {
         let file = match created {
             Ok(file) => file,
             Err(error) => {
-                // A half-created file must not block the next attempt; an existing file is left alone.
+                // A half-created file must not block the next attempt. An existing file is left alone.
                 if error.kind() != io::ErrorKind::AlreadyExists {
                     let _ = std::fs::remove_file(&path);
                 }
@@ -69,7 +70,7 @@ impl Segment {
         })
     }
 
-    /// The predecessor of a segment that could not be created. Nothing is ever written to it.
+    /// Creates a placeholder as the predecessor of a segment that could not be created. The log never writes to it.
     pub(crate) fn none(number: u64) -> io::Result<Self> {
         Ok(Self {
             number,
@@ -81,7 +82,7 @@ impl Segment {
 
     pub(crate) fn write(&mut self, bytes: &[u8], appends: usize, sync: SyncMode, faults: &Faults) -> io::Result<()> {
         if let Err(error) = faults.check(Place::LogWrite) {
-            // Simulated fault: failing disks have often written a part.
+            // A simulated fault writes a part, as failing disks often do.
             let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
             return Err(error);
         }
@@ -100,7 +101,7 @@ impl Segment {
         self.cut_to(self.durable_bytes, faults)
     }
 
-    /// Notes beside the segment which part of it is durable.
+    /// Records beside the segment which part of it is durable.
     pub(crate) fn mark(&self, folder: &Path, faults: &Faults) -> io::Result<()> {
         let path = segment_path(folder, self.number);
         faults.run(Place::LogMark, || cut::write(&path, self.durable_bytes))
@@ -114,12 +115,12 @@ impl Segment {
     }
 }
 
-/// Path of segment `number`.
+/// Returns the path of segment `number`.
 pub(crate) fn segment_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:012}.seg"))
 }
 
-/// Numbers of the segments in `folder`, ascending. Files with other names are ignored.
+/// Returns the numbers of the segments in `folder` in ascending order. Files with other names are ignored.
 pub(crate) fn segments(folder: &Path) -> Result<Vec<u64>, StoreError> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(StoreError::io("list", folder))? {

@@ -1,10 +1,10 @@
 //! The write-ahead log: segment files `NNNNNNNNNNNN.seg`, written and synced by one thread.
 //!
-//! Callers append framed records to a buffer under a short lock, each call with an item of their own. The thread writes
-//! everything pending, syncs once (group commit), and sends the items on as [`LogEvent::Durable`], in the order of the
-//! log. After a failure the items are sent as [`LogEvent::Failed`], the file is cut back to its last durable byte (or
-//! this length is noted beside it, in `cut`), and appends are refused until a new segment could be written and
-//! synced: the log recovers from a full disk on its own. The caller decides what the items are, and when segments are
+//! Callers append framed records to a buffer under a short lock. Each call also passes an item. The thread writes all
+//! pending records, syncs once (group commit), and sends the items on as [`LogEvent::Durable`], in the order of the
+//! log. After a failure, the thread sends the items as [`LogEvent::Failed`] and cuts the file back to its last durable
+//! byte (or records this length beside it, in `cut`). The log refuses appends until a new segment is written and
+//! synced, so it recovers from a full disk on its own. The caller decides what the items are and when segments are
 //! deleted.
 
 use std::io;
@@ -25,32 +25,32 @@ use crate::store::common::metrics::Metrics;
 use crate::store::log::segment::{Segment, SyncMode};
 pub(crate) use crate::store::log::segment::{segment_path, segments};
 
-/// Bytes that may wait for the writer before appends are refused: some seconds of a busy disk.
+/// Bytes that may wait for the writer before the log refuses appends: some seconds of a busy disk.
 const PENDING_LIMIT_BYTES: usize = 64 << 20;
-/// Interval between attempts of a failed log to write again.
+/// Interval between two attempts of a failed log to write again.
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 /// Buffers larger than this are freed after the write.
 const KEEP_BUFFER_BYTES: usize = 4 << 20;
 
 /// An event of the log, in the order of the log.
 pub(crate) enum LogEvent<T> {
-    /// The items' records are durable.
+    /// The records of the items are durable.
     Durable(Vec<T>),
-    /// The items' records are not in the log and will not be.
+    /// The records of the items are not in the log and never will be.
     Failed(Vec<T>, Arc<str>),
-    /// The log was rotated: every item sent before is in a segment up to this number, every later one in a later
+    /// The log was rotated. Every item sent before is in a segment up to this number, every later item in a later
     /// segment.
     Rotated(u64, SyncSender<u64>),
 }
 
-/// The log, open for appending. Dropping it stops the thread after what is pending was written.
+/// The log, open for appending. When it is dropped, the thread writes the pending records and ends.
 pub(crate) struct Log<T: Send + 'static> {
     shared: Arc<Shared<T>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared<T> {
-    /// Of all segments of this process.
+    /// The checksum key of all segments of this process.
     key: Key,
     state: Mutex<State<T>>,
     wake: Condvar,
@@ -59,19 +59,19 @@ struct Shared<T> {
 struct State<T> {
     pending: Vec<u8>,
     items: Vec<T>,
-    /// Callers that wait for a rotation: they get an error from here, or an answer through the events.
+    /// Callers that wait for a rotation. An error arrives here, a success through the events.
     rotations: Vec<SyncSender<Result<(), String>>>,
     rotation_replies: Vec<SyncSender<u64>>,
     failure: Option<Arc<str>>,
     stopped: bool,
 }
 
-/// The reason for which an append was refused, and its item.
+/// An append that was refused: its item and the reason.
 pub(crate) struct Refused<T>(pub(crate) T, pub(crate) Arc<str>);
 
 impl<T: Send + 'static> Log<T> {
-    /// Creates segment `number` in `folder` and starts the thread. When the disk has no room for it, the log begins as
-    /// after a failed write: it refuses appends until there is room.
+    /// Creates segment `number` in `folder` and starts the thread. If the disk has no room for the segment, the log
+    /// starts in the state after a failed write: it refuses appends until there is room.
     pub(crate) fn open(
         folder: &Path,
         number: u64,
@@ -85,10 +85,10 @@ impl<T: Send + 'static> Log<T> {
         let (segment, failure) = match Segment::create(folder, number, (key, sync), &faults) {
             Ok(segment) => (segment, None),
             Err(error) if is_full(&error) => {
-                tracing::error!(error = %error, segment = number, "the disk is full: the store is read-only, and \
+                tracing::error!(error = %error, segment = number, "the disk is full, the store is read-only and \
                     refuses profiles until there is room for the write-ahead log");
                 metrics.log_failures.inc();
-                let reason = format!("the store is read-only, cannot create the write-ahead log: {error}");
+                let reason = format!("the store is read-only because it cannot create the write-ahead log: {error}");
                 let none = Segment::none(number.saturating_sub(1)).map_err(StoreError::io("create", &path))?;
                 (none, Some(reason.into()))
             }
@@ -122,7 +122,7 @@ impl<T: Send + 'static> Log<T> {
                 if let Err(reason) = caught(|| writer.run()) {
                     tracing::error!(
                         reason,
-                        "the thread of the write-ahead log has ended, no profiles are taken until a restart"
+                        "the thread of the write-ahead log has ended, the store accepts no profiles until a restart"
                     );
                     writer.end(
                         &format!("the thread of the write-ahead log has ended: {reason}; restart the server").into(),
@@ -136,7 +136,7 @@ impl<T: Send + 'static> Log<T> {
         })
     }
 
-    /// Queues records, each given in two pieces, and their item. Returns at once; an event follows.
+    /// Queues records, each given in two pieces, and their item. The call returns at once, and an event follows.
     pub(crate) fn append(&self, records: &[[&[u8]; 2]], item: T) -> Result<(), Refused<T>> {
         let mut state = self.shared.state.lock();
         if let Some(reason) = &state.failure {
@@ -161,7 +161,7 @@ impl<T: Send + 'static> Log<T> {
         Ok(())
     }
 
-    /// Ends the current segment and opens the next; blocks until the reader of the events has answered
+    /// Ends the current segment and opens the next. Blocks until the reader of the events has replied to
     /// [`LogEvent::Rotated`]. Returns the number of the last segment with records from before the call.
     pub(crate) fn rotate(&self) -> Result<u64, StoreError> {
         let (failed_tx, failed_rx) = sync_channel(1);
@@ -182,28 +182,28 @@ impl<T: Send + 'static> Log<T> {
         }
     }
 
-    /// Why the log accepts no records at the moment, or `None`.
+    /// Returns why the log accepts no records at the moment, or `None` if it accepts them.
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
         self.shared.state.lock().failure.clone()
     }
 
-    /// Refuses further appends. The thread writes what is pending and ends.
+    /// Refuses further appends. The thread writes the pending records and ends.
     pub(crate) fn begin_stop(&self) {
         self.shared.state.lock().stopped = true;
         self.shared.wake.notify_one();
     }
 
-    /// True when the thread has ended, or was given up.
+    /// Returns true if the thread has ended or was given up.
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.lock().as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Lets nobody wait for the thread any more.
+    /// Detaches the thread, so that no caller waits for it any more.
     pub(crate) fn give_up(&self) {
         drop(self.thread.lock().take());
     }
 
-    /// Refuses further appends, writes what is pending and ends the thread.
+    /// Refuses further appends, writes the pending records and ends the thread.
     pub(crate) fn stop(&self) {
         self.begin_stop();
         if let Some(thread) = self.thread.lock().take()
@@ -231,7 +231,7 @@ struct Writer<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Writer<T> {
-    /// After a panic: refuses everything from now on, and ends all waits.
+    /// Ends the log after a panic: refuses all further appends and ends all waits.
     fn end(&self, reason: &Arc<str>) {
         self.fail(Vec::new(), reason);
         let mut state = self.shared.state.lock();
@@ -245,7 +245,7 @@ impl<T: Send + 'static> Writer<T> {
         loop {
             let (bytes, items, rotations, replies, stopped) = {
                 let mut state = self.shared.state.lock();
-                // A log that began without room is to recover at once.
+                // A log that started without room must try to recover at once.
                 while state.items.is_empty() && state.rotations.is_empty() && !state.stopped && state.failure.is_none()
                 {
                     self.shared.wake.wait(&mut state);
@@ -299,7 +299,7 @@ impl<T: Send + 'static> Writer<T> {
         }
     }
 
-    /// Refuses `items` and everything that was queued meanwhile.
+    /// Refuses `items` and all items that were queued meanwhile.
     fn fail(&self, mut items: Vec<T>, reason: &Arc<str>) {
         {
             let mut state = self.shared.state.lock();
@@ -327,8 +327,8 @@ impl<T: Send + 'static> Writer<T> {
         let _ = request.send(result);
     }
 
-    /// Cuts the failed segment back and opens a new one, retrying until both succeed. Rotations are answered meanwhile,
-    /// without a file: a flush may be what gives the disk its room back.
+    /// Cuts the failed segment back and opens a new one, and retries until both succeed. Meanwhile it replies to
+    /// rotations without a new file, because a flush may be what frees room on the disk.
     fn recover(&mut self) {
         let mut ended = None;
         loop {
@@ -354,7 +354,7 @@ impl<T: Send + 'static> Writer<T> {
             for (request, reply) in rotations.into_iter().zip(replies) {
                 let last = self.segment.number;
                 if is_clean && ended != Some(last) {
-                    // Nothing follows in this segment, and the next has another number.
+                    // No record follows in this segment, and the next segment has another number.
                     ended = Some(last);
                     let _ = self.events.send(LogEvent::Rotated(last, reply));
                     let _ = request.send(Ok(()));
@@ -372,7 +372,7 @@ impl<T: Send + 'static> Writer<T> {
         }
     }
 
-    /// Sees to it that records that were refused do not come back at the next start.
+    /// Ensures that refused records do not reappear at the next start.
     fn clean(&mut self) -> io::Result<()> {
         let _working = self.metrics.waits.log.begin();
         if self.segment.exists
@@ -383,7 +383,7 @@ impl<T: Send + 'static> Writer<T> {
         Ok(())
     }
 
-    /// Goes on in the next segment when it can be written.
+    /// Continues in the next segment if it can be written.
     fn try_next(&mut self) -> io::Result<()> {
         let _working = self.metrics.waits.log.begin();
         let number = self.segment.number + 1;
@@ -394,7 +394,7 @@ impl<T: Send + 'static> Writer<T> {
                 return Err(error);
             }
         };
-        // The probe writes some bytes: a disk without a free block can still create empty files.
+        // The probe writes some bytes, because a disk without a free block can still create empty files.
         let probed = probe
             .write(&[0; 8192], 0, self.sync, &self.faults)
             .and_then(|()| probe.cut_to(KEYED_HEADER_BYTES as u64, &self.faults));

@@ -1,7 +1,8 @@
-//! Which tenants may send, and what each may still send: bytes by its rate, and series that are not active yet.
+//! Quotas of the tenants: which tenants may send, how many bytes per second, and how many active series.
 //!
-//! In: a tenant, its limits, and a prepared profile. Out: a rejection that may pass later. Usage is kept only for
-//! tenants that have such a limit, and forgotten when they send nothing for [`IDLE`]; a start begins with none.
+//! In: a tenant, its limits, and a prepared profile. Out: a rejection, which may not recur on a later attempt. Usage is
+//! kept only for tenants that have such a limit. It is deleted when a tenant has sent nothing for [`IDLE`]. It is not
+//! kept across restarts.
 
 mod rate;
 mod series;
@@ -22,14 +23,14 @@ use crate::store::rules::limits::{Limits, Rejection};
 
 pub use tenants::TenantRules;
 
-/// Number of tenants below which nobody looks for those that are idle.
+/// Number of tenants below which no search for idle tenants runs.
 const FEW_TENANTS: usize = 1_024;
 
-/// The usage of all tenants that have a limit on it.
+/// The usage of all tenants that have such a limit.
 pub(in crate::store) struct Quotas {
     clock: Clock,
     rules: TenantRules,
-    /// Finds the tenants of which anything is stored.
+    /// Returns the tenants that have stored data.
     stored: Box<dyn Fn() -> HashSet<TenantId> + Send + Sync>,
     tenants: Mutex<Tenants>,
 }
@@ -38,11 +39,11 @@ pub(in crate::store) struct Quotas {
 struct Tenants {
     usage: HashMap<TenantId, Usage>,
     places: Places,
-    /// Number of tenants at which the idle ones are removed.
+    /// Number of tenants at which idle tenants are removed.
     crowded: usize,
 }
 
-/// What one tenant has used.
+/// The usage of one tenant.
 struct Usage {
     rate: Rate,
     series: ActiveSeries,
@@ -50,8 +51,8 @@ struct Usage {
 }
 
 impl Quotas {
-    /// Quotas that nobody has used, on the monotonic side of `clock`. `stored` finds the tenants of which anything is
-    /// stored.
+    /// Creates quotas without any usage, on the monotonic side of `clock`. `stored` returns the tenants that have
+    /// stored data.
     pub(in crate::store) fn new(
         clock: Clock,
         rules: TenantRules,
@@ -65,7 +66,7 @@ impl Quotas {
         }
     }
 
-    /// Refuses what comes from a tenant that may not send at all. It is cheap and gives the tenant no place.
+    /// Refuses a tenant that may not send at all. The check is cheap and gives the tenant no place.
     pub(in crate::store) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
         self.rules.check_list(tenant)?;
         if !self.rules.counts() {
@@ -77,8 +78,8 @@ impl Quotas {
             .check(tenant, &self.rules, self.clock.running(), &self.stored)
     }
 
-    /// Refuses what comes from a tenant that has used up its rate. It is cheap, and meant for profiles that are not
-    /// decoded yet: a tenant of which nothing was taken costs no memory.
+    /// Refuses a tenant that has used up its rate. The check is cheap and is meant for profiles that are not decoded
+    /// yet. A tenant without an accepted profile costs no memory.
     pub(in crate::store) fn check_rate(&self, tenant: &TenantId, limits: &Limits) -> Result<(), Rejection> {
         if limits.ingestion_rate_bytes == 0 {
             return Ok(());
@@ -93,7 +94,7 @@ impl Quotas {
         }
     }
 
-    /// Counts a profile, or refuses it and counts nothing.
+    /// Counts a profile. If the tenant has used up a quota, refuses the profile and counts nothing.
     pub(in crate::store) fn take(
         &self,
         tenant: &TenantId,
@@ -120,7 +121,7 @@ impl Quotas {
 }
 
 impl Tenants {
-    /// Counts a profile for the limits of its tenant.
+    /// Counts a profile against the limits of its tenant.
     fn use_up(
         &mut self,
         tenant: &TenantId,
@@ -160,15 +161,16 @@ impl Usage {
         if rate == 0 || self.rate.has_room(rate, burst, now) {
             return Ok(());
         }
-        let message = format!("the tenant sends more than {rate} bytes a second, {burst} at once (ingestion_rate_mb)");
+        let message =
+            format!("the tenant sends more than {rate} bytes per second or {burst} at once (ingestion_rate_mb)");
         Err(Rejection::new("rate_limited", SinkErrorKind::LimitExceeded, message))
     }
 }
 
 fn too_many_series(active: usize, limit: usize) -> Rejection {
     let message = format!(
-        "the profile would be a new series beside {active} active ones, at most {limit} are allowed \
-         (max_global_series_per_tenant): send fewer labels, or fewer values of them"
+        "the profile would add a series to {active} active ones, but at most {limit} are allowed \
+         (max_global_series_per_tenant): send fewer labels, or labels with fewer values"
     );
     Rejection::new("series_limit", SinkErrorKind::LimitExceeded, message)
 }

@@ -1,9 +1,11 @@
-//! A token bucket of bytes. A profile is taken while there is anything left, and may leave a debt: the rate holds over
-//! time, and no profile is too large to ever pass.
+//! A token bucket of bytes.
+//!
+//! A profile is accepted while the bucket is not empty, and may leave a debt. The rate therefore holds over time, and
+//! no profile is too large to pass at any time.
 
 use std::time::Duration;
 
-/// Bytes that may come now, and the time of that number.
+/// Bytes that may arrive at once, and the time to which that number applies.
 #[derive(Debug)]
 pub(super) struct Rate {
     left: f64,
@@ -11,7 +13,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// A rate that was not used before `now`, with `burst` bytes left.
+    /// Creates a rate that was not used before `now`, with `burst` bytes left.
     pub(super) fn new(burst: u64, now: Duration) -> Self {
         Self {
             left: burst.max(1) as f64,
@@ -19,7 +21,7 @@ impl Rate {
         }
     }
 
-    /// True when something is left at `now`, with `rate` bytes a second and at most `burst` bytes.
+    /// Returns true if bytes are left at `now`, at `rate` bytes per second and at most `burst` bytes.
     pub(super) fn has_room(&mut self, rate: u64, burst: u64, now: Duration) -> bool {
         let gained = now.saturating_sub(self.at).as_secs_f64() * rate as f64;
         self.left = (self.left + gained).min(burst.max(1) as f64);
@@ -27,7 +29,7 @@ impl Rate {
         self.left > 0.0
     }
 
-    /// Takes `bytes`, more than is left if need be.
+    /// Takes `bytes` out of the bucket, even if fewer are left.
     pub(super) fn take(&mut self, bytes: u64) {
         self.left -= bytes as f64;
     }

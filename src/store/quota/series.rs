@@ -1,17 +1,17 @@
-//! The series of a tenant that had a profile lately.
+//! The active series of a tenant, that is, those with a recent profile.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::profile::SeriesId;
 
-/// Time without a profile after which a series is not active any more.
+/// Time without a profile after which a series is no longer active.
 pub(super) const IDLE: Duration = Duration::from_mins(15);
 
-/// How often a full set is searched for idle series, at most.
+/// Shortest time between two searches of a full set for idle series.
 const SEARCH_EVERY: Duration = Duration::from_secs(10);
 
-/// Active series with the time of their last profile; at most as many as the limit.
+/// Active series with the time of their last profile. There are at most as many as the limit.
 #[derive(Debug, Default)]
 pub(super) struct ActiveSeries {
     last: HashMap<SeriesId, Duration>,
@@ -19,7 +19,8 @@ pub(super) struct ActiveSeries {
 }
 
 impl ActiveSeries {
-    /// Makes all of `ids` active when there are at most `limit` active series then; else the number that is active.
+    /// Makes all of `ids` active if the number of active series stays within `limit`. Otherwise, returns the number of
+    /// active series as the error.
     pub(super) fn admit(
         &mut self,
         ids: impl Iterator<Item = SeriesId> + Clone,
@@ -27,7 +28,7 @@ impl ActiveSeries {
         limit: usize,
     ) -> Result<(), usize> {
         let has_room = |active: &HashMap<SeriesId, Duration>| {
-            // Rules may leave several parts of a profile with one series.
+            // The rules of a tenant may give several parts of a profile the same series.
             let new: HashSet<SeriesId> = ids.clone().filter(|id| !active.contains_key(id)).collect();
             new.is_empty() || active.len() + new.len() <= limit
         };
@@ -41,7 +42,7 @@ impl ActiveSeries {
         Ok(())
     }
 
-    /// Removes idle series, unless that was just done.
+    /// Removes idle series, unless the last search was a moment ago.
     fn search(&mut self, now: Duration) {
         if self.searched.is_some_and(|at| now.saturating_sub(at) < SEARCH_EVERY) {
             return;

@@ -1,6 +1,6 @@
-//! Which tenants may send: those of a list, or as many as a number says, and not too many new ones at once.
+//! Decides which tenants may send: those of a list, or a limited number, with a limit on new tenants per minute.
 //!
-//! A tenant takes a place with its first profile that is accepted. It has the place until nothing of it is stored.
+//! A tenant takes a place with its first accepted profile. It keeps the place until none of its data is stored.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -8,27 +8,28 @@ use std::time::Duration;
 use crate::profile::{SinkErrorKind, TenantId};
 use crate::store::rules::limits::Rejection;
 
-/// How often a full set is compared with what is stored, at most.
+/// Shortest time between two comparisons of a full set with the stored tenants.
 const SEARCH_EVERY: Duration = Duration::from_secs(10);
-/// Time that a profile takes to the head, at most: a tenant of which nothing is stored keeps its place for so long.
+/// Longest time from the acceptance of a profile to the head. A tenant without stored data keeps its place for this
+/// time.
 const ON_THE_WAY: Duration = Duration::from_mins(1);
 
-/// The time for which new tenants are counted.
+/// The time over which new tenants are counted.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Which tenants may send.
+/// The rules for the tenants that may send.
 #[derive(Debug, Clone)]
 pub struct TenantRules {
-    /// Only these; `None` for all.
+    /// The tenants that may send; `None` for all.
     pub allowed: Option<HashSet<TenantId>>,
-    /// Number of tenants of which profiles are stored; 0 for no limit.
+    /// Maximum number of tenants with stored profiles; 0 for no limit.
     pub max: usize,
-    /// Number of new tenants in a minute; 0 for no limit.
+    /// Maximum number of new tenants per minute; 0 for no limit.
     pub new_per_minute: usize,
 }
 
 impl Default for TenantRules {
-    /// All may send, and those who invent tenants do not fill the disk with a folder for each.
+    /// All tenants may send, but a client that invents tenants cannot fill the disk with a folder for each.
     fn default() -> Self {
         Self {
             allowed: None,
@@ -38,12 +39,12 @@ impl Default for TenantRules {
     }
 }
 
-/// The tenants that have a place, with the time of the last profile that was accepted.
+/// The tenants that have a place, with the time of their last accepted profile.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     last: HashMap<TenantId, Duration>,
     searched: Option<Duration>,
-    /// When the last new tenants took their places, the oldest first; at most as many as may in a minute.
+    /// Times at which the last new tenants took their places, newest first. There are at most `new_per_minute` of them.
     new: VecDeque<Duration>,
 }
 
@@ -52,21 +53,22 @@ impl TenantRules {
     pub(super) fn check_list(&self, tenant: &TenantId) -> Result<(), Rejection> {
         match &self.allowed {
             Some(allowed) if !allowed.contains(tenant) => {
-                let message = format!("the tenant `{tenant}` is none of those that may send (tenants.allowed)");
+                let message =
+                    format!("the tenant `{tenant}` is not in the list of tenants that may send (tenants.allowed)");
                 Err(Rejection::invalid("unknown_tenant", message))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether anything depends on the number of tenants.
+    /// Returns true if a rule depends on the number of tenants.
     pub(super) fn counts(&self) -> bool {
         self.max > 0 || self.new_per_minute > 0
     }
 }
 
 impl Places {
-    /// Refuses a tenant that has no place and gets none. `stored` finds the tenants of which anything is stored.
+    /// Refuses a tenant that has no place and cannot get one. `stored` returns the tenants that have stored data.
     pub(super) fn check(
         &mut self,
         tenant: &TenantId,
@@ -80,7 +82,7 @@ impl Places {
         self.has_room(tenant, rules, now)
     }
 
-    /// Refuses a tenant that has no place when none is free, or when too many others have just taken one.
+    /// Refuses a tenant without a place if no place is free, or if too many other tenants have just taken one.
     pub(super) fn has_room(&self, tenant: &TenantId, rules: &TenantRules, now: Duration) -> Result<(), Rejection> {
         if self.last.contains_key(tenant) {
             return Ok(());
@@ -88,7 +90,7 @@ impl Places {
         let refuse = |reason, message| Err(Rejection::new(reason, SinkErrorKind::LimitExceeded, message));
         if rules.max > 0 && self.last.len() >= rules.max {
             let message = format!(
-                "the tenant `{tenant}` would be new beside {} others, at most {} are allowed: raise tenants.max in the \
+                "the tenant `{tenant}` is new beside {} others, but at most {} are allowed: raise tenants.max in the \
                  configuration of the server",
                 self.last.len(),
                 rules.max
@@ -98,7 +100,7 @@ impl Places {
         let lately = self.new.iter().filter(|at| now.saturating_sub(**at) < MINUTE).count();
         if rules.new_per_minute > 0 && lately >= rules.new_per_minute {
             let message = format!(
-                "the tenant `{tenant}` is new, and so were {lately} others within a minute, as many as are allowed: \
+                "the tenant `{tenant}` is new, and {lately} other new tenants in this minute are the maximum: \
                  try again later, or raise tenants.new_per_minute in the configuration of the server"
             );
             return refuse("tenant_rate", message);
@@ -119,7 +121,7 @@ impl Places {
         }
     }
 
-    /// Takes up who is stored and drops who is not, unless that was just done.
+    /// Adds the stored tenants and removes the others, unless the last search was a moment ago.
     fn search(&mut self, now: Duration, stored: impl FnOnce() -> HashSet<TenantId>) {
         if self.searched.is_some_and(|at| now.saturating_sub(at) < SEARCH_EVERY) {
             return;

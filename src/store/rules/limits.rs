@@ -1,7 +1,8 @@
-//! Limits of a tenant: sizes, counts, label lengths, the accepted range of time, rate and series. Names are
-//! Pyroscope's, so that its configuration files keep their meaning; so are the defaults, but those of rate and series.
+//! The limits of a tenant: sizes, counts, label lengths, the accepted range of time, rate and series.
 //!
-//! This file checks labels and times; `ingest` checks the contents of a profile, `quota` rate and series.
+//! The names are Pyroscope's, so that its configuration files keep their meaning. The defaults are Pyroscope's too,
+//! except those of rate and series. This file checks labels and times. `ingest` checks the contents of a profile, and
+//! `quota` checks rate and series.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,34 +14,36 @@ use crate::store::rules::relabel_rules::RelabelRules;
 /// Limits on profiles. 0 (or a zero duration) means no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// `max_profile_size_bytes`: uncompressed pprof, 4 MiB.
+    /// `max_profile_size_bytes`: maximum size of the uncompressed pprof. Defaults to 4 MiB.
     pub max_profile_size_bytes: usize,
-    /// `max_profile_stacktrace_samples`: samples of a profile, 16,000.
+    /// `max_profile_stacktrace_samples`: maximum number of samples of a profile. Defaults to 16,000.
     pub max_profile_stacktrace_samples: usize,
-    /// `max_profile_stacktrace_sample_labels`: labels of a sample, 100.
+    /// `max_profile_stacktrace_sample_labels`: maximum number of labels of a sample. Defaults to 100.
     pub max_profile_stacktrace_sample_labels: usize,
-    /// `max_profile_stacktrace_depth`: locations of a stack, 1,000; deeper stacks lose frames at the leaf.
+    /// `max_profile_stacktrace_depth`: maximum number of locations of a stack. Defaults to 1,000. Deeper stacks lose
+    /// frames at the leaf.
     pub max_profile_stacktrace_depth: usize,
-    /// `max_profile_symbol_value_length`: bytes of a name, 65,535; longer ones keep their end.
+    /// `max_profile_symbol_value_length`: maximum length of a name in bytes. Defaults to 65,535. Longer names lose
+    /// their start.
     pub max_profile_symbol_value_length: usize,
-    /// `max_label_name_length`: bytes, 1,024.
+    /// `max_label_name_length`: maximum length in bytes. Defaults to 1,024.
     pub max_label_name_length: usize,
-    /// `max_label_value_length`: bytes, 2,048.
+    /// `max_label_value_length`: maximum length in bytes. Defaults to 2,048.
     pub max_label_value_length: usize,
-    /// `max_label_names_per_series`: 30.
+    /// `max_label_names_per_series`: maximum number of labels. Defaults to 30.
     pub max_label_names_per_series: usize,
-    /// `reject_newer_than`: how far in the future a profile may start, 10 minutes.
+    /// `reject_newer_than`: how far in the future a profile may start. Defaults to 10 minutes.
     pub reject_newer_than: Duration,
-    /// `reject_older_than`: how long ago a profile may have started, 1 hour.
+    /// `reject_older_than`: how far in the past a profile may start. Defaults to 1 hour.
     pub reject_older_than: Duration,
-    /// `ingestion_rate_mb`: bytes of uncompressed profiles a second, no limit.
+    /// `ingestion_rate_mb`: bytes of uncompressed profiles per second. No limit by default.
     pub ingestion_rate_bytes: u64,
-    /// `ingestion_burst_size_mb`: bytes that may come at once after a pause, 2 MiB.
+    /// `ingestion_burst_size_mb`: bytes that may arrive at once after a pause. Defaults to 2 MiB.
     pub ingestion_burst_bytes: u64,
-    /// `max_global_series_per_tenant`: series that are active at one time, no limit.
+    /// `max_global_series_per_tenant`: number of series that may be active at the same time. No limit by default.
     pub max_active_series: usize,
-    /// `ingestion_relabeling_rules`, `ingestion_relabeling_default_rules_position`, `sample_type_relabeling_rules`;
-    /// `None` for Pyroscope's default rules alone.
+    /// `ingestion_relabeling_rules`, `ingestion_relabeling_default_rules_position` and `sample_type_relabeling_rules`.
+    /// With `None`, only Pyroscope's default rules apply.
     pub rules: Option<Arc<RelabelRules>>,
 }
 
@@ -65,11 +68,11 @@ impl Default for Limits {
     }
 }
 
-/// Why a profile was refused: a message for the sender, and a value of the metric's label `reason` (Pyroscope's
-/// values).
+/// Why a profile was refused: an error for the sender, and a value for the metric's label `reason`. The values are
+/// Pyroscope's.
 #[derive(Debug, Clone)]
 pub struct Rejection {
-    /// Value of the metric's label.
+    /// Value of the label `reason`.
     pub reason: &'static str,
     pub error: SinkError,
 }
@@ -88,7 +91,7 @@ impl Rejection {
 }
 
 impl Limits {
-    /// Limits that accept everything.
+    /// Returns limits that accept everything.
     #[must_use]
     pub(crate) fn unlimited() -> Self {
         Self {
@@ -109,7 +112,7 @@ impl Limits {
         }
     }
 
-    /// Checks number and lengths of labels.
+    /// Checks the number and lengths of the labels.
     pub(crate) fn check_labels(&self, labels: &Labels) -> Result<(), Rejection> {
         let count = labels.len();
         if exceeds(count, self.max_label_names_per_series) {
@@ -117,7 +120,7 @@ impl Limits {
             return Err(Rejection::invalid(
                 "max_label_names_per_series",
                 format!(
-                    "series {} has {count} label names, at most {limit} are allowed (max_label_names_per_series)",
+                    "series {} has {count} label names, but at most {limit} are allowed (max_label_names_per_series)",
                     labels.short()
                 ),
             ));
@@ -134,7 +137,7 @@ impl Limits {
                 return Err(Rejection::invalid(
                     "label_name_too_long",
                     format!(
-                        "label name `{}` has {length} bytes, at most {limit} are allowed (max_label_name_length)",
+                        "label name `{}` has {length} bytes, but at most {limit} are allowed (max_label_name_length)",
                         start_of(name)
                     ),
                 ));
@@ -144,7 +147,8 @@ impl Limits {
                 return Err(Rejection::invalid(
                     "label_value_too_long",
                     format!(
-                        "value of label `{}` has {length} bytes, at most {limit} are allowed (max_label_value_length)",
+                        "value of label `{}` has {length} bytes, but at most {limit} are allowed \
+                            (max_label_value_length)",
                         start_of(name)
                     ),
                 ));
@@ -153,8 +157,8 @@ impl Limits {
         Ok(())
     }
 
-    /// The limits while the wall clock differs from the expected time: a profile that is too old or too new by one of
-    /// both clocks only is accepted.
+    /// Returns the limits for the time while the wall clock differs from the expected time. They refuse a profile only
+    /// if it is too old or too new by both clocks.
     pub(crate) fn giving_way(self: &Arc<Self>, difference: Difference) -> Arc<Self> {
         if difference.is_none() {
             return self.clone();
@@ -173,7 +177,7 @@ impl Limits {
         })
     }
 
-    /// Checks that a profile of `time_ms` may be stored at `now_ms`.
+    /// Checks that a profile with the time `time_ms` may be stored at `now_ms`.
     pub fn check_time(&self, labels: &Labels, time_ms: i64, now_ms: i64) -> Result<(), Rejection> {
         let newest = now_ms.saturating_add(milliseconds(self.reject_newer_than));
         let oldest = now_ms.saturating_sub(milliseconds(self.reject_older_than));
@@ -196,7 +200,7 @@ impl Limits {
     }
 }
 
-/// True when a limit is set and `value` is beyond it.
+/// Returns true if a limit is set and `value` exceeds it.
 pub(crate) fn exceeds(value: usize, limit: usize) -> bool {
     limit > 0 && value > limit
 }
@@ -212,7 +216,7 @@ fn rfc3339(time_ms: i64) -> String {
     )
 }
 
-/// The start of a text, long enough to recognise it, cut at a character boundary.
+/// Returns the start of a text, long enough to recognise it. The cut is at a character boundary.
 pub(crate) fn start_of(text: &str) -> &str {
     let end = text
         .char_indices()

@@ -1,9 +1,9 @@
-//! The relabel rules of a tenant: for the labels of its series, and for the sample types of its profiles; and whether
-//! names of labels are sanitised.
+//! The relabel rules of a tenant, for the labels of its series and for the sample types of its profiles. They also say
+//! whether label names are sanitised.
 //!
-//! In: rules as they are written, in the limits of a configuration or in a record of the log. Out: compiled rules. The
-//! log has the text with each profile, so that a replay makes the same rows under another configuration. What the rules
-//! do to a profile is in `ingest`.
+//! In: the text of the rules, from the limits of a configuration or from a record of the log. Out: compiled rules. The
+//! log stores the text with each profile, so that a replay produces the same rows under another configuration. `ingest`
+//! applies the rules to a profile.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -15,16 +15,16 @@ use crate::profile::relabel::{
     Action, DEFAULT_REGEX, DEFAULT_REPLACEMENT, DEFAULT_SEPARATOR, Pattern, Rule, RuleSpec, Rules,
 };
 
-/// Largest text of the rules of a tenant in bytes: each record of the log has it.
+/// Maximum size of the text of a tenant's rules in bytes. Each record of the log contains that text.
 const MAX_TEXT_BYTES: usize = 64 << 10;
-/// Texts of rules that a replay keeps compiled.
+/// Maximum number of rule texts that a replay keeps compiled.
 const MAX_KNOWN: usize = 64;
-/// Label with a sample type while rules work.
+/// Label that holds a sample type while the rules run.
 pub(crate) const TYPE: &str = "__type__";
-/// Label with the unit of a sample type while rules work.
+/// Label that holds the unit of a sample type while the rules run.
 pub(crate) const UNIT: &str = "__unit__";
 
-/// A relabel rule as it is written, with the names and defaults of Prometheus.
+/// The text of a relabel rule, with the names and defaults of Prometheus.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RuleText {
@@ -51,14 +51,14 @@ impl Default for RuleText {
     }
 }
 
-/// When Pyroscope's default rules apply, which rename `godeltaprof_` profiles and CPU time of `wall` profiles.
+/// When Pyroscope's default rules apply. They rename `godeltaprof_` profiles and the CPU time of `wall` profiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DefaultRules {
-    /// Before the tenant's rules.
+    /// The default rules run before the tenant's rules.
     #[default]
     First,
-    /// The default rules run after those of the tenant.
+    /// The default rules run after the tenant's rules.
     Last,
     Disabled,
 }
@@ -71,48 +71,48 @@ impl FromStr for DefaultRules {
             "" | "first" => Ok(Self::First),
             "last" => Ok(Self::Last),
             "disabled" => Ok(Self::Disabled),
-            other => Err(format!("`{other}` is none of first, last and disabled")),
+            other => Err(format!("`{other}` is none of `first`, `last` and `disabled`")),
         }
     }
 }
 
-/// The rules of a tenant as they are written.
+/// The text of the rules of a tenant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RulesText {
     /// `ingestion_relabeling_default_rules_position`.
     pub(crate) defaults: DefaultRules,
-    /// `ingestion_relabeling_rules`: for the labels of each series of a profile.
+    /// `ingestion_relabeling_rules`: the rules for the labels of each series of a profile.
     pub(crate) series: Vec<RuleText>,
-    /// `sample_type_relabeling_rules`: for each sample type of a profile.
+    /// `sample_type_relabeling_rules`: the rules for each sample type of a profile.
     pub(crate) sample_types: Vec<RuleText>,
-    /// `disable_label_sanitization: false`: names of labels are brought into the form of Prometheus, or refused.
+    /// `disable_label_sanitization: false`: label names are rewritten to valid Prometheus names, or refused.
     pub(crate) sanitize: bool,
 }
 
-/// Why rules cannot be used.
+/// The reason why rules cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RulesError {
-    /// A rule cannot be used as it stands.
+    /// A rule is invalid by itself.
     #[error("{list}[{index}]{field}: {message}")]
     Rule {
-        /// The key of the list in a configuration.
+        /// The configuration key of the list.
         list: &'static str,
-        /// Place of the rule in the list.
+        /// Index of the rule in the list.
         index: usize,
-        /// The field that is wrong, after a dot; empty when several do not go together.
+        /// The invalid field after a dot, or empty if several fields do not fit together.
         field: String,
         message: String,
     },
-    /// The rules are too long together.
-    #[error("the rules of a tenant have {0} bytes as JSON, at most {MAX_TEXT_BYTES} are allowed")]
+    /// The rules of a tenant are too long together.
+    #[error("the rules of a tenant have {0} bytes as JSON, but at most {MAX_TEXT_BYTES} are allowed")]
     TooLong(usize),
-    /// A text of the log is not what this program writes.
-    #[error("the rules are not readable: {0}")]
+    /// This program did not write the text in the log.
+    #[error("cannot read the rules: {0}")]
     Unreadable(String),
 }
 
-/// The compiled rules of a tenant. Two are equal when their texts are.
+/// The compiled rules of a tenant. Two are equal if their texts are equal.
 #[derive(Debug)]
 pub struct RelabelRules {
     written: RulesText,
@@ -120,7 +120,7 @@ pub struct RelabelRules {
     text: Arc<str>,
     pub(crate) series: Rules,
     pub(crate) sample_types: Rules,
-    /// True when what the rules make of a series may depend on the sample type.
+    /// True if the result of the series rules may depend on the sample type.
     pub(crate) by_type: bool,
 }
 
@@ -133,7 +133,7 @@ impl PartialEq for RelabelRules {
 impl Eq for RelabelRules {}
 
 impl RelabelRules {
-    /// Compiles rules; `None` when they are the default ones.
+    /// Compiles rules. Returns `None` if they are the default rules.
     pub(crate) fn new(written: RulesText) -> Result<Option<Arc<Self>>, RulesError> {
         let has_rules = written.sanitize || !written.series.is_empty() || !written.sample_types.is_empty();
         if !has_rules && written.defaults != DefaultRules::Disabled {
@@ -145,9 +145,9 @@ impl RelabelRules {
         }
         let series = compile("ingestion_relabeling_rules", &written.series)?;
         let is_type = |label: &String| label == TYPE || label == UNIT;
-        // The target of some rules is read.
+        // Some actions also read the target label.
         let reads_type = |rule: &RuleText| rule.source_labels.iter().any(is_type) || is_type(&rule.target_label);
-        // Such a rule may copy labels of any name.
+        // A `labelmap` rule may copy labels of any name.
         let copies = |rule: &Rule| rule.action() == Action::LabelMap;
         Ok(Some(Arc::new(Self {
             by_type: written.series.iter().any(reads_type) || series.iter().any(copies),
@@ -158,12 +158,12 @@ impl RelabelRules {
         })))
     }
 
-    /// The rules as they are written.
+    /// Returns the text of the rules as structs.
     pub(crate) fn written(&self) -> &RulesText {
         &self.written
     }
 
-    /// The text of the rules, as the log keeps it.
+    /// Returns the text of the rules as the log stores it.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -172,12 +172,12 @@ impl RelabelRules {
         self.written.defaults
     }
 
-    /// True when names of labels are brought into the form of Prometheus.
+    /// Returns true if label names are rewritten to valid Prometheus names.
     pub(crate) fn sanitizes(&self) -> bool {
         self.written.sanitize
     }
 
-    /// Compiles a text of the log.
+    /// Compiles rules from a text of the log.
     fn of_text(text: &str) -> Result<Option<Arc<Self>>, RulesError> {
         let written = serde_json::from_str(text).map_err(|error| RulesError::Unreadable(error.to_string()))?;
         Self::new(written)
@@ -213,12 +213,12 @@ fn compile(list: &'static str, rules: &[RuleText]) -> Result<Rules, RulesError> 
     compiled.collect::<Result<Vec<Rule>, _>>().map(Rules::from)
 }
 
-/// Rules of records of the log, each text compiled once.
+/// Compiled rules from records of the log. Each text is compiled once.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRules(HashMap<Box<str>, Option<Arc<RelabelRules>>>);
 
 impl KnownRules {
-    /// Reads the rules from their text in the log.
+    /// Returns the rules for their text in the log.
     pub(crate) fn of(&mut self, text: &str) -> Result<Option<Arc<RelabelRules>>, RulesError> {
         if let Some(known) = self.0.get(text) {
             return Ok(known.clone());

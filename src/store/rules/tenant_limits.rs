@@ -1,5 +1,5 @@
-//! The limits of all tenants: those of the configuration, and for some tenants others that may change while the store
-//! runs.
+//! The limits of all tenants: those of the configuration, and overrides for some tenants, which may change while the
+//! store runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ struct Table {
 }
 
 impl TenantLimits {
-    /// The limits of `tenant` at this moment.
+    /// Returns the present limits of `tenant`.
     pub(crate) fn of(&self, tenant: &TenantId) -> Arc<Limits> {
         let overrides = self.0.overrides.read();
         overrides.get(tenant).unwrap_or(&self.0.general).clone()
     }
 
-    /// The limits of tenants without an override.
+    /// Returns the limits of tenants without an override.
     pub(crate) fn general(&self) -> &Limits {
         &self.0.general
     }
 
-    /// Replaces all overrides: a tenant that is not among them has the general limits again.
+    /// Replaces all overrides. A tenant that is not among them has the general limits again.
     pub(crate) fn replace(&self, overrides: impl IntoIterator<Item = (TenantId, Limits)>) {
         let overrides = overrides.into_iter();
         let overrides = overrides.map(|(tenant, limits)| (tenant, Arc::new(limits))).collect();
@@ -40,7 +40,7 @@ impl TenantLimits {
 }
 
 impl From<Limits> for TenantLimits {
-    /// The same limits for all tenants.
+    /// Applies the same limits to all tenants.
     fn from(general: Limits) -> Self {
         Self(Arc::new(Table {
             general: Arc::new(general),

@@ -1,10 +1,10 @@
-//! Checksums of Parquet files: one of the whole file for `store check`, and one for each block, so that every reader
-//! of ours verifies exactly the bytes that it decodes.
+//! Checksums of Parquet files: one of the whole file for `store check`, and one for each block. With the latter, each
+//! of this program's readers verifies exactly the bytes that it decodes.
 //!
-//! A file is data (row groups), then a tail (page indexes and footer). The footer holds a CRC-32 for each
-//! [`BLOCK_BYTES`] of the data, and the table's log holds the XXH3 of the tail and of the whole file. Parquet has a
-//! checksum for each page, too, but the writer of the `parquet` crate does not compute them, and they cover neither
-//! page headers nor the footer. Files of earlier versions have the checksum of the whole file only.
+//! A file is data (row groups) and then a tail (page indexes and footer). The footer holds a CRC-32 for each
+//! [`BLOCK_BYTES`] of the data. The table's log holds the XXH3 of the tail and of the whole file. Parquet also defines
+//! a checksum for each page, but the writer of the `parquet` crate does not compute it, and it covers neither page
+//! headers nor the footer. Files of earlier versions have only the checksum of the whole file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,26 +21,27 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
 
-/// Bytes of data that share a checksum: a reader of a single page reads at most two blocks more than the page.
+/// Size of a block in bytes. A reader of a single page reads at most two blocks more than the page.
 const BLOCK_BYTES: u64 = 16 << 10;
-/// Key of the file metadata with the checksums of the blocks, 8 hexadecimal digits each.
+/// Key of the file metadata that holds the checksums of the blocks, 8 hexadecimal digits each.
 const KEY: &str = "alluvium.sums";
-/// A file without checksums of blocks is verified in memory up to this size. Several dozen may be open at once.
+/// Maximum size in bytes at which a file without block checksums is verified in memory. Several dozen files may be open
+/// at once.
 const MEMORY_BYTES: u64 = 1 << 20;
 
-/// Bytes that differ from those that were written.
+/// An error: some bytes differ from the written bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes from {0} on are not those that were written")]
+#[error("the bytes from position {0} on differ from the written ones")]
 pub(crate) struct Altered(u64);
 
 impl Altered {
-    /// Bytes from a position on are altered or missing.
+    /// Creates the error for altered or missing bytes from a position on.
     pub(crate) fn at(position: u64) -> Self {
         Self(position)
     }
 }
 
-/// A file whose bytes are summed as they are written.
+/// A file that computes checksums of its bytes during writing.
 pub(crate) struct Summed {
     file: File,
     size: u64,
@@ -52,7 +53,7 @@ pub(crate) struct Summed {
 }
 
 impl Summed {
-    /// Sums what is written to `file`, which is empty.
+    /// Creates a writer to `file`, which must be empty.
     pub(crate) fn new(file: File) -> Self {
         Self {
             file,
@@ -64,7 +65,7 @@ impl Summed {
         }
     }
 
-    /// Ends a Parquet file: its footer gets the checksums of its blocks.
+    /// Ends a Parquet file and adds the checksums of its blocks to the footer.
     pub(crate) fn finish(mut writer: ArrowWriter<Self>) -> Result<Self, ParquetError> {
         writer.flush()?;
         writer.sync()?;
@@ -73,7 +74,7 @@ impl Summed {
         writer.into_inner()
     }
 
-    /// The file, its size and its checksums.
+    /// Returns the file, its size and its checksums.
     pub(crate) fn into_parts(self) -> (File, u64, Checksum) {
         let tail = self.tail.map(|(start, hash)| Tail {
             start,
@@ -127,7 +128,7 @@ impl Write for Summed {
     }
 }
 
-/// The checksums of one file's blocks, with which reads of it are verified.
+/// The checksums of one file's blocks, which verify reads of the file.
 #[derive(Debug)]
 pub(crate) struct Sums {
     size: u64,
@@ -136,7 +137,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// The checksums that the footer of a file of `size` bytes holds; `metadata` is from a verified tail.
+    /// Reads the checksums from the footer of a file of `size` bytes. `metadata` must come from a verified tail.
     pub(crate) fn of(metadata: &ParquetMetaData, size: u64, tail: Tail) -> Result<Self, Altered> {
         let pairs = metadata.file_metadata().key_value_metadata();
         let text = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.as_deref());
@@ -151,7 +152,7 @@ impl Sums {
         Ok(Self { size, tail, blocks })
     }
 
-    /// The smallest range around `range` that can be verified.
+    /// Returns the smallest range around `range` that can be verified.
     fn cover(&self, range: &Range<u64>) -> Range<u64> {
         let data = self.tail.start;
         let start = if range.start >= data {
@@ -167,7 +168,7 @@ impl Sums {
         start..end
     }
 
-    /// The ranges to read for `ranges`, ascending and disjoint.
+    /// Returns the ranges to read for `ranges`, ascending and disjoint.
     pub(crate) fn covers(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let wanted = ranges.iter().filter(|range| !range.is_empty());
         let mut all: Vec<Range<u64>> = wanted.map(|range| self.cover(range)).collect();
@@ -182,7 +183,7 @@ impl Sums {
         merged
     }
 
-    /// Verifies bytes from `start` on, of a range of [`Sums::covers`].
+    /// Verifies bytes from `start` on. They must be a range from [`Sums::covers`].
     pub(crate) fn verify(&self, start: u64, bytes: &[u8]) -> Result<(), Altered> {
         let data = self.tail.start.saturating_sub(start).min(bytes.len() as u64);
         let (data, tail) = bytes.split_at(data as usize);
@@ -208,22 +209,23 @@ pub(crate) fn verify_tail(bytes: &[u8], tail: Tail) -> Result<(), Altered> {
     }
 }
 
-/// The metadata of a file of `size` bytes that ends with `tail`.
+/// Returns the metadata of a file of `size` bytes that ends with `tail`.
 pub(crate) fn metadata_of(tail: &Bytes, size: u64, policy: PageIndexPolicy) -> Result<ParquetMetaData, ParquetError> {
     let mut reader = ParquetMetaDataReader::new().with_page_index_policy(policy);
     reader.try_parse_sized(tail, size)?;
     reader.finish()
 }
 
-/// A Parquet file for readers of the store, which get an error instead of bytes that nobody wrote.
+/// A Parquet file for readers of the store. They get an error instead of altered bytes.
 pub(crate) struct Verified(Kept);
 
 enum Kept {
-    /// Each block is verified when it is read.
+    /// Each block is verified on each read.
     Blocks(Arc<Blocks>),
-    /// The whole file, verified.
+    /// The verified contents of the whole file.
     Memory(Bytes),
-    /// A file that is too large for memory, verified before it is read; or one of a foreign writer, without checksums.
+    /// A file that is too large for memory and was verified on opening, or a file of a foreign writer without
+    /// checksums.
     File(File),
 }
 
@@ -233,12 +235,12 @@ struct Blocks {
 }
 
 impl Verified {
-    /// Opens a file that the table's log has as `entry`. The error says what is wrong with it.
+    /// Opens the file of `entry`, an entry of the table's log. The error describes the damage.
     pub(crate) fn open(file: File, entry: &FileEntry) -> Result<(Self, Arc<ParquetMetaData>), String> {
         let text = |error: io::Error| error.to_string();
         let size = file.metadata().map_err(text)?.len();
         if size != entry.size {
-            return Err(format!("it has {size} bytes, the table says {}", entry.size));
+            return Err(format!("it has {size} bytes, but the table's log says {}", entry.size));
         }
         let load = |source: Self| {
             let metadata = ParquetMetaDataReader::new().parse_and_finish(&source);
@@ -259,7 +261,7 @@ impl Verified {
             let blocks = Arc::new(Blocks { file, sums });
             return Ok((Self(Kept::Blocks(blocks)), Arc::new(metadata)));
         }
-        let altered = || "its bytes are not those that were written".to_owned();
+        let altered = || "its bytes differ from the written ones".to_owned();
         if size <= MEMORY_BYTES {
             let mut bytes = vec![0; size as usize];
             file.read_exact_at(&mut bytes, 0).map_err(text)?;
@@ -275,7 +277,7 @@ impl Verified {
     }
 }
 
-/// Reads to the end and hashes by XXH3.
+/// Reads to the end and returns the XXH3 hash.
 pub(crate) fn hash_of(mut reader: impl Read) -> io::Result<u64> {
     let mut hash = Xxh3::new();
     let mut buffer = vec![0; 1 << 20];
@@ -288,7 +290,7 @@ pub(crate) fn hash_of(mut reader: impl Read) -> io::Result<u64> {
 }
 
 impl Blocks {
-    /// Verified bytes, fewer than asked for at the end of the file.
+    /// Returns verified bytes, or fewer than requested at the end of the file.
     fn read(&self, range: &Range<u64>) -> io::Result<Bytes> {
         let range = range.start..range.end.min(self.sums.size);
         if range.is_empty() {
@@ -304,7 +306,7 @@ impl Blocks {
     }
 }
 
-/// Reads a file from a position on, block by block.
+/// Reads a file block by block from a position on.
 struct BlockRead {
     blocks: Arc<Blocks>,
     position: u64,
@@ -357,7 +359,7 @@ impl ChunkReader for Verified {
                     Ok(bytes)
                 } else {
                     Err(ParquetError::EOF(format!(
-                        "{length} bytes at {start} are wanted, {} are there",
+                        "{length} bytes at {start} were requested, but only {} exist",
                         bytes.len()
                     )))
                 }

@@ -1,4 +1,4 @@
-//! Tests of checksums: what is written is read back by any range, and no altered byte is.
+//! Tests of checksums: reads of any range return the written bytes and never an altered byte.
 
 use std::io::Seek as _;
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::profile::TenantId;
 use crate::store::common::schema::Table;
 
-/// A file of several blocks and row groups, and its entry.
+/// Returns a file of several blocks and row groups, and its entry.
 fn written(rows: i64) -> (File, FileEntry) {
     let values = |factor: i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(
@@ -76,7 +76,7 @@ fn a_file_is_read_as_it_was_written_or_not_at_all() {
             assert!(
                 found
                     .as_ref()
-                    .is_err_and(|error| error.contains("not those that were written")),
+                    .is_err_and(|error| error.contains("differ from the written ones")),
                 "a flip at {place} of {}: {found:?}",
                 entry.size
             );
@@ -84,9 +84,9 @@ fn a_file_is_read_as_it_was_written_or_not_at_all() {
         file.write_all_at(&byte, place).unwrap();
     }
     assert_eq!(read(&file, &entry).unwrap(), expected);
-    // Nothing may be cut off or added either.
+    // Cutting off or adding bytes must fail too.
     file.set_len(entry.size - 1).unwrap();
-    assert!(read(&file, &entry).unwrap_err().contains("the table says"));
+    assert!(read(&file, &entry).unwrap_err().contains("the table's log says"));
 }
 
 #[test]

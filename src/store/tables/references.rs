@@ -1,8 +1,7 @@
-//! References between the tables: every stack and series that a row names must have its own row, of the same tenant and
-//! day.
+//! References between the tables. Every stack and series of a row must have its own row, of the same tenant and day.
 //!
-//! In: files of rows and files of names. Out: the files whose rows refer to missing names. Memory holds the names of
-//! one day of a tenant, eight bytes each, and one batch of rows.
+//! In: files of rows and files of names. Out: the files with rows that refer to missing names. The memory holds the
+//! names of one day of a tenant, eight bytes each, and one batch of rows.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,10 +15,10 @@ use crate::store::common::schema::Table;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
-/// Tables of names, and the column by which rows name them.
+/// Tables of names, and the column by which rows refer to them.
 pub(crate) const NAMES: [(Table, &str); 2] = [(Table::Stacks, "stack"), (Table::Series, "series")];
 
-/// A file whose rows refer to missing names, or that cannot be read.
+/// A file with rows that refer to missing names, or an unreadable file.
 pub(crate) struct Fault {
     pub(crate) file: FileEntry,
     /// `reference` or `file-unreadable`.
@@ -27,7 +26,7 @@ pub(crate) struct Fault {
     pub(crate) detail: String,
 }
 
-/// Checks the references of `rows` into `names`. References into a file in `damaged` cannot be judged.
+/// Checks the references from `rows` to `names`. References to a file in `damaged` cannot be checked.
 pub(crate) fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damaged: &HashSet<String>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let names = by_day(names);
@@ -62,7 +61,7 @@ fn by_day(files: &[FileEntry]) -> BTreeMap<(&TenantId, i32), Vec<&FileEntry>> {
     days
 }
 
-/// The ids in files of names, sorted.
+/// Returns the sorted ids in files of names.
 fn known(root: &Root, files: &[&FileEntry], column: &str) -> Result<Vec<i64>, Box<Fault>> {
     let mut known = Vec::new();
     for file in files {
@@ -89,7 +88,7 @@ fn missing(root: &Root, file: &FileEntry, column: &str, known: &[i64]) -> Option
             file: file.clone(),
             kind: "reference",
             detail: format!(
-                "{rows} of {} rows name a {column} that has no row of that day, such as {one}",
+                "{rows} of {} rows refer to a {column} without a row on that day, such as {one}",
                 file.rows
             ),
         }),

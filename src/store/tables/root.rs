@@ -1,8 +1,8 @@
 //! The root of the tables: a local folder or a bucket.
 //!
 //! In: paths relative to the root, as in the tables' logs. Out: the same few operations for both kinds. Their errors
-//! are `io::Error`s, so that callers can tell a missing file from a failure without knowing the kind. In a folder the
-//! writers do the necessary syncs.
+//! are `io::Error`s, so that callers can distinguish a missing file from a failure without knowing the kind. In a
+//! folder, the writers do the necessary syncs themselves.
 
 use std::fs::{self, File};
 use std::io;
@@ -26,7 +26,7 @@ pub enum Root {
     Bucket(Arc<Bucket>),
 }
 
-/// A data folder, and the bucket of its tables if they are not in it.
+/// A data folder, and the bucket that holds its tables, if any.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
     pub dir: &'a Path,
@@ -46,7 +46,7 @@ impl<'a> From<&'a PathBuf> for At<'a> {
 }
 
 impl At<'_> {
-    /// The root of the tables; a bucket is read without a cache. Must be called outside of any runtime.
+    /// Returns the root of the tables. A bucket is read without a cache. The call must be outside of any runtime.
     pub(crate) fn root(&self) -> Result<Root, StoreError> {
         Ok(match self.bucket {
             None => Root::Folder(self.dir.join("tables")),
@@ -68,7 +68,7 @@ impl From<&Path> for Root {
 }
 
 impl Root {
-    /// The folder, if the root is one.
+    /// Returns the folder, if the root is a folder.
     pub fn folder(&self) -> Option<&Path> {
         match self {
             Root::Folder(folder) => Some(folder),
@@ -76,7 +76,7 @@ impl Root {
         }
     }
 
-    /// The bucket, if the root is one.
+    /// Returns the bucket, if the root is a bucket.
     pub fn bucket(&self) -> Option<&Arc<Bucket>> {
         match self {
             Root::Folder(_) => None,
@@ -84,7 +84,7 @@ impl Root {
         }
     }
 
-    /// The full name of a file or object, for messages.
+    /// Returns the full name of a file or object, for messages.
     pub fn name(&self, path: &str) -> PathBuf {
         match self {
             Root::Folder(folder) => folder.join(path),
@@ -92,33 +92,34 @@ impl Root {
         }
     }
 
-    /// The object store that queries read from; `None` for the local disk.
+    /// Returns the object store that queries read from, or `None` for the local disk.
     pub fn object_store(&self) -> Option<Arc<dyn ObjectStore>> {
         self.bucket().map(|bucket| bucket.reads())
     }
 
-    /// The location of a path in [`Root::object_store`], or on the local disk. The error says what is wrong with the
+    /// Returns the location of a path in [`Root::object_store`], or on the local disk. The error describes the invalid
     /// path.
     pub fn location(&self, path: &str) -> Result<Location, String> {
         match self {
             Root::Folder(folder) => {
                 let path = folder.join(path);
                 let absolute = std::path::absolute(&path)
-                    .map_err(|error| format!("finding the absolute path of {}: {error}", path.display()))?;
+                    .map_err(|error| format!("cannot find the absolute path of {}: {error}", path.display()))?;
                 Location::from_absolute_path(&absolute)
-                    .map_err(|error| format!("path {} of a table: {error}", path.display()))
+                    .map_err(|error| format!("invalid path {} of a table: {error}", path.display()))
             }
             Root::Bucket(bucket) => bucket.location(path),
         }
     }
 
-    /// Whether the table has a log.
+    /// Returns true if the table has a log.
     pub(crate) fn has_log(&self, table: Table) -> Result<bool, StoreError> {
         let log = log_of(table);
         match self {
             Root::Folder(folder) => Ok(folder.join(log).exists()),
             Root::Bucket(bucket) => {
-                // A listing may lag behind, an answer for a name does not: a table that is there is not made anew.
+                // A listing may lag behind, but the response for a name does not. An existing table must not be created
+                // again.
                 let is_there = || {
                     Ok(bucket.has_any(&log)?
                         || bucket.has(&format!("{log}/{:020}.json", 0))?
@@ -129,8 +130,8 @@ impl Root {
         }
     }
 
-    /// The Parquet files of a table, without those of its log, for which `wanted` is true. Files that disappear during
-    /// the listing are left out.
+    /// Returns the Parquet files of a table for which `wanted` is true, without those of its log. Files that disappear
+    /// during the listing are left out.
     pub(crate) fn parquet_files(&self, table: Table, wanted: impl Fn(&str) -> bool) -> Result<Vec<Found>, StoreError> {
         match self {
             Root::Folder(folder) => {
@@ -166,7 +167,7 @@ impl Root {
         }
     }
 
-    /// The files in the log of a table.
+    /// Returns the files in the log of a table.
     pub(crate) fn log_files(&self, table: Table) -> Result<Vec<Found>, StoreError> {
         let log = log_of(table);
         let failed = |error| StoreError::io("list", &self.name(&log))(error);
@@ -180,7 +181,7 @@ impl Root {
                 let mut found = Vec::new();
                 for entry in entries {
                     let entry = entry.map_err(failed)?;
-                    // A server may have trimmed its log meanwhile.
+                    // A server may have removed old files from its log meanwhile.
                     let Ok(metadata) = entry.metadata() else {
                         continue;
                     };
@@ -203,7 +204,7 @@ impl Root {
         }
     }
 
-    /// Opens a data file of `size` bytes for reading; one in a bucket is copied.
+    /// Opens a data file of `size` bytes for reading. A file in a bucket is copied first.
     pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
         match self {
             Root::Folder(folder) => File::open(folder.join(path)),
@@ -219,7 +220,7 @@ impl Root {
     }
 }
 
-/// Path of the log's folder, relative to the root.
+/// Returns the path of the log's folder, relative to the root.
 pub(crate) fn log_of(table: Table) -> String {
     format!("{}/_delta_log", table.name())
 }

@@ -1,8 +1,8 @@
-//! What users keep beside their stored profiles, by tenant: settings and uploaded files.
+//! Settings and uploaded files that users store beside their profiles, by tenant.
 //!
-//! In: names and bytes. Out: the same bytes, after a crash too. On a local disk a thing is a file `kept/TENANT/NAME` of
-//! the data folder, replaced atomically; in a bucket it is an object of that name beside the tables. Names are those of
-//! the program, never of a user. Everything here blocks.
+//! In: names and bytes. Out: the same bytes, also after a crash. On a local disk an item is a file `kept/TENANT/NAME`
+//! of the data folder, which is replaced atomically. In a bucket it is an object of that name beside the tables. The
+//! program chooses the names, never a user. All operations block.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -17,17 +17,17 @@ use crate::store::common::error::StoreError;
 use crate::store::tables::bucket::Bucket;
 use crate::store::tables::root::Root;
 
-/// The folder of all tenants.
+/// The folder that holds the items of all tenants.
 const FOLDER: &str = "kept";
 
-/// Keeps things of tenants. Clones share it.
+/// Stores items of tenants. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Shelf(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     place: Place,
-    /// Held while a thing is read and replaced.
+    /// The lock while an item is read and replaced.
     changing: Mutex<()>,
 }
 
@@ -37,17 +37,17 @@ enum Place {
     Bucket(Arc<Bucket>),
 }
 
-/// A thing on the shelf, without its bytes.
+/// The name and size of an item on the shelf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Last part of the name, without its folder.
+    /// Last part of the item's name, without its folder.
     pub name: String,
-    /// Number of bytes that it has.
+    /// Size of the item in bytes.
     pub size: u64,
 }
 
 impl Shelf {
-    /// The shelf of a data folder, or of the bucket that holds its tables.
+    /// Creates the shelf of a data folder, or of the bucket that holds its tables.
     pub(crate) fn new(dir: &Path, root: &Root) -> Self {
         let place = match root.bucket() {
             Some(bucket) => Place::Bucket(bucket.clone()),
@@ -57,7 +57,7 @@ impl Shelf {
         Self(Arc::new(Inner { place, changing }))
     }
 
-    /// The things of a tenant in a folder, ascending by name.
+    /// Returns the items of a tenant in a folder, ascending by name.
     pub fn list(&self, tenant: &TenantId, folder: &str) -> Result<Vec<Kept>, StoreError> {
         let path = format!("{FOLDER}/{tenant}/{folder}");
         let found = match &self.0.place {
@@ -78,7 +78,7 @@ impl Shelf {
         Ok(found)
     }
 
-    /// The bytes of a thing; `None` when there is none of that name.
+    /// Returns the bytes of an item, or `None` if no item has the name.
     pub fn read(&self, tenant: &TenantId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
         let read = match &self.0.place {
@@ -92,7 +92,7 @@ impl Shelf {
         }
     }
 
-    /// Keeps a thing, in the place of one that has the name; durable when it returns.
+    /// Stores an item and replaces one of the same name. The item is durable when this returns.
     pub fn write(&self, tenant: &TenantId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
         let written = match &self.0.place {
@@ -102,7 +102,7 @@ impl Shelf {
         written.map_err(StoreError::io("write", &self.full_name(&path)))
     }
 
-    /// Removes a thing; it need not be there.
+    /// Removes an item. A missing item is no error.
     pub fn remove(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
         let removed = match &self.0.place {
@@ -120,7 +120,7 @@ impl Shelf {
         }
     }
 
-    /// Runs work during which no other such work runs in this process, so that what it reads is what it replaces.
+    /// Runs work while no other such work runs in this process, so that nothing changes between its reads and writes.
     pub fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
         let _changing = self.0.changing.lock();
         work()
@@ -143,7 +143,7 @@ fn list_folder(folder: &Path) -> io::Result<Vec<Kept>> {
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // Names with a dot are of files that are being written.
+        // Names that start with a dot belong to files that are being written.
         if !name.starts_with('.') {
             let size = entry.metadata()?.len();
             found.push(Kept { name, size });
@@ -152,7 +152,7 @@ fn list_folder(folder: &Path) -> io::Result<Vec<Kept>> {
     Ok(found)
 }
 
-/// Writes a file below `dir`; its folders are made and durable, too.
+/// Writes a file below `dir`. Missing folders are created, and are durable too.
 fn write_file(dir: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = file.parent()
         && !folder.exists()

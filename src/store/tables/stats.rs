@@ -1,4 +1,4 @@
-//! Statistics of the rows of a file, known without opening it.
+//! Statistics about the rows of a file, available without opening it.
 
 use crate::profile::{ProfileTypeId, SeriesId, StackId};
 
@@ -11,12 +11,12 @@ pub struct Bounds<T> {
     pub most: T,
 }
 
-/// Row count of a file, and bounds of the columns that allow skipping it.
+/// Row count of a file, and bounds of the columns by which readers can skip it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FileStats {
     /// Number of rows of the file.
     pub rows: u64,
-    /// Microseconds since 1970.
+    /// Bounds of the times in microseconds since 1970.
     pub time: Option<Bounds<i64>>,
     /// Bounds of the profile types.
     pub profile_type: Option<Bounds<ProfileTypeId>>,
@@ -27,17 +27,17 @@ pub(crate) struct FileStats {
 }
 
 impl<T: Ord> Bounds<T> {
-    /// From `least` to `most`, both included.
+    /// Creates bounds from `least` to `most`, both included.
     pub fn new(least: T, most: T) -> Self {
         Self { least, most }
     }
 
-    /// Whether a value lies between them.
+    /// Returns true if a value lies between the bounds.
     pub fn contains(&self, value: &T) -> bool {
         (&self.least..=&self.most).contains(&value)
     }
 
-    /// The value when both bounds are equal.
+    /// Returns the value if both bounds are equal.
     pub fn single(&self) -> Option<&T> {
         (self.least == self.most).then_some(&self.least)
     }

@@ -354,7 +354,7 @@ const CASES: &[Case] = &[
         name: "flipped bit in the last entry",
         damage: |dir| flip(&entry(dir, 11), 700, 1),
         kinds: &["table-log"],
-        refuses: Some("not as they were written"),
+        refuses: Some("differ from the written ones"),
         left: &[],
         profiles: Some(ALL),
     },

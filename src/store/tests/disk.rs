@@ -109,11 +109,11 @@ async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailabl
         .expect("a push is answered");
     assert_eq!(refused[0].error.kind, SinkErrorKind::Unavailable);
     assert!(refused[0].error.message.contains("may be stored"), "{refused:?}");
-    until_unavailable(&store, "a write or sync of the write-ahead log has not ended").await;
+    until_unavailable(&store, "a write or sync of the write-ahead log has not finished").await;
     assert!(metric(&scope, "alluvium_store_disk_wait_seconds{thread=\"log\"}") > 0.2);
     // Nothing more is queued.
     let refused = push().await;
-    assert!(refused[0].error.message.contains("does not answer"), "{refused:?}");
+    assert!(refused[0].error.message.contains("does not respond"), "{refused:?}");
     assert_eq!(
         metric(&scope, "alluvium_store_rejected_profiles_total{reason=\"log_stalled\"}"),
         2.0
@@ -162,7 +162,7 @@ async fn a_flush_that_the_disk_does_not_answer_makes_the_store_unavailable_until
     let mut total = load.append(&store, "t", 2).await;
     disk.dies();
     let flushed = tokio::spawn(store.flush());
-    until_unavailable(&store, "a flush has not come any further").await;
+    until_unavailable(&store, "a flush has made no progress").await;
     total += load.append(&store, "t", 1).await;
     disk.is_back();
     flushed.await.unwrap().unwrap();

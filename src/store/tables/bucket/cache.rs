@@ -1,8 +1,8 @@
-//! A bounded disk cache of blocks of objects: what queries read repeatedly and what was just written.
+//! A bounded disk cache for blocks of objects: blocks that queries read repeatedly, and blocks that were just written.
 //!
-//! Objects of the tables are never written twice under one name, so a block never goes stale. Each block is a file with
-//! a checksum after its bytes; a block left incomplete by a crash fails the checksum and is read from the bucket again.
-//! The least recently used block is evicted first.
+//! Objects of the tables are never written twice under one name, so a block never becomes stale. Each block is a file
+//! with a checksum after its bytes. A block that a crash left incomplete fails the checksum and is read from the bucket
+//! again. The least recently used block is evicted first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,9 +13,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Bytes of a block: one request to the bucket, usually a whole flushed file.
+/// Size of a block in bytes. A block is one request to the bucket, and usually a whole flushed file.
 pub(crate) const BLOCK_BYTES: u64 = 1 << 20;
-/// Bytes of the checksum after a block.
+/// Size of the checksum after a block in bytes.
 const TRAILER_BYTES: usize = 8;
 
 /// Identifies a block: the object and its block number.
@@ -26,7 +26,7 @@ pub(crate) struct BlockKey {
 }
 
 impl BlockKey {
-    /// Key of block `block` of the object at `path`.
+    /// Returns the key of block `block` of the object at `path`.
     pub(super) fn new(path: &str, block: u32) -> Self {
         Self {
             object: xxh3_128(path.as_bytes()),
@@ -72,7 +72,7 @@ struct Entry {
 }
 
 impl State {
-    /// True when the block can be read; it then counts as the most recently used.
+    /// Returns true if the block can be read. It then counts as the most recently used block.
     fn touch(&mut self, key: BlockKey) -> bool {
         let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.written) else {
             return false;
@@ -99,7 +99,7 @@ impl State {
         self.bytes += bytes;
     }
 
-    /// Makes a written block readable. False when it was evicted during the write.
+    /// Makes a written block readable. Returns false if it was evicted during the write.
     fn set_written(&mut self, key: BlockKey) -> bool {
         let entry = self.entries.get_mut(&key);
         entry.map(|entry| entry.written = true).is_some()
@@ -116,7 +116,7 @@ impl State {
 }
 
 impl BlockCache {
-    /// Opens the cache in `folder` with the blocks of an earlier process, evicting down to `limit` bytes.
+    /// Opens the cache in `folder` with the blocks of an earlier process, and evicts blocks down to `limit` bytes.
     pub(super) fn open(folder: &Path, limit: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut found = Vec::new();
@@ -125,7 +125,7 @@ impl BlockCache {
             let metadata = entry.metadata()?;
             match entry.file_name().to_str().and_then(BlockKey::parse) {
                 Some(key) => found.push((metadata.modified().ok(), key, metadata.len())),
-                // An unfinished write.
+                // An unfinished write of an earlier process.
                 None if metadata.is_file() => drop(fs::remove_file(entry.path())),
                 None => {}
             }
@@ -145,7 +145,7 @@ impl BlockCache {
         Ok(cache)
     }
 
-    /// A cache that keeps nothing.
+    /// Creates a cache that stores nothing.
     pub(super) fn none() -> Self {
         Self {
             folder: PathBuf::new(),
@@ -158,7 +158,7 @@ impl BlockCache {
         self.state.lock().bytes
     }
 
-    /// Bytes of the blocks that can be read.
+    /// Returns the size of all readable blocks in bytes.
     #[cfg(test)]
     pub(crate) fn written_bytes(&self) -> u64 {
         let state = self.state.lock();
@@ -166,7 +166,7 @@ impl BlockCache {
         written.map(|entry| entry.bytes).sum()
     }
 
-    /// A block, if it is cached and its checksum matches.
+    /// Returns a block, if it is cached and its checksum matches.
     pub(super) fn get(&self, key: BlockKey) -> Option<Bytes> {
         if !self.state.lock().touch(key) {
             return None;
@@ -184,13 +184,13 @@ impl BlockCache {
         whole
     }
 
-    /// Stores a block. Disk errors are ignored: they cost speed only.
+    /// Stores a block. Disk errors are ignored, because they only cost speed.
     pub(super) fn put(&self, key: BlockKey, data: &[u8]) {
         let bytes = (data.len() + TRAILER_BYTES) as u64;
         if bytes > self.limit {
             return;
         }
-        // Counted before the write, so that the limit also holds with several writers.
+        // The size counts before the write, so that the limit also holds with several writers.
         {
             let mut state = self.state.lock();
             if state.entries.contains_key(&key) {
@@ -205,7 +205,7 @@ impl BlockCache {
         all.extend_from_slice(data);
         all.extend_from_slice(&xxh3_64(data).to_le_bytes());
         if let Err(error) = fs::write(&temporary, &all).and_then(|()| fs::rename(&temporary, &path)) {
-            tracing::debug!(error = %error, "cannot keep a piece of an object");
+            tracing::debug!(error = %error, "cannot cache a block of an object");
             self.state.lock().remove(key);
             let _ = fs::remove_file(&temporary);
             return;

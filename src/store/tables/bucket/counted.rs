@@ -1,8 +1,8 @@
-//! An object store client that counts requests, keeps log entries of the tables in memory, and takes no object for
-//! whole that is shorter than its answer says: a piece that is cut short would be cached, and be missing for ever.
+//! An object store client that counts requests, caches log entries of the tables, and rejects truncated objects.
 //!
-//! A log entry is written once and read on every reload of its table, so entries are kept in memory up to a bound. All
-//! other requests pass through.
+//! An object that is shorter than its response announces would be cached in its truncated form, and the rest would be
+//! missing for ever. A log entry is written once and read on every reload of its table, so entries are cached in memory
+//! up to a bound. All other requests pass through.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,7 +22,8 @@ use parking_lot::Mutex;
 
 use crate::store::tables::bucket::metrics::BucketMetrics;
 
-/// Bound on the bytes of kept entries. An entry has a few kilobytes, and a checkpoint comes every 50 entries.
+/// Maximum size of the cached entries in bytes. An entry has a few kilobytes, and a checkpoint follows every 50
+/// entries.
 const ENTRIES_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
@@ -39,7 +40,7 @@ struct Entries {
 }
 
 impl Counted {
-    /// Counts the requests to `inner`.
+    /// Creates a client that counts the requests to `inner`.
     pub(super) fn new(inner: Arc<dyn ObjectStore>, metrics: BucketMetrics) -> Self {
         Self {
             inner,
@@ -61,7 +62,7 @@ impl Counted {
     fn remember(&self, meta: &ObjectMeta, bytes: &Bytes) {
         let mut entries = self.entries.lock();
         if entries.bytes + bytes.len() > ENTRIES_BYTES {
-            // Full: the newer entries are read next, so dropping all older ones is cheap.
+            // The cache is full. The newer entries are read next, so dropping all older ones is cheap.
             *entries = Entries::default();
         }
         if entries
@@ -74,7 +75,7 @@ impl Counted {
     }
 }
 
-/// A result that holds the whole object.
+/// Returns a result that holds the whole object.
 fn result_of(meta: ObjectMeta, bytes: Bytes) -> GetResult {
     GetResult {
         range: 0..bytes.len() as u64,
@@ -84,14 +85,14 @@ fn result_of(meta: ObjectMeta, bytes: Bytes) -> GetResult {
     }
 }
 
-/// A stream of `length` bytes, which ends with an error when it has fewer. Errors are counted.
+/// Returns a stream of `length` bytes. It ends with an error if fewer bytes arrive. Errors are counted.
 fn whole(
     stream: BoxStream<'static, Result<Bytes>>,
     length: u64,
     location: &Path,
     metrics: BucketMetrics,
 ) -> BoxStream<'static, Result<Bytes>> {
-    let cut = format!("{location} was cut short: less than {length} bytes have come");
+    let cut = format!("{location} was cut short: fewer than {length} bytes arrived");
     let pieces = stream::try_unfold((stream, length, cut), |(mut stream, left, cut)| async move {
         match stream.try_next().await? {
             Some(bytes) => {
@@ -108,7 +109,7 @@ fn whole(
     pieces.inspect_err(move |error| metrics.failed("get", error)).boxed()
 }
 
-/// True when the request is for a whole log entry, `_delta_log/<20 digits>.json`.
+/// Returns true if the request is for a whole log entry, `_delta_log/<20 digits>.json`.
 fn is_entry(location: &Path, options: &GetOptions) -> bool {
     let plain = options.range.is_none()
         && !options.head

@@ -1,9 +1,9 @@
-//! A fault at every request that changes a bucket, in turn: it is not done, or it is done and its answer is lost, and
-//! the bucket is away from there on or at once back. Then the server goes on, or dies and starts again.
+//! Tests with a fault at each request that changes a bucket. The change fails, or it succeeds and its response is lost.
+//! Afterwards the bucket is unreachable or works again at once. Then the server continues, or dies and starts again.
 //!
-//! Guarantee: what was acknowledged is in the bucket or in a head once, at every moment and for another server too;
-//! and the work that failed ends as if nothing had happened. The bucket is one in memory; a real server is met in
-//! `integration/objects.rs`.
+//! Guarantee: at every moment, and for another server too, each acknowledged profile is exactly once in the bucket or
+//! in a head. The failed work ends as if nothing had happened. The bucket is in memory. `integration/objects.rs` uses a
+//! real server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -44,34 +44,34 @@ use crate::store::tables::snapshot::{ScanFilter, SnapshotSource};
 use crate::store::tests::scratch;
 use crate::telemetry::metrics::Scope;
 
-/// What happens to the drawn change.
+/// The effect on the drawn change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is not done, and the bucket is away.
+    /// The change fails, and the bucket becomes unreachable.
     Refused,
-    /// It is done, its answer is lost, and the bucket is away.
+    /// The change succeeds, its response is lost, and the bucket becomes unreachable.
     Unanswered,
-    /// It is done and its answer is lost, once.
+    /// The change succeeds, and its response is lost, once.
     AnswerLost,
-    /// Of the entries of tables only: the bucket is away, and the entry is put after its client has given up, before
-    /// the next data file is put or deleted.
+    /// Only for entries of tables. The bucket becomes unreachable, and the entry is put after its client has given up,
+    /// before the next data file is put or deleted.
     Late,
 }
 
-/// A put that is not done yet.
+/// A put that has not happened yet.
 type Put = (Location, PutPayload, PutOptions);
 
-/// A bucket with a fault to come.
+/// A bucket with a pending fault.
 #[derive(Debug, Clone)]
 pub(super) struct Faulty {
     inner: Arc<InMemory>,
     fault: Fault,
-    /// Changes up to the drawn one; 0 for none.
+    /// Number of changes up to the drawn one; 0 for none.
     left: Arc<AtomicUsize>,
     away: Arc<AtomicBool>,
     /// The entry that is put late.
     late: Arc<Mutex<Option<Put>>>,
-    /// What a listing that lags behind shows; `None` while listings are up to date.
+    /// The contents of a listing that lags behind; `None` while listings are up to date.
     shown: Arc<Mutex<Option<BTreeSet<Location>>>>,
 }
 
@@ -87,18 +87,18 @@ impl Faulty {
         }
     }
 
-    /// From now on listings show nothing that is written later.
+    /// Makes listings hide all later writes.
     async fn lag(&self) {
         let all: Vec<ObjectMeta> = self.inner.list(None).try_collect().await.unwrap();
         *self.shown.lock() = Some(all.into_iter().map(|object| object.location).collect());
     }
 
-    /// Listings are up to date again.
+    /// Makes listings up to date again.
     fn catch_up(&self) {
         *self.shown.lock() = None;
     }
 
-    /// Another client of the same objects that meets no fault.
+    /// Returns another client of the same objects, without faults.
     fn whole(&self) -> Self {
         Self {
             inner: self.inner.clone(),
@@ -106,7 +106,7 @@ impl Faulty {
         }
     }
 
-    /// Whether a change of an object is done, and whether its answer arrives.
+    /// Returns whether a change of an object happens, and whether its response arrives.
     fn change(&self, location: &Location) -> (bool, bool) {
         if self.away.load(Ordering::SeqCst) {
             return (false, false);
@@ -122,7 +122,7 @@ impl Faulty {
         (!matches!(self.fault, Fault::Refused | Fault::Late), false)
     }
 
-    /// Puts the late entry, unless another one has its number.
+    /// Puts the late entry, unless another entry has its number.
     async fn land(&self, location: &Location) {
         if location.extension() != Some("parquet") || location.as_ref().contains("_delta_log") {
             return;
@@ -235,7 +235,7 @@ impl ObjectStore for Faulty {
     }
 }
 
-/// A profile whose only value is its number.
+/// Returns a profile with its number as its only value.
 pub(super) fn numbered(number: i64, service: &str) -> RawProfile {
     let kind = ValueType {
         kind: "cpu",
@@ -307,7 +307,7 @@ pub(super) fn open_on(dir: &std::path::Path, bucket: &Faulty, faults: Faults) ->
     Store::open(config, &Scope::new()).unwrap()
 }
 
-/// How often each number is there, in profiles and in samples. All live files must be there.
+/// Counts the occurrences of each number in profiles and in samples. All live files must exist.
 pub(super) async fn found(store: &Store, bucket: &Faulty) -> [BTreeMap<i64, usize>; 2] {
     let snapshot = store.snapshot();
     for file in snapshot.files.iter() {
@@ -345,8 +345,8 @@ pub(super) fn once(numbers: impl IntoIterator<Item = i64>) -> [BTreeMap<i64, usi
     [numbers.clone(), numbers]
 }
 
-/// Everything that changes a bucket: a flush, a deletion, merging and vacuum, each whether or not the one before could
-/// be done.
+/// Runs all operations that change a bucket: a flush, a deletion, merging and vacuum. Each runs even if the one before
+/// failed.
 async fn work(store: &Store) -> Vec<String> {
     let mut failed = Vec::new();
     let flushed = store.flush().await;
@@ -366,7 +366,7 @@ async fn work(store: &Store) -> Vec<String> {
     failed
 }
 
-/// A disk without room for the first of two attempts to create each file.
+/// A disk that has no room at the first of two attempts to create each file.
 #[derive(Default)]
 struct FullSpool(AtomicUsize);
 
@@ -395,12 +395,12 @@ async fn a_flush_to_a_bucket_needs_no_room_on_the_disk() {
         );
     }
     store.flush().await.unwrap();
-    // Four tables, each file tried on the disk and then in memory.
+    // Four tables. Each file is tried on the disk and then in memory.
     assert_eq!(spool.0.load(Ordering::SeqCst), 8);
     assert_eq!(found(&store, &bucket).await, once(1..=3));
 }
 
-/// A disk that the log fills: no further segment can be created before one is deleted.
+/// A disk that the log fills. A further segment can only be created after one was deleted.
 #[derive(Default)]
 struct FullOfLog(AtomicBool);
 
@@ -441,7 +441,7 @@ async fn a_start_on_a_disk_that_the_log_fills_gets_its_room_back_by_a_flush() {
 
 #[tokio::test]
 async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
-    // Each change in turn, by one kind of fault after the other: all kinds for each would take a minute.
+    // Each change in turn has one kind of fault. All kinds for each change would take a minute.
     for (change, fault) in (1..).zip(
         [Fault::Refused, Fault::Unanswered, Fault::AnswerLost]
             .into_iter()
@@ -450,7 +450,7 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
         let (dir, other) = (scratch(), scratch());
         let bucket = Faulty::new(fault);
         let store = open(dir.path(), &bucket);
-        // One that is deleted, some in files, and some in memory.
+        // One profile is deleted, some are in files, and some are in memory.
         assert!(
             store
                 .append(&tenant_id("t"), vec![numbered(1, "gone")])
@@ -467,7 +467,7 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
             store.flush().await.unwrap();
         }
         bucket.left.store(change, Ordering::SeqCst);
-        // The log is on the local disk: it is acknowledged whatever the bucket does.
+        // The log is on the local disk, so the push is acknowledged regardless of the bucket.
         assert!(
             store
                 .append(&tenant_id("t"), vec![numbered(4, "shop")])
@@ -480,7 +480,7 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
         let case = format!("{fault:?}, change {change}: {failed:?}");
         let check = |found: [BTreeMap<i64, usize>; 2], when: &str, done: bool| {
             let whole = found == once([1, 2, 3, 4]) || found == once([2, 3, 4]);
-            // A deletion is published when all tables have it.
+            // A deletion is published after all tables contain it.
             assert!(
                 whole && (!done || found == once([2, 3, 4])),
                 "{case}, {when}: {found:?}"
@@ -558,13 +558,13 @@ async fn an_entry_that_is_put_after_its_client_gave_up_names_files_that_are_ther
     }
 }
 
-/// Appends a profile that stays.
+/// Appends a profile that is not deleted.
 pub(super) async fn push(store: &Store, number: i64) {
     let refused = store.append(&tenant_id("t"), vec![numbered(number, "shop")]).await;
     assert!(refused.is_empty(), "{refused:?}");
 }
 
-/// A process that is killed after its last commit: it neither remembers that nor removes a segment of the log.
+/// A process that is killed after its last commit. It neither records the commit nor removes a segment of the log.
 #[derive(Default)]
 struct Killed {
     is_on: AtomicBool,
@@ -587,7 +587,7 @@ impl FaultHook for Killed {
 
 #[tokio::test]
 async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
-    // The listings stand still when there is no table, a few commits, and a checkpoint.
+    // The listings stop while there is no table, a few commits, or a checkpoint.
     for before in [0, 3, 7] {
         let (dir, other) = (scratch(), scratch());
         let bucket = Faulty::new(Fault::Refused);
@@ -600,7 +600,7 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
             store.flush().await.unwrap();
         }
         bucket.lag().await;
-        // Checkpoints are made every five commits.
+        // A checkpoint is written every five commits.
         let last = before + 8;
         for number in before + 1..=last {
             push(&store, number).await;
@@ -608,7 +608,7 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
             assert_eq!(found(&store, &bucket).await, once(1..=number), "{before}, {number}");
         }
         drop(store);
-        // Killed after the last commit, before the log knew of it: nothing of it is committed again.
+        // The process is killed after the last commit, before the log knows of it. The commit must not be repeated.
         let hook = Arc::new(Killed::default());
         let store = open_on(dir.path(), &bucket, Faults::new(hook.clone()));
         assert_eq!(found(&store, &bucket).await, once(1..=last), "{before}, after a start");
@@ -630,7 +630,7 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
             once(1..=last + 2),
             "{before}, after merges"
         );
-        // Another server sees all of it, and commits to the same tables.
+        // Another server sees all profiles, and commits to the same tables.
         let second = open(other.path(), &bucket.whole());
         assert_eq!(found(&second, &bucket).await, once(1..=last + 2), "{before}, elsewhere");
         push(&second, last + 3).await;
@@ -646,7 +646,7 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
     }
 }
 
-/// Waits at a place, once, until it is let go.
+/// Waits once at a place until it is released.
 pub(super) struct Waits {
     pub(super) place: Mutex<Option<Place>>,
     pub(super) reached: SyncSender<()>,
@@ -706,7 +706,7 @@ async fn start_a_copy_within(merges: bool) {
         }
     });
     tokio::task::block_in_place(|| is_reached.recv()).unwrap();
-    // As a snapshot of the disk has it.
+    // A copy of the folder, as a snapshot of the disk would contain it.
     let copied = std::process::Command::new("cp")
         .args(["-r", &format!("{}/.", dir.path().display())])
         .arg(copy.path())

@@ -1,7 +1,6 @@
-//! Metric handles of a bucket and its cache; every name starts with `alluvium_store_object_`.
+//! Metric handles of a bucket and its cache. Every name starts with `alluvium_store_object_`.
 //!
-//! They are registered only by a store whose tables lie in a bucket. An operation counts once, however often it was
-//! retried.
+//! Only a store with tables in a bucket registers them. An operation counts once, regardless of its retries.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -16,18 +15,18 @@ pub struct Operation {
     pub operation: &'static str,
 }
 
-/// Handles; clones share the values.
+/// The metric handles. Clones share the values.
 #[derive(Debug, Clone, Default)]
 pub struct BucketMetrics {
-    /// Operations; retries inside of one are not counted.
+    /// Operations. Retries within one operation do not count.
     pub requests: Family<Operation, Counter>,
-    /// Operations that failed after all attempts. `NotFound` and `AlreadyExists` are no failures.
+    /// Operations that failed after all attempts. `NotFound` and `AlreadyExists` are not failures.
     pub failures: Family<Operation, Counter>,
     /// Bytes read from the bucket.
     pub read_bytes: Counter,
     /// Bytes written to the bucket.
     pub written_bytes: Counter,
-    /// Bytes of the local cache.
+    /// Size of the local cache in bytes.
     pub cache_bytes: Gauge,
     /// Blocks of objects found in the cache.
     pub cache_hits: Counter,
@@ -69,28 +68,28 @@ impl BucketMetrics {
         );
         scope.register(
             "alluvium_store_object_cache_bytes",
-            "Bytes of the local cache of the bucket.",
+            "Size of the local cache of the bucket in bytes.",
             cache_bytes,
         );
         scope.register(
             "alluvium_store_object_cache_hits",
-            "Pieces of objects found in the local cache.",
+            "Blocks of objects found in the local cache.",
             cache_hits,
         );
         scope.register(
             "alluvium_store_object_cache_misses",
-            "Pieces of objects read from the bucket.",
+            "Blocks of objects read from the bucket.",
             cache_misses,
         );
         scope.register(
             "alluvium_store_object_sync_failures",
-            "Looks for the commits of other servers that failed.",
+            "Failed polls for the commits of other servers.",
             sync_failures,
         );
         metrics
     }
 
-    /// Counts an operation, and its failure.
+    /// Counts an operation and its failure.
     pub fn count(&self, operation: &'static str, error: Option<&object_store::Error>) {
         self.requests.get_or_create(&Operation { operation }).inc();
         if let Some(error) = error {

@@ -1,9 +1,9 @@
-//! The bucket that holds the tables: its client, its cache, and the few operations that the store's own threads need.
+//! The bucket that holds the tables: its client, its cache, and the few operations that the store's threads need.
 //!
 //! In: [`BucketOptions`] and a local folder. Out: blocking operations for the store's threads, and an `object_store`
-//! for queries that reads through the cache. Requests run in a small runtime that belongs to the bucket, so that they
-//! depend neither on a busy server runtime nor on the caller having one. The blocking operations must be called outside
-//! of any runtime.
+//! for queries that reads through the cache. Requests run in a small runtime that belongs to the bucket. They therefore
+//! depend neither on a busy server runtime nor on a runtime of the caller. The blocking operations must be called
+//! outside of any runtime.
 
 mod cache;
 mod counted;
@@ -38,11 +38,11 @@ use reader::CachedReads;
 
 pub use options::{BucketOptions, Provider, Secret};
 
-/// Threads for requests, which mostly wait.
+/// Number of threads for requests. The threads mostly wait.
 const THREADS: usize = 2;
-/// Files up to this size in bytes are uploaded in one request.
+/// Maximum size in bytes of a file that is uploaded in one request.
 const PUT_BYTES: u64 = 16 << 20;
-/// Bytes of one part of a multipart upload.
+/// Size of one part of a multipart upload in bytes.
 const PART_BYTES: usize = 8 << 20;
 
 /// An object that a listing found.
@@ -52,11 +52,11 @@ pub struct Found {
     pub path: String,
     /// Size of the object in bytes.
     pub size: u64,
-    /// When the object was written.
+    /// Time at which the object was written.
     pub modified: SystemTime,
 }
 
-/// Where tables lie in an object store.
+/// The place of the tables in an object store.
 pub struct Bucket {
     store: Arc<dyn ObjectStore>,
     reads: Arc<CachedReads>,
@@ -72,8 +72,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Creates the client without a request to the bucket. `dir` is the data folder, which gets `cache/` and `spool/`;
-    /// `None` for a reader that keeps nothing on disk.
+    /// Creates the client without a request to the bucket. `dir` is the data folder, which receives `cache/` and
+    /// `spool/`. It is `None` for a reader that stores nothing on disk.
     pub fn open(options: &BucketOptions, dir: Option<&Path>, metrics: BucketMetrics) -> Result<Self, StoreError> {
         let address = options.address();
         let refused = |reason: String| StoreError::Bucket {
@@ -126,37 +126,37 @@ impl Bucket {
         })
     }
 
-    /// Address of the root, as `s3://bucket/prefix/`.
+    /// Returns the address of the root, such as `s3://bucket/prefix/`.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The runtime in which requests run.
+    /// Returns the runtime in which requests run.
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// The client without the cache, for the tables' logs.
+    /// Returns the client without the cache, for the tables' logs.
     pub fn store(&self) -> Arc<dyn ObjectStore> {
         self.store.clone()
     }
 
-    /// The client behind the cache, for queries.
+    /// Returns the client behind the cache, for queries.
     pub fn reads(&self) -> Arc<dyn ObjectStore> {
         self.reads.clone()
     }
 
-    /// Metrics of its requests.
+    /// Returns the metrics of the bucket's requests.
     pub fn metrics(&self) -> &BucketMetrics {
         &self.metrics
     }
 
-    /// Interval between polls for the commits of other servers.
+    /// Returns the interval between polls for the commits of other servers.
     pub fn sync_interval(&self) -> Duration {
         self.sync_interval
     }
 
-    /// Location in the bucket of the object at `path`, which is relative to the root of the tables.
+    /// Returns the location in the bucket of the object at `path`, which is relative to the root of the tables.
     pub fn location(&self, path: &str) -> Result<Location, String> {
         let all = match self.prefix.as_ref() {
             "" => path.to_owned(),
@@ -165,7 +165,7 @@ impl Bucket {
         Location::parse(all).map_err(|error| error.to_string())
     }
 
-    /// Everything below `folder`; [`Found::path`] is relative to the root of the tables.
+    /// Returns all objects below `folder`. [`Found::path`] is relative to the root of the tables.
     pub fn list(&self, folder: &str) -> io::Result<Vec<Found>> {
         let prefix = self.location(folder).map_err(io::Error::other)?;
         let skip = match self.prefix.as_ref().len() {
@@ -186,14 +186,14 @@ impl Bucket {
             .collect())
     }
 
-    /// Whether anything lies below `folder`.
+    /// Returns true if any object lies below `folder`.
     pub(crate) fn has_any(&self, folder: &str) -> io::Result<bool> {
         let prefix = self.location(folder).map_err(io::Error::other)?;
         let store = self.store.clone();
         self.run(async move { store.list(Some(&prefix)).try_next().await.map(|found| found.is_some()) })
     }
 
-    /// Whether there is an object at a path, whatever a listing says.
+    /// Returns true if an object exists at a path. This does not depend on listings.
     pub(crate) fn has(&self, path: &str) -> io::Result<bool> {
         let location = self.location(path).map_err(io::Error::other)?;
         let store = self.store.clone();
@@ -213,7 +213,7 @@ impl Bucket {
         self.run(async move { store.get(&location).await?.bytes().await })
     }
 
-    /// A copy of the object in an unnamed local file; blocks that are cached are not requested.
+    /// Copies the object to an unnamed local file. Cached blocks are not requested.
     pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
         let location = self.location(path).map_err(io::Error::other)?;
         let mut file = self.scratch()?;
@@ -225,7 +225,8 @@ impl Bucket {
             {
                 data
             } else {
-                // Not cached: inputs of a merge are not read again, and would evict what queries need.
+                // These blocks are not cached: inputs of a merge are not read again, and would evict blocks that
+                // queries need.
                 let (store, location) = (self.store.clone(), location.clone());
                 let end = size.min(at + PUT_BYTES);
                 self.run(async move { store.get_range(&location, at..end).await })?
@@ -233,7 +234,7 @@ impl Bucket {
             if data.is_empty() {
                 return Err(io::Error::new(
                     io::ErrorKind::UnexpectedEof,
-                    format!("the object has {at} bytes, the table says {size}"),
+                    format!("the object has {at} bytes, but the table's log says {size}"),
                 ));
             }
             file.write_all(&data)?;
@@ -252,15 +253,15 @@ impl Bucket {
         Ok(file)
     }
 
-    /// Writes a small object in the place of one that has the path. Its blocks are not cached: use it for what is read
-    /// by [`Bucket::read`] only.
+    /// Writes a small object, and replaces one of the same path. Its blocks are not cached, so only [`Bucket::read`]
+    /// may read it.
     pub(crate) fn put(&self, path: &str, bytes: Vec<u8>) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;
         let store = self.store.clone();
         self.run(async move { store.put(&location, bytes.into()).await.map(drop) })
     }
 
-    /// Uploads a local file as a new object and caches its blocks, since it is read soon.
+    /// Uploads a local file as a new object, and caches its blocks, because queries read it soon.
     pub fn upload(&self, path: &str, file: &mut File) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;
         let size = file.seek(SeekFrom::End(0))?;
@@ -304,7 +305,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Deletes an object. Deleting a missing one is no error on some kinds of store.
+    /// Deletes an object. On some kinds of store, a missing object is no error.
     pub fn remove(&self, path: &str) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;
         let store = self.store.clone();
@@ -316,7 +317,7 @@ impl Bucket {
         work: impl Future<Output = object_store::Result<T>> + Send + 'static,
     ) -> io::Result<T> {
         let _entered = self.handle.enter();
-        // The kind of the error is kept: callers distinguish `NotFound` and `AlreadyExists`.
+        // The kind of the error is preserved, because callers distinguish `NotFound` and `AlreadyExists`.
         executor::block_on(work).map_err(io::Error::from)
     }
 }
@@ -324,7 +325,7 @@ impl Bucket {
 impl Drop for Bucket {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // The last holder may be a task of another runtime, which must not block.
+            // The last owner may be a task of another runtime, which must not block.
             runtime.shutdown_background();
         }
     }
@@ -347,7 +348,7 @@ fn read_full(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Creates the folder, or empties it of what a killed process left.
+/// Creates the folder, or removes the files that a killed process left in it.
 fn empty_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for entry in fs::read_dir(folder)? {

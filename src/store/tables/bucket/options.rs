@@ -1,7 +1,7 @@
-//! Configuration of a bucket, with Pyroscope's option names, and the client made from it.
+//! Configuration of a bucket, with Pyroscope's option names, and the creation of its client.
 //!
-//! In: [`BucketOptions`]. Out: an `object_store` client that retries with backoff. Options that are not set come from
-//! the environment variables that the providers' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`). Secrets are never
+//! In: [`BucketOptions`]. Out: an `object_store` client that retries with backoff. Unset options come from the
+//! environment variables that the providers' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`). Secrets are never
 //! printed.
 
 use std::fmt;
@@ -16,22 +16,22 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
 use tokio::runtime::Handle;
 
-/// Time for one request, which moves at most one file.
+/// Timeout of one request, which moves at most one file.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time to connect to the server of the bucket.
+/// Timeout for a connection to the server of the bucket.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long one operation is retried; the flush and maintenance try again later on their own.
+/// Maximum time for the retries of one operation. The flush and maintenance retry later on their own.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Options of the bucket that holds the tables.
 #[derive(Debug, Clone)]
 pub struct BucketOptions {
     pub provider: Provider,
-    /// Folder inside of the bucket; empty for its root.
+    /// Folder inside of the bucket, or empty for its root.
     pub prefix: String,
-    /// Size of the local disk cache in bytes, 1 GiB. 0 disables it.
+    /// Size of the local disk cache in bytes. Defaults to 1 GiB. 0 disables the cache.
     pub cache_bytes: u64,
-    /// Interval between polls for the commits of other servers, 15 seconds.
+    /// Interval between polls for the commits of other servers. Defaults to 15 seconds.
     pub sync_interval: Duration,
     pub http: HttpOptions,
 }
@@ -43,7 +43,7 @@ pub enum Provider {
     S3(S3Options),
     Gcs(GcsOptions),
     Azure(AzureOptions),
-    /// A store made by the caller, for tests.
+    /// A store that the caller creates, for tests.
     Given(GivenStore),
 }
 
@@ -57,7 +57,7 @@ pub struct GivenStore {
 #[derive(Debug, Clone, Default)]
 pub struct S3Options {
     pub bucket: String,
-    /// `host[:port]` or URL; none for Amazon's of the region.
+    /// `host[:port]` or URL. If unset, Amazon's endpoint of the region is used.
     pub endpoint: Option<String>,
     pub region: Option<String>,
     pub access_key_id: Option<String>,
@@ -65,7 +65,7 @@ pub struct S3Options {
     /// Session token of temporary credentials.
     pub session_token: Option<Secret>,
     pub insecure: bool,
-    /// The bucket is part of the host name and not of the path.
+    /// True if the bucket is part of the host name instead of the path.
     pub virtual_hosted: bool,
     /// Server-side encryption.
     pub encryption: Option<S3Encryption>,
@@ -75,18 +75,18 @@ pub struct S3Options {
 #[derive(Debug, Clone)]
 pub enum S3Encryption {
     S3,
-    /// With a key of the key management service.
+    /// Encryption with a key of the key management service.
     Kms(String),
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct GcsOptions {
     pub bucket: String,
-    /// The JSON of a service account.
+    /// JSON key of a service account.
     pub service_account: Option<Secret>,
     /// URL of a compatible server, such as an emulator.
     pub endpoint: Option<String>,
-    /// Requests are not signed: for an emulator.
+    /// True if requests are not signed, for an emulator.
     pub anonymous: bool,
 }
 
@@ -95,13 +95,13 @@ pub struct AzureOptions {
     pub account: String,
     pub key: Option<Secret>,
     pub container: String,
-    /// Domain of the endpoint, for clouds other than `blob.core.windows.net`.
+    /// Domain of the endpoint, for clouds that do not use `blob.core.windows.net`.
     pub endpoint_suffix: Option<String>,
-    /// URL of the account at a compatible server, such as an emulator.
+    /// URL of the account on a compatible server, such as an emulator.
     pub endpoint: Option<String>,
     /// Tenant of a service principal.
     pub tenant_id: Option<String>,
-    /// Client of a service principal, or of a managed identity.
+    /// Client of a service principal or of a managed identity.
     pub client_id: Option<String>,
     /// Secret of a service principal.
     pub client_secret: Option<Secret>,
@@ -111,7 +111,7 @@ pub struct AzureOptions {
 pub struct HttpOptions {
     /// PEM file of an additional certificate authority.
     pub ca_file: Option<PathBuf>,
-    /// TLS certificates are not verified.
+    /// True if TLS certificates are not verified.
     pub skip_verify: bool,
 }
 
@@ -132,7 +132,7 @@ impl From<String> for Secret {
 }
 
 impl BucketOptions {
-    /// The defaults for a provider.
+    /// Returns the default options for a provider.
     pub fn new(provider: Provider) -> Self {
         Self {
             provider,
@@ -143,7 +143,7 @@ impl BucketOptions {
         }
     }
 
-    /// `s3://bucket/prefix/`, for messages and as the base URL of the tables.
+    /// Returns an address such as `s3://bucket/prefix/`, for messages and as the base URL of the tables.
     pub fn address(&self) -> String {
         let (scheme, bucket) = match &self.provider {
             Provider::S3(options) => ("s3", &options.bucket),
@@ -157,7 +157,7 @@ impl BucketOptions {
         }
     }
 
-    /// Creates the client; its connections live in the runtime of `handle`. Fails on invalid options, without a
+    /// Creates the client. Its connections live in the runtime of `handle`. Fails on invalid options, without a
     /// request.
     pub fn client(&self, handle: &Handle) -> Result<Arc<dyn ObjectStore>, String> {
         let connector = SpawnedReqwestConnector::new(handle.clone());
@@ -167,7 +167,7 @@ impl BucketOptions {
                 max_backoff: Duration::from_secs(4),
                 base: 2.0,
             },
-            // Backoff is random: ten waits in a row were seen to last 1.6 s. The timeout is the bound.
+            // Backoff is random: in one case ten waits together lasted only 1.6 s. The timeout is the bound instead.
             max_retries: usize::MAX,
             retry_timeout: RETRY_TIMEOUT,
         };
@@ -220,7 +220,7 @@ impl S3Options {
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&self.bucket)
             .with_virtual_hosted_style_request(self.virtual_hosted);
-        // Client options from the environment are overwritten: these options carry the timeouts.
+        // These options replace client options from the environment, because they carry the timeouts.
         let mut client = client;
         if let Some(url) = self.endpoint_url()? {
             client = client.with_allow_http(url.starts_with("http://"));
@@ -259,7 +259,7 @@ impl S3Options {
         })
     }
 
-    /// The endpoint as a URL: Pyroscope's endpoints are `host:port`, and URLs are accepted too.
+    /// Returns the endpoint as a URL. Pyroscope's endpoints are `host:port`, but URLs are accepted too.
     fn endpoint_url(&self) -> Result<Option<String>, String> {
         let Some(endpoint) = &self.endpoint else {
             return Ok(None);
@@ -274,13 +274,13 @@ impl S3Options {
         };
         match url::Url::parse(&url) {
             Ok(parsed) if parsed.host().is_none() || !matches!(parsed.scheme(), "http" | "https") => Err(format!(
-                "storage.s3.endpoint: `{endpoint}` is no `host:port` and no URL"
+                "storage.s3.endpoint: `{endpoint}` is neither `host:port` nor a URL"
             )),
             Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
                 Err("storage.s3.endpoint: keys belong in access_key_id and secret_access_key".to_owned())
             }
             Ok(parsed) if parsed.scheme() == "http" && !self.insecure => Err(format!(
-                "storage.s3.endpoint: `{endpoint}` is not encrypted; say so with `insecure: true`"
+                "storage.s3.endpoint: `{endpoint}` is not encrypted; to allow that, set `insecure: true`"
             )),
             Ok(_) => Ok(Some(url)),
             Err(error) => Err(format!("storage.s3.endpoint: `{endpoint}` cannot be used: {error}")),
@@ -301,13 +301,13 @@ impl GcsOptions {
         let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(&self.bucket);
         let mut client = client;
         if let Some(account) = &self.service_account {
-            // The builder's own error would quote the text.
+            // The error of the builder itself would quote the secret text.
             let parsed: serde_json::Value = serde_json::from_str(&account.0).map_err(|_| {
-                "storage.gcs.service_account: it must be the JSON of a service account's key".to_owned()
+                "storage.gcs.service_account: the value must be the JSON key of a service account".to_owned()
             })?;
             for key in ["client_email", "private_key"] {
                 if parsed.get(key).and_then(serde_json::Value::as_str).is_none() {
-                    return Err(format!("storage.gcs.service_account: it lacks `{key}`"));
+                    return Err(format!("storage.gcs.service_account: the JSON key lacks `{key}`"));
                 }
             }
             builder = builder.with_service_account_key(&account.0);
@@ -317,7 +317,8 @@ impl GcsOptions {
             builder = builder.with_base_url(endpoint.trim_end_matches('/'));
         }
         if self.anonymous {
-            // The client wants a token for puts even without signing, and would ask the metadata server of the machine.
+            // Even without signing, the client wants a token for puts, and would request one from the machine's
+            // metadata server.
             let bearer = String::new();
             builder = builder
                 .with_skip_signature(true)
@@ -416,7 +417,7 @@ mod tests {
     #[test]
     fn an_emulator_of_gcs_is_asked_without_asking_anybody_for_a_token() {
         use std::io::{Read as _, Write as _};
-        // Only the first of all tests installs it.
+        // The provider can only be installed once, by the first test.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());

@@ -1,7 +1,7 @@
 //! An object store for queries that reads objects in blocks through the local cache.
 //!
-//! In: ranges of an object. Out: their bytes, from the cache where possible; neighbouring missing blocks are one
-//! request. Only reads go through the cache; all other operations go to the client.
+//! In: ranges of an object. Out: their bytes, from the cache if possible. Neighbouring missing blocks are one request.
+//! Only reads go through the cache. All other operations go to the client.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,10 +21,10 @@ use tokio::runtime::Handle;
 use crate::store::tables::bucket::cache::{BLOCK_BYTES, BlockCache, BlockKey};
 use crate::store::tables::bucket::metrics::BucketMetrics;
 
-/// Number of locks for fetches: two queries that miss the same block fetch it once.
+/// Number of locks for fetches. With the locks, two queries that miss the same block fetch it only once.
 const STRIPES: usize = 64;
 
-/// The store with its cache.
+/// An object store with a cache.
 pub(crate) struct CachedReads {
     inner: Arc<dyn ObjectStore>,
     cache: Arc<BlockCache>,
@@ -34,7 +34,7 @@ pub(crate) struct CachedReads {
 }
 
 impl CachedReads {
-    /// Reads `inner` through `cache`; disk reads of the cache run in the runtime of `handle`.
+    /// Reads `inner` through `cache`. Disk reads of the cache run in the runtime of `handle`.
     pub(super) fn new(
         inner: Arc<dyn ObjectStore>,
         cache: Arc<BlockCache>,
@@ -53,7 +53,7 @@ impl CachedReads {
         }
     }
 
-    /// The bytes of `range`; fewer when the object ends before.
+    /// Returns the bytes of `range`, or fewer if the object ends earlier.
     pub(super) async fn read(&self, location: &Path, range: Range<u64>) -> Result<Bytes> {
         if range.start >= range.end {
             return Ok(Bytes::new());
@@ -70,7 +70,7 @@ impl CachedReads {
                 Some(stripe) => Some(stripe.lock().await),
                 None => None,
             };
-            // Another reader may have fetched them while this one waited for the lock.
+            // Another reader may have fetched the blocks while this one waited for the lock.
             blocks = self.cached(location, first, count).await;
             self.fetch(location, first, &mut blocks).await?;
         }
@@ -112,7 +112,7 @@ impl CachedReads {
         Ok(())
     }
 
-    /// Puts blocks in the cache in the background.
+    /// Caches blocks in the background.
     fn keep(&self, location: &Path, first: u64, blocks: Vec<Option<Bytes>>) {
         let (cache, path, metrics) = (self.cache.clone(), location.to_string(), self.metrics.clone());
         self.handle.spawn_blocking(move || {
@@ -196,7 +196,7 @@ impl ObjectStore for CachedReads {
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        // One read for ranges that lie in the same or neighbouring blocks.
+        // Ranges in the same or neighbouring blocks become one read.
         object_store::coalesce_ranges(ranges, |range| self.read(location, range), BLOCK_BYTES).await
     }
 
@@ -255,7 +255,7 @@ mod tests {
         for (bytes, range) in all.iter().zip(&ranges) {
             assert_eq!(*bytes, expected(range));
         }
-        // Pieces are kept behind the back of the reader.
+        // The reader caches blocks in the background.
         let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
         while cache.written_bytes() < data.len() as u64 {
             assert!(
@@ -266,7 +266,7 @@ mod tests {
             );
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
-        // Without the object the answers are the same.
+        // Without the object, the cache returns the same bytes.
         bucket.delete(&location).await.unwrap();
         for range in &ranges {
             assert_eq!(

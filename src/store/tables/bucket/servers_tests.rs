@@ -1,4 +1,4 @@
-//! Several servers on one bucket: what one of them shows and deletes of what another has flushed, or flushes right now.
+//! Tests of several servers on one bucket: what one server shows and deletes while another flushes, or after its flush.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -26,7 +26,7 @@ fn deletion(service: &str) -> Work {
 async fn a_deletion_reaches_what_another_server_flushed_before_it_was_asked_for() {
     let (one, two, three) = (scratch(), scratch(), scratch());
     let bucket = Faulty::new(Fault::Refused);
-    // Their intervals are an hour: none looks at the tables by itself.
+    // Their intervals are an hour, so no server polls the tables on its own.
     let asked = open(one.path(), &bucket);
     let other = open(two.path(), &bucket);
     let refused = other.append(&tenant_id("t"), vec![numbered(1, "gone")]).await;
@@ -73,7 +73,7 @@ async fn a_server_that_starts_within_a_flush_of_another_shows_and_merges_all_of_
     assert_eq!(read.snapshot().files.iter().filter(samples).count(), 1);
     go_on.send(()).unwrap();
     flush.await.unwrap().unwrap();
-    // A deletion begins with a look at the tables.
+    // A deletion begins with a read of the tables.
     started.maintain(deletion("nothing")).await.unwrap();
     assert_eq!(found(&started, &bucket).await, once([1, 2]));
     let seen = open(three.path(), &bucket);

@@ -1,7 +1,8 @@
 //! Files in the Delta log: add actions with statistics, and the list of live files read back from the log.
 //!
-//! Statistics are written for the columns that allow skipping files. Times are text with millisecond resolution, as the
-//! protocol requires: the smallest is rounded down and the largest up, so that no reader skips a file that it needs.
+//! Statistics are written for the columns by which readers can skip files. The protocol requires times as text with
+//! millisecond resolution. The smallest time is rounded down and the largest up, so that no reader skips a file that it
+//! needs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,30 +21,31 @@ use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
 use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
 use crate::store::tables::stats::{Bounds, FileStats};
 
-/// Statistics member with the XXH3 of the file's bytes, 16 hexadecimal digits. Other readers skip unknown members.
+/// Statistics member that holds the XXH3 of the file's bytes as 16 hexadecimal digits. Other readers skip unknown
+/// members.
 const CHECKSUM: &str = "alluviumXxh3";
-/// Statistics member with the start of the file's tail, and the XXH3 of the tail in 16 hexadecimal digits.
+/// Statistics member that holds the start of the file's tail, and the XXH3 of the tail as 16 hexadecimal digits.
 const TAIL: &str = "alluviumTail";
 
-/// A file that was written and is to be committed.
+/// A file that was written and is about to be committed.
 #[derive(Debug, Clone)]
 pub(crate) struct NewFile {
     /// Path relative to the table's folder.
     pub(crate) path: String,
     pub(crate) size: u64,
-    /// Milliseconds since 1970.
+    /// Time of the last modification in milliseconds since 1970.
     pub(crate) modified_ms: i64,
     pub(crate) tenant: TenantId,
-    /// Partition: days since 1970.
+    /// Partition: the day since 1970.
     pub(crate) day: i32,
     /// Row count and bounds of the columns.
     pub(crate) stats: FileStats,
-    /// Checksums of the file's bytes, if they were summed while they were written.
+    /// Checksums of the file's bytes, if they were computed during writing.
     pub(crate) checksum: Option<Checksum>,
 }
 
 impl NewFile {
-    /// The file as readers see it.
+    /// Returns the file as readers see it.
     pub(crate) fn entry(&self, table: Table) -> FileEntry {
         FileEntry {
             table,
@@ -60,8 +62,8 @@ impl NewFile {
     }
 }
 
-/// Which rows of a batch of the kernel's scan metadata are live files with a path (as [`FileEntry`] has it) in
-/// `wanted`.
+/// Returns which rows of a batch are live files with a path in `wanted`. The batch is scan metadata of the kernel. The
+/// paths have the form of [`FileEntry::path`].
 pub(crate) fn select(
     table: Table,
     batch: &RecordBatch,
@@ -80,7 +82,7 @@ pub(crate) fn select(
         .collect())
 }
 
-/// The metadata of one file in the shape that `Transaction::add_files` takes.
+/// Returns the metadata of one file in the form that `Transaction::add_files` accepts.
 pub(crate) fn add_batch(file: &NewFile) -> Result<RecordBatch, ArrowError> {
     let names = MapFieldNames {
         entry: "key_value".to_owned(),
@@ -160,8 +162,8 @@ fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> 
     StructArray::try_new_with_length(fields, arrays, None, 1)
 }
 
-/// Live files from the rows of a batch of the kernel's scan metadata (columns `path`, `size`, `stats`,
-/// `fileConstantValues`) that `selected` marks. The error says what the batch lacks.
+/// Returns the live files from the rows that `selected` marks. The batch is scan metadata of the kernel with the
+/// columns `path`, `size`, `stats` and `fileConstantValues`. The error says what the batch lacks.
 pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
     let column = |name: &str| {
         batch
@@ -219,7 +221,7 @@ pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> R
     Ok(files)
 }
 
-/// Fills in the statistics of a file; they are optional, so unreadable ones are left out.
+/// Adds the statistics of a file. They are optional, so unreadable statistics are ignored.
 fn read_stats(text: &str, entry: &mut FileEntry) {
     let Ok(stats) = serde_json::from_str::<serde_json::Value>(text) else {
         return;
@@ -240,7 +242,7 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
         range(SERIES).and_then(|(least, most)| Some(Bounds::new(SeriesId(least.as_i64()?), SeriesId(most.as_i64()?))));
     entry.profile_type =
         range(PROFILE_TYPE).and_then(|(least, most)| Some(Bounds::new(least.as_str()?.into(), most.as_str()?.into())));
-    // Another writer may have cut the largest time to the millisecond.
+    // Another writer may have truncated the largest time to milliseconds.
     let micros = |value: &serde_json::Value| {
         DateTime::parse_from_rfc3339(value.as_str()?)
             .ok()
@@ -250,9 +252,9 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
         range(TIME).and_then(|(least, most)| Some(Bounds::new(micros(least)?, micros(most)?.saturating_add(999))));
 }
 
-/// A day as in paths, `2026-11-21`.
+/// Returns a day in the form of paths, such as `2026-11-21`.
 pub(crate) fn day_text(day: i32) -> String {
-    // Unreachable in practice: microseconds in 64 bits give no day outside of chrono's range.
+    // Unreachable in practice, because 64-bit microseconds give no day outside of chrono's range.
     NaiveDate::from_epoch_days(day).map_or_else(|| day.to_string(), |date| date.to_string())
 }
 
@@ -267,7 +269,7 @@ fn time_text(time_ms: i64) -> String {
     )
 }
 
-/// Paths in the log are URL-encoded.
+/// Decodes a path of the log, where paths are URL-encoded.
 pub(crate) fn unescape(path: &str) -> String {
     percent_encoding::percent_decode_str(path)
         .decode_utf8_lossy()

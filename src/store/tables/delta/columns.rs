@@ -1,6 +1,6 @@
-//! The columns of a table's schema: set when the table is created, added to when a layout has more.
+//! The columns of a table's schema. They are set at the creation of the table, and a newer layout adds columns.
 //!
-//! A column that is added is null in the files before it, as every reader of Delta Lake knows.
+//! An added column is null in older files, as Delta Lake specifies for every reader.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::store::common::schema::{LAYOUT_VERSION, Table};
 
 /// Table property that holds the layout version.
 pub(super) const LAYOUT_PROPERTY: &str = "alluvium.layoutVersion";
-/// Name of the writer in the log.
+/// Name of this program as a writer in the log.
 pub(super) const ENGINE_INFO: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
 
 /// Creates a table with the columns of the layout.
@@ -32,13 +32,13 @@ pub(super) fn create(url: &Url, engine: &dyn Engine, table: Table, committer: Bo
         })
         .build(engine, committer)?;
     match transaction.commit(engine)? {
-        // Another process may have created it at the same time.
+        // Another process may have created the table at the same time.
         CommitResult::Committed(_) | CommitResult::Conflicted(_) => Ok(()),
         CommitResult::Retryable(failed) => Err(failed.error),
     }
 }
 
-/// The transaction that adds the columns of the layout which the schema of a table lacks; `None` when it has them all.
+/// Returns the transaction that adds the columns of the layout that a table lacks, or `None` if it has them all.
 pub(super) fn addition(
     snapshot: &SnapshotRef,
     table: Table,

@@ -1,9 +1,9 @@
-//! Committers: they write an entry of a table's log atomically and durably, even across a power failure.
+//! Committers, which write an entry of a table's log atomically and durably, even across a power failure.
 //!
-//! The kernel's own committer writes through `object_store`, which does not sync local files. This one writes the entry
-//! under a temporary name, syncs it, links it to its real name (which fails when another writer was first) and syncs
-//! the folder. In a bucket the kernel's committer suffices: a conditional put is atomic, and durable once it is
-//! answered.
+//! The kernel's own committer writes through `object_store`, which does not sync local files. [`SyncedCommitter`]
+//! writes the entry under a temporary name and syncs it. It then links the entry to its real name, which fails if
+//! another writer was first, and syncs the folder. In a bucket the kernel's committer suffices, because a conditional
+//! put is atomic, and durable once the bucket has confirmed it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Committer for SyncedCommitter {
             Err(error) => return Err(KernelError::IOError(error)),
         }
         let synced = faults.run(Place::EntryFolderSync(table), || sync_parent(&path));
-        // Also without the sync: the entry has its name, and is read from now on.
+        // This also runs if the sync failed, because the entry has its name and readers already see it.
         write_sums(&path, table, faults);
         synced.map_err(KernelError::IOError)?;
         let file_meta = FileMeta::new(url, commit_metadata.in_commit_timestamp(), size);
@@ -75,8 +75,8 @@ impl Committer for SyncedCommitter {
     }
 }
 
-/// Writes the checksums of a file of the log. Errors are ignored: without checksums damage goes unnoticed, but the
-/// commit is valid.
+/// Writes the checksums of a file of the log. Errors are ignored, because the commit is valid without checksums. Only
+/// damage then goes unnoticed.
 pub(crate) fn write_sums(path: &Path, table: Table, faults: &Faults) {
     if let Err(error) = faults.run(Place::LogSums(table), || sums::write(path)) {
         tracing::warn!(error = %error, path = %path.display(), "cannot write the checksums of a file of the table's \
@@ -84,7 +84,7 @@ pub(crate) fn write_sums(path: &Path, table: Table, faults: &Faults) {
     }
 }
 
-/// Commits to logs in a bucket, with a put that fails when the version exists.
+/// Commits to logs in a bucket, with a put that fails if the version exists.
 #[derive(Debug)]
 pub(crate) struct ObjectCommitter {
     table: Table,
@@ -93,7 +93,7 @@ pub(crate) struct ObjectCommitter {
 }
 
 impl ObjectCommitter {
-    /// A committer for the log of `table`.
+    /// Creates a committer for the log of `table`.
     pub(crate) fn new(table: Table, faults: Faults) -> Self {
         Self {
             table,
@@ -114,7 +114,7 @@ impl Committer for ObjectCommitter {
             .check(Place::EntryLink(self.table))
             .map_err(KernelError::IOError)?;
         let response = self.inner.commit(engine, actions, commit_metadata)?;
-        // A failure from here on means a lost answer: the entry exists.
+        // A failure from here on means that only the response was lost. The entry exists.
         self.faults
             .check(Place::EntryFolderSync(self.table))
             .map_err(KernelError::IOError)?;
@@ -130,13 +130,13 @@ impl Committer for ObjectCommitter {
     }
 }
 
-/// The path behind a `file://` URL.
+/// Returns the path of a `file://` URL.
 pub(crate) fn local_path(url: &Url) -> KernelResult<PathBuf> {
     url.to_file_path()
         .map_err(|()| KernelError::generic(format!("`{url}` is not a local file")))
 }
 
-/// The `file://` URL of an absolute path.
+/// Returns the `file://` URL of an absolute path.
 pub(crate) fn file_url(path: &Path) -> KernelResult<Url> {
     Url::from_file_path(path)
         .map_err(|()| KernelError::generic(format!("`{}` is not an absolute path", path.display())))

@@ -1,4 +1,4 @@
-//! The kernel's engine and committer of a table, by where its root is.
+//! The kernel's engine and committer of a table, depending on the kind of its root.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::store::tables::delta::executor::InlineExecutor;
 use crate::store::tables::delta::log_store::LogStore;
 use crate::store::tables::root::Root;
 
-/// The address of a table, and an engine for it.
+/// Returns the address of a table and an engine for it.
 pub(super) fn connect(root: &Root, table: Table) -> Result<(Url, Arc<DefaultEngine<InlineExecutor>>), StoreError> {
     let (url, store, handle) = match root {
         Root::Folder(root) => {
@@ -45,7 +45,7 @@ pub(super) fn connect(root: &Root, table: Table) -> Result<(Url, Arc<DefaultEngi
     Ok((url, Arc::new(engine)))
 }
 
-/// The committer for the log of a table.
+/// Returns the committer for the log of a table.
 pub(super) fn committer(root: &Root, table: Table, faults: Faults) -> Box<dyn Committer> {
     match root {
         Root::Folder(_) => Box::new(SyncedCommitter { table, faults }),

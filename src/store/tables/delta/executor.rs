@@ -1,7 +1,7 @@
-//! The executor under delta_kernel's default engine: it runs everything on the calling thread.
+//! The executor for delta_kernel's default engine. It runs all work on the calling thread.
 //!
 //! The store calls the kernel from its own threads. On a local disk `object_store` works without a runtime, so there is
-//! none; for a bucket the thread enters that bucket's runtime, which drives timers and connections. Calls may nest, as
+//! none. For a bucket, the thread enters that bucket's runtime, which drives timers and connections. Calls may nest, as
 //! in a checkpoint.
 
 use std::pin::pin;

@@ -1,11 +1,11 @@
-//! Names of the files in a table's log: which version they belong to, which checkpoint the hint names, and which are
-//! left of a creation that did not end.
+//! Names of the files in a table's log: the version of a file, the checkpoint that the hint names, and leftovers of an
+//! interrupted creation.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// True for a name of [`temporary_name`](crate::base::file::temporary_name), also with the suffix that `object_store`
-/// adds to it.
+/// Returns true for a name from [`temporary_name`](crate::base::file::temporary_name), also with the suffix that
+/// `object_store` adds to it.
 pub(crate) fn is_temporary(name: &str) -> bool {
     let staged = || {
         let (name, number) = name.rsplit_once('#')?;
@@ -16,9 +16,9 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// True when a table has a log: any entry or checkpoint. The first entry is deleted in time, and nobody needs the hint.
-/// When there is none, removes what a creation left that was cut off: with any file there, the kernel would take the
-/// table for an existing one. Checksums may be there without their entry.
+/// Returns true if a table has a log, that is, any entry or checkpoint. The first entry is deleted in time, and the
+/// hint is optional. If there is no log, removes the leftovers of an interrupted creation. With any file there, the
+/// kernel would treat the table as an existing one. Checksums may exist without their entry.
 pub(crate) fn has_begun(log: &Path) -> io::Result<bool> {
     let mut left = Vec::new();
     for entry in fs::read_dir(log)? {
@@ -39,7 +39,7 @@ pub(crate) fn has_begun(log: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The version that a log file, or its file of checksums, belongs to.
+/// Returns the version of a log file, or of its file of checksums.
 pub(crate) fn version_of(name: &str) -> Option<u64> {
     if is_temporary(name) {
         return None;
@@ -49,7 +49,7 @@ pub(crate) fn version_of(name: &str) -> Option<u64> {
     if is_number { digits.parse().ok() } else { None }
 }
 
-/// Version of the checkpoint that the contents of a `_last_checkpoint` name.
+/// Returns the version of the checkpoint that the contents of a `_last_checkpoint` file name.
 pub(crate) fn version_of_hint(text: &[u8]) -> Option<u64> {
     let hint: serde_json::Value = serde_json::from_slice(text).ok()?;
     hint.get("version")?.as_u64()

@@ -1,9 +1,10 @@
-//! The object store through which the kernel reads the log of a table, so that it reads what was committed and no less.
+//! The object store through which the kernel reads the log of a table. It ensures that the kernel reads all that was
+//! committed, unchanged.
 //!
-//! On a local disk, every range of an entry or checkpoint is compared with the checksums of the file
-//! ([`sums`]): a bit that flips while the table is open must not change an answer. In a bucket, a listing that lags
-//! behind is completed: a server whose listing lacks its last commits would look for its profiles in vain, or commit
-//! them again. Versions of a log have no gaps, and a request for a known name is answered from what was written last.
+//! On a local disk, every range of an entry or checkpoint is compared with the checksums of the file ([`sums`]). A bit
+//! that flips while the table is open therefore cannot change a result. In a bucket, a listing that lags behind is
+//! completed. Otherwise a server with a listing that lacks its last commits would not find its profiles, or would
+//! commit them again. Versions of a log have no gaps, and a request for a known name returns the last write.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -27,14 +28,14 @@ use crate::store::tables::delta::sums;
 /// Name of the folder of a table's log.
 const LOG: &str = "_delta_log";
 
-/// A client that makes sure of what the kernel reads.
+/// A client that verifies or completes the data that the kernel reads.
 #[derive(Debug)]
 pub(super) struct LogStore {
     inner: Arc<dyn ObjectStore>,
     place: Place,
 }
 
-/// Where the log is, and so what can go wrong with it.
+/// Place of the log, which decides what can go wrong with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Disk,
@@ -42,7 +43,7 @@ enum Place {
 }
 
 impl LogStore {
-    /// Verifies what is read from the local disk.
+    /// Creates a client that verifies reads from the local disk.
     pub(super) fn verified(disk: Arc<dyn ObjectStore>) -> Self {
         Self {
             inner: disk,
@@ -50,7 +51,7 @@ impl LogStore {
         }
     }
 
-    /// Completes the listings of a bucket.
+    /// Creates a client that completes the listings of a bucket.
     pub(super) fn completed(bucket: Arc<dyn ObjectStore>) -> Self {
         Self {
             inner: bucket,
@@ -58,7 +59,7 @@ impl LogStore {
         }
     }
 
-    /// A range of a log file on the local disk, verified.
+    /// Returns a verified range of a log file on the local disk.
     async fn read_verified(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let range = options.range.clone();
         let meta = self.inner.get_opts(location, options.with_head(true)).await?.meta;
@@ -137,14 +138,14 @@ impl ObjectStore for LogStore {
     }
 }
 
-/// Whether a path is that of an entry or checkpoint, which has checksums.
+/// Returns true for the path of an entry or checkpoint. Such files have checksums.
 fn is_log_file(location: &Path) -> bool {
     let name = location.filename().unwrap_or_default();
     let is_in_log = location.as_ref().rsplit('/').nth(1) == Some(LOG);
     is_in_log && version_of(name).is_some() && (name.ends_with(".json") || name.ends_with(".parquet"))
 }
 
-/// The part of `size` bytes that a request asks for.
+/// Returns the part of `size` bytes that a request selects.
 fn within(range: Option<&GetRange>, size: u64) -> Range<u64> {
     match range {
         None => 0..size,
@@ -161,7 +162,7 @@ struct Log {
 }
 
 impl Log {
-    /// The part that a listing after `offset` is for.
+    /// Returns the part of a log that a listing after `offset` covers.
     fn of_offset(offset: &Path) -> Option<Self> {
         let (folder, name) = offset.as_ref().rsplit_once('/')?;
         let first = version_of(name).filter(|_| folder.rsplit('/').next() == Some(LOG))?;
@@ -171,7 +172,7 @@ impl Log {
         })
     }
 
-    /// Adds what the listing lacks, by asking for each next name until one is not there.
+    /// Adds the files that the listing lacks. Requests each next name until one does not exist.
     async fn complete(&self, store: &Arc<dyn ObjectStore>, mut found: Vec<ObjectMeta>) -> Result<Vec<ObjectMeta>> {
         let listed = found.len();
         let of_kind = |found: &[ObjectMeta], suffix: &str| -> BTreeSet<u64> {
@@ -183,7 +184,7 @@ impl Log {
         };
         let entries = of_kind(&found, ENTRY);
         let mut checkpoint = of_kind(&found, CHECKPOINT).last().copied();
-        // A listing from a later version than 0 begins at a checkpoint that a hint names, or after the last one read.
+        // A listing from a version above 0 begins at a checkpoint that a hint names, or after the last version read.
         if self.first > 0 && checkpoint.is_none() && !entries.contains(&self.first) {
             let meta = self.look(store, self.first, CHECKPOINT).await?;
             checkpoint = meta.as_ref().map(|_| self.first);
@@ -205,7 +206,7 @@ impl Log {
         Ok(found)
     }
 
-    /// The file of a version, if it is there.
+    /// Returns the file of a version, if it exists.
     async fn look(&self, store: &Arc<dyn ObjectStore>, version: u64, suffix: &str) -> Result<Option<ObjectMeta>> {
         let path = Path::parse(format!("{}/{version:020}{suffix}", self.folder))?;
         match store.head(&path).await {
@@ -255,11 +256,11 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let all = ["4.checkpoint.parquet", "5.json", "6.json"];
-        // The hint names checkpoint 4: nothing is listed, its checkpoint only, or a part of what follows.
+        // The hint names checkpoint 4. The listing has nothing, only that checkpoint, or a part of the later files.
         assert_eq!(complete(4, &[]).await, all);
         assert_eq!(complete(4, &["00000000000000000004.checkpoint.parquet"]).await, all);
         assert_eq!(complete(5, &["00000000000000000006.json"]).await, all[1..]);
-        // What is listed after a gap stays: the reader says what is missing.
+        // Files after a gap stay in the listing. The reader reports the missing ones.
         assert_eq!(
             complete(5, &["00000000000000000008.json"]).await,
             ["5.json", "6.json", "8.json"]
@@ -305,7 +306,7 @@ mod tests {
         let error = read(ranges[1].clone()).await.unwrap_err().to_string();
         assert!(error.contains("00000000000000000001.json"), "{error}");
         assert!(read(None).await.is_err());
-        // The last part is as it was written.
+        // The last part is unchanged.
         assert_eq!(read(ranges[3].clone()).await.unwrap(), bytes[2999..].to_vec());
     }
 

@@ -1,8 +1,9 @@
-//! The four Delta tables of a data folder: created, opened, appended to with a transaction id, checkpointed, listed.
+//! The four Delta tables of a data folder. They are created, opened, appended to with a transaction id, checkpointed
+//! and listed.
 //!
-//! delta_kernel implements the protocol; this module adds what its defaults lack on a local disk: every entry and
+//! delta_kernel implements the protocol. This module adds what its defaults lack on a local disk: every entry and
 //! checkpoint is synced before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only one
-//! writer can win. `docs/adr/0002-delta-kernel.md` has the details. Data files are written elsewhere.
+//! writer can win. `docs/adr/0002-delta-kernel.md` has the details. Other modules write the data files.
 
 mod actions;
 mod columns;
@@ -44,11 +45,11 @@ use executor::InlineExecutor;
 pub(crate) use replace::{Operation, Replaced};
 pub(crate) use transactions::Stamp;
 
-/// Commits between checkpoints: opening a table reads at most this many entries one by one.
+/// Number of commits between checkpoints. Opening a table reads at most this many entries one by one.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 50;
 /// A failed checkpoint is retried when the version is a multiple of this.
 const CHECKPOINT_RETRY: u64 = 5;
-/// Attempts of a commit against other writers before it fails; the flush tries again later.
+/// Maximum number of attempts of a commit against other writers. Then the commit fails, and the flush retries later.
 const COMMIT_ATTEMPTS: usize = 20;
 
 /// One table, opened at a version of its log.
@@ -63,7 +64,7 @@ pub(crate) struct DeltaTable {
 }
 
 impl DeltaTable {
-    /// Opens the table in `root`, creating it when it is not there, and adds the columns that an older layout lacked.
+    /// Opens the table in `root`, or creates it if it does not exist. Adds the columns that an older layout lacks.
     pub(crate) fn open_or_create(root: &Root, table: Table, faults: Faults) -> Result<Self, StoreError> {
         let exists = match root {
             Root::Folder(folder) => {
@@ -81,15 +82,15 @@ impl DeltaTable {
             let (url, engine) = connect(root, table)?;
             let committer = committer(root, table, faults.clone());
             if let Err(error) = columns::create(&url, engine.as_ref(), table, committer) {
-                // Another server may have created it at the same time.
+                // Another server may have created the table at the same time.
                 if root.bucket().is_none() || !root.has_log(table)? {
                     return Err(StoreError::table("create", table)(error));
                 }
             }
         }
         let mut opened = Self::open(root, table)?.with_faults(faults);
-        // A process that was killed may have left an entry whose name is not durable. What was read is taken for
-        // committed: segments are deleted for it, deletions are done by it.
+        // A killed process may have left an entry with a name that is not durable. An entry that was read counts as
+        // committed: segments are deleted and deletions are finished because of it.
         opened.make_durable()?;
         let added = opened.add_new_columns();
         added.map_err(StoreError::table("add columns to", table))?;
@@ -124,7 +125,7 @@ impl DeltaTable {
         }
     }
 
-    /// Adds the hooks at which a test makes the table fail.
+    /// Sets the hooks at which a test makes the table fail.
     #[must_use]
     pub(crate) fn with_faults(mut self, faults: Faults) -> Self {
         self.faults = faults;
@@ -138,7 +139,7 @@ impl DeltaTable {
         self
     }
 
-    /// The layout version that the table's properties name: that of its creation.
+    /// Returns the layout version in the table's properties, which is that of its creation.
     pub(crate) fn layout_version(&self) -> Option<u32> {
         self.snapshot
             .metadata_configuration()
@@ -155,17 +156,17 @@ impl DeltaTable {
         &self.root
     }
 
-    /// Path or address of the table, for messages.
+    /// Returns the path or address of the table, for messages.
     pub(crate) fn place(&self) -> PathBuf {
         self.root.name(self.table.name())
     }
 
-    /// Version of the log that was last read.
+    /// Returns the version of the log that was last read.
     pub(crate) fn version(&self) -> u64 {
         self.snapshot.version()
     }
 
-    /// The last version that `writer` committed.
+    /// Returns the last version that `writer` committed.
     pub(crate) fn committed(&self, writer: &str) -> Result<Option<i64>, StoreError> {
         self.snapshot
             .get_app_id_version(writer, self.engine.as_ref())
@@ -176,20 +177,20 @@ impl DeltaTable {
         self.list().map_err(StoreError::table("list the files of", self.table))
     }
 
-    /// The last process that committed as `writer`; `None` for older programs.
+    /// Returns the last process that committed as `writer`, or `None` for older programs.
     pub(crate) fn process(&self, writer: &str) -> Result<Option<u64>, StoreError> {
         transactions::process(&self.snapshot, self.engine.as_ref(), writer)
             .map_err(StoreError::table("read the transactions of", self.table))
     }
 
-    /// The number of profiles of the last commit of `writer`, if that is `version` and says it.
+    /// Returns the number of profiles of the last commit of `writer`, if that is `version` and records the number.
     pub(crate) fn profiles(&self, writer: &str, version: i64) -> Result<Option<u64>, StoreError> {
         transactions::profiles(&self.snapshot, self.engine.as_ref(), writer, version)
             .map_err(StoreError::table("read the transactions of", self.table))
     }
 
-    /// Adds files as transaction `version` of `writer`; durable when it returns. Returns `false` and does nothing when
-    /// that version is already committed.
+    /// Adds files as transaction `version` of `writer`. The commit is durable when this returns. If that version is
+    /// already committed, returns `false` and does nothing.
     pub(crate) fn append(
         &mut self,
         (writer, version): (&str, i64),
@@ -200,11 +201,11 @@ impl DeltaTable {
             .map_err(StoreError::table("commit to", self.table))
     }
 
-    /// Writes a checkpoint when enough commits followed the last one. A failure only slows down opening the table: it
-    /// is logged, and a later commit tries again.
+    /// Writes a checkpoint if enough commits followed the last one. A failure only slows down opening the table. It is
+    /// logged, and a later commit retries.
     pub(crate) fn checkpoint_if_due(&mut self) {
         let version = self.snapshot.version();
-        // The test that needs no read of the log comes first: the log may be in a bucket.
+        // The check that needs no read of the log comes first, because the log may be in a bucket.
         if version < self.checkpoint_interval || !version.is_multiple_of(CHECKPOINT_RETRY) {
             return;
         }
@@ -228,7 +229,7 @@ impl DeltaTable {
         for attempt in 0..COMMIT_ATTEMPTS {
             self.refresh()?;
             if self.snapshot.get_app_id_version(writer, engine.as_ref())? >= Some(version) {
-                // An earlier attempt wrote the entry and failed later: its name may not be durable yet.
+                // An earlier attempt wrote the entry and failed later, so the name may not be durable yet.
                 self.sync_log()?;
                 return Ok(false);
             }
@@ -239,7 +240,7 @@ impl DeltaTable {
             for (id, number) in transactions::of(writer, version, stamp) {
                 builder = builder.with_transaction_id(id, number);
             }
-            // A transaction without files only records its version; the kernel does not call it an append.
+            // A transaction without files only records its version. The kernel does not treat it as an append.
             let builder = if files.is_empty() {
                 builder
             } else {
@@ -261,17 +262,17 @@ impl DeltaTable {
                     tracing::info!(
                         table = self.table.name(),
                         version = conflict.conflict_version(),
-                        "another writer was first, trying the next version"
+                        "another writer committed this version first, trying the next version"
                     );
                     self.give_way(attempt);
                 }
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
         }
-        Err(KernelError::generic("other writers were first each time"))
+        Err(KernelError::generic("other writers committed first on every attempt"))
     }
 
-    /// Adds the columns of the layout that the table's schema lacks, in one entry; durable when it returns.
+    /// Adds the columns that the table's schema lacks, in one entry. The entry is durable when this returns.
     fn add_new_columns(&mut self) -> KernelResult<()> {
         let engine = self.engine.clone();
         for attempt in 0..COMMIT_ATTEMPTS {
@@ -279,27 +280,26 @@ impl DeltaTable {
             let Some(addition) = addition else { return Ok(()) };
             match addition.commit(engine.as_ref())? {
                 CommitResult::Committed(_) => tracing::info!(table = self.table.name(), "added new columns"),
-                // The other may have been a server that added them, too.
+                // The other writer may be a server that has added the same columns.
                 CommitResult::Conflicted(_) => self.give_way(attempt),
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
             self.refresh()?;
         }
-        Err(KernelError::generic("other writers were first each time"))
+        Err(KernelError::generic("other writers committed first on every attempt"))
     }
 
     fn committer(&self) -> Box<dyn Committer> {
         committer(&self.root, self.table, self.faults.clone())
     }
 
-    /// Makes the entries that are visible durable: the attempt that wrote one may have failed before its folder was
-    /// synced.
+    /// Makes all visible entries durable. The attempt that wrote one may have failed before its folder was synced.
     pub(crate) fn make_durable(&self) -> Result<(), StoreError> {
         self.sync_log()
             .map_err(StoreError::table("sync the log of", self.table))
     }
 
-    /// Syncs the log's folder, on storage that needs it, so that the names in it are durable.
+    /// Syncs the log's folder, if the storage needs it, so that the names in it are durable.
     fn sync_log(&self) -> KernelResult<()> {
         let Some(folder) = self.root.folder() else {
             return Ok(());
@@ -310,7 +310,7 @@ impl DeltaTable {
         synced.map_err(KernelError::IOError)
     }
 
-    /// Waits before the next attempt against other writers, longer each time and by random amounts.
+    /// Waits before the next attempt against other writers. The wait is random and grows with each attempt.
     fn give_way(&self, attempt: usize) {
         if self.root.bucket().is_some() {
             let most = 10u64 << attempt.min(6);
@@ -318,7 +318,7 @@ impl DeltaTable {
         }
     }
 
-    /// Reads the commits since the last read: those of other writers, or of an own attempt that failed late.
+    /// Reads the commits since the last read, which are from other writers or from an own attempt that failed late.
     pub(crate) fn reload(&mut self) -> Result<(), StoreError> {
         self.refresh().map_err(StoreError::table("read", self.table))
     }
@@ -350,7 +350,7 @@ impl DeltaTable {
                 }
                 Some((Staged::new(&path), path))
             }
-            // Objects are written atomically and need no check.
+            // Objects are written atomically, so an existing one needs no check.
             Root::Bucket(_) => None,
         };
         let target = match &staged {
@@ -384,7 +384,7 @@ impl DeltaTable {
             synced.map_err(KernelError::IOError)?;
         }
         let state =
-            Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
+            Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still in use"))?;
         let stats = LastCheckpointHintStats::from_reconciliation_state(state, size, 0)?;
         faults
             .check(Place::CheckpointHint(table))
@@ -392,7 +392,7 @@ impl DeltaTable {
         writer.finalize(engine.as_ref(), &stats)?;
         faults.done(Place::CheckpointHint(table));
         let reopened = delta_kernel::Snapshot::builder_for(self.url.as_str()).build(engine.as_ref())?;
-        // A bucket may list less than this table has seen.
+        // A listing of the bucket may lag behind the version that this table has seen.
         if reopened.version() >= self.snapshot.version() {
             self.snapshot = reopened;
         }
@@ -400,7 +400,7 @@ impl DeltaTable {
     }
 }
 
-/// Version of the last checkpoint that a table's log names.
+/// Returns the version of the last checkpoint that a table's log names.
 pub(crate) fn last_checkpoint(root: &Root, table: Table) -> Option<u64> {
     let text = root.read(&format!("{}/_last_checkpoint", log_of(table))).ok()?;
     log_files::version_of_hint(&text)

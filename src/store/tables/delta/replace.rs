@@ -1,4 +1,4 @@
-//! Replaces files of a table by others in one entry of its log.
+//! Replaces files of a table with others, in one entry of its log.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::store::tables::delta::{COMMIT_ATTEMPTS, DeltaTable, NewFile, actions}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Delete,
-    /// The same rows are in other files.
+    /// Other files contain the same rows.
     Merge,
     Downsample,
 }
@@ -23,11 +23,11 @@ pub(crate) enum Operation {
 /// Result of an attempt to replace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replaced {
-    /// It is committed, by this attempt or an earlier one.
+    /// The replacement is committed, by this attempt or an earlier one.
     Done,
-    /// An earlier attempt committed it, and another server has replaced some of the new files since.
+    /// An earlier attempt committed the replacement, and another server has replaced some of the new files since.
     Overtaken,
-    /// Some of the files to be replaced are no longer live. This attempt changed nothing; an earlier one may have.
+    /// Some of the files to replace are no longer live. This attempt changed nothing, but an earlier one may have.
     Stale,
 }
 
@@ -41,8 +41,8 @@ impl Operation {
 }
 
 impl DeltaTable {
-    /// Replaces live files, of which `remove` has the paths, by others in one entry; durable when it returns. If an
-    /// earlier attempt failed after its entry became visible, it is recognised by its files.
+    /// Replaces the live files with a path in `remove` by the files `add`, in one entry. The entry is durable when this
+    /// returns. If an earlier attempt failed after its entry became visible, its files show that.
     pub(crate) fn replace(
         &mut self,
         remove: &HashSet<String>,
@@ -101,13 +101,13 @@ impl DeltaTable {
                     tracing::debug!(
                         table = self.table.name(),
                         version = conflict.conflict_version(),
-                        "another commit was first, trying the next version"
+                        "another writer committed this version first, trying the next version"
                     );
                     self.give_way(attempt);
                 }
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
         }
-        Err(KernelError::generic("other writers were first each time"))
+        Err(KernelError::generic("other writers committed first on every attempt"))
     }
 }

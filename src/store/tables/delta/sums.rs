@@ -1,9 +1,9 @@
-//! Checksums of a table's log on a local disk: a file `.NAME.crc` beside each entry and checkpoint, in the format of
-//! Hadoop's local file system, which Spark reads and other readers ignore.
+//! Checksums of a table's log on a local disk: a file `.NAME.crc` beside each entry and checkpoint. It has the format
+//! of Hadoop's local file system, which Spark reads and other readers ignore.
 //!
-//! Delta has no checksum for an entry, and an entry with a flipped bit may still be valid JSON: a version that doubles
-//! profiles, or statistics that hide them. A missing or torn checksum proves nothing, since it is written after the
-//! entry and not synced; a checksum that differs means damage.
+//! Delta has no checksum for an entry, and an entry with a flipped bit may still be valid JSON. It could then repeat
+//! profiles, or hide them through wrong statistics. A missing or torn checksum proves nothing, because it is written
+//! after the entry and not synced. A checksum that differs means damage.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,16 +17,16 @@ use crate::store::tables::delta::log_files::version_of_hint;
 
 /// First bytes of a file of checksums.
 const MAGIC: [u8; 4] = *b"crc\0";
-/// Bytes covered by one checksum, as in Hadoop.
+/// Number of bytes that one checksum covers, as in Hadoop.
 const CHUNK_BYTES: usize = 512;
 
-/// Path of the checksum file of `path`.
+/// Returns the path of the checksum file of `path`.
 pub(crate) fn sums_path(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.crc"))
 }
 
-/// The checksums of `bytes`.
+/// Returns the checksums of `bytes`, in the format of the file.
 pub(crate) fn sums(bytes: &[u8]) -> Vec<u8> {
     let mut sums = MAGIC.to_vec();
     sums.extend((CHUNK_BYTES as u32).to_be_bytes());
@@ -43,7 +43,7 @@ pub(crate) fn write(path: &Path) -> io::Result<()> {
     fs::write(sums_path(path), sums(&fs::read(path)?))
 }
 
-/// Chunks of `bytes` that do not match `sums`; `None` when `sums` is torn or made for another length.
+/// Returns the chunks of `bytes` that do not match `sums`, or `None` if `sums` is torn or is for another length.
 fn differing(bytes: &[u8], sums: &[u8]) -> Option<Vec<usize>> {
     let of_chunks = sums_of_chunks(sums, bytes.len().div_ceil(CHUNK_BYTES))?;
     let pairs = bytes.chunks(CHUNK_BYTES).zip(of_chunks.chunks(4)).enumerate();
@@ -51,11 +51,11 @@ fn differing(bytes: &[u8], sums: &[u8]) -> Option<Vec<usize>> {
     Some(wrong.map(|(index, _)| index).collect())
 }
 
-/// Reads a range of a log file. Fails when a part of it that the range touches is not as it was written.
+/// Reads a range of a log file. Fails if a chunk that the range touches differs from the written bytes.
 pub(crate) fn read_range(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
     let damaged = |reason: String| {
         let reason = format!(
-            "{}: {reason}; `alluvium store repair` may mend it, else a backup has it",
+            "{}: {reason}; `alluvium store repair` may repair it, otherwise restore it from a backup",
             path.display()
         );
         io::Error::new(io::ErrorKind::InvalidData, reason)
@@ -70,7 +70,7 @@ pub(crate) fn read_range(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> 
     let chunk = CHUNK_BYTES as u64;
     let chunks = length.div_ceil(chunk) as usize;
     if is_cut(&sums, chunks) {
-        return Err(damaged(format!("it is too short, {length} bytes are left")));
+        return Err(damaged(format!("it is too short: only {length} bytes are left")));
     }
     let range = range.start.min(length)..range.end.min(length);
     let first = range.start / chunk;
@@ -83,7 +83,7 @@ pub(crate) fn read_range(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> 
             if crc32fast::hash(part).to_be_bytes() != *wanted {
                 let at = number * chunk;
                 return Err(damaged(format!(
-                    "its {CHUNK_BYTES} bytes from byte {at} on are not as they were written"
+                    "its {CHUNK_BYTES} bytes from byte {at} on differ from the written ones"
                 )));
             }
         }
@@ -93,7 +93,7 @@ pub(crate) fn read_range(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// The checksums of `chunks` chunks; `None` when `sums` is torn or made for another length.
+/// Returns the checksums of `chunks` chunks, or `None` if `sums` is torn or is for another length.
 fn sums_of_chunks(sums: &[u8], chunks: usize) -> Option<&[u8]> {
     let of_chunks = sums
         .strip_prefix(&MAGIC)?
@@ -101,12 +101,12 @@ fn sums_of_chunks(sums: &[u8], chunks: usize) -> Option<&[u8]> {
     (of_chunks.len() == chunks * 4).then_some(of_chunks)
 }
 
-/// Whether checksums cover more than the `chunks` chunks that a file has: it was cut.
+/// Returns true if the checksums cover more than the `chunks` chunks of a file, which means that the file was cut.
 fn is_cut(sums: &[u8], chunks: usize) -> bool {
     sums.starts_with(&MAGIC) && (sums.len().saturating_sub(8)) / 4 > chunks
 }
 
-/// What is wrong with a log file, or `None` when its checksums match or prove nothing.
+/// Returns the damage of a log file, or `None` if its checksums match or prove nothing.
 pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
     let bytes = fs::read(path)?;
     let sums = match fs::read(sums_path(path)) {
@@ -116,12 +116,12 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
     };
     Ok(match differing(&bytes, &sums) {
         None if is_cut(&sums, bytes.len().div_ceil(CHUNK_BYTES)) => {
-            Some(format!("it is too short, {} bytes are left", bytes.len()))
+            Some(format!("it is too short: only {} bytes are left", bytes.len()))
         }
         Some(wrong) if !wrong.is_empty() => {
             let first = wrong[0] * CHUNK_BYTES;
             Some(format!(
-                "{} of its parts of {CHUNK_BYTES} bytes are not as they were written, the first at byte {first}",
+                "{} of its chunks of {CHUNK_BYTES} bytes differ from the written ones, the first at byte {first}",
                 wrong.len()
             ))
         }
@@ -129,8 +129,8 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
     })
 }
 
-/// Repairs a file in which each damaged chunk has one flipped bit; false when there is more damage, or none. A 32-bit
-/// checksum distinguishes every single flipped bit of 512 bytes from every other and from any two.
+/// Repairs a file in which each damaged chunk has one flipped bit. Returns false if there is more damage, or none. A
+/// 32-bit checksum distinguishes every single flipped bit of 512 bytes from every other and from any two.
 pub(crate) fn mend(path: &Path) -> io::Result<bool> {
     let mut bytes = fs::read(path)?;
     let Ok(sums) = fs::read(sums_path(path)) else {
@@ -156,33 +156,33 @@ pub(crate) fn mend(path: &Path) -> io::Result<bool> {
     }
     let permissions = fs::metadata(path)?.permissions();
     replace(path, &bytes)?;
-    // Keep the permissions, so that the same programs can read the new file.
+    // The permissions stay, so that the same programs can read the new file.
     fs::set_permissions(path, permissions)?;
     Ok(true)
 }
 
-/// Files of a table's log and the damage found in them: the checkpoint and later entries, or all files.
+/// Files of a table's log with their damage: the checkpoint and later entries, or all files.
 pub(crate) struct LogFiles {
-    /// Entries and checkpoints, by version.
+    /// Entries and checkpoints by version.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) faults: Vec<Fault>,
 }
 
-/// Damage of one file of a table's log.
+/// The damage of one file of a table's log.
 pub(crate) struct Fault {
-    /// The file; it may be missing.
+    /// Path of the file, which may be missing.
     pub(crate) path: PathBuf,
     pub(crate) reason: String,
-    /// Whether reading the table needs the file.
+    /// True if reading the table needs the file.
     pub(crate) matters: bool,
 }
 
-/// Which files of a log are checked.
+/// The files of a log to check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Those that are read to open the table.
+    /// The files that are read to open the table.
     Needed,
-    /// Those, and the files that a checkpoint covers.
+    /// The files that are read to open the table, and the files that a checkpoint covers.
     Whole,
 }
 
@@ -222,25 +222,25 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
         Some(version) if !log.join(format!("{version:020}.checkpoint.parquet")).exists() => {
             found.faults.push(fault_of(
                 hint,
-                &format!("it names the checkpoint {version}, which is not there"),
+                &format!("it names checkpoint {version}, which does not exist"),
                 true,
             ));
         }
-        // The hint is optional: readers list the folder instead.
+        // The hint is optional. Without it, readers list the folder.
         None if hint.exists() => found.faults.push(fault_of(hint, "it names no checkpoint", false)),
         _ => {}
     }
     let start = checkpoints.last().map(|(version, _)| *version);
     let from = start.map_or(0, |version| version + 1);
-    // Without a checkpoint the first entry is 0; after it no entry may be missing. One that appeared during the listing
-    // exists by now.
+    // Without a checkpoint the first entry is 0. After the first entry none may be missing. An entry that appeared
+    // during the listing exists by this time.
     let last = entries.last().map_or(from, |(version, _)| version + 1);
     for version in from..last {
         let path = log.join(format!("{version:020}.json"));
         if entries.binary_search_by_key(&version, |(version, _)| *version).is_err() && !path.exists() {
             found
                 .faults
-                .push(fault_of(path, "it is missing, and later ones are there", true));
+                .push(fault_of(path, "it is missing, but later entries exist", true));
             break;
         }
     }
@@ -254,7 +254,7 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
         match fault(path) {
             Ok(Some(reason)) => found.faults.push(fault_of(path.clone(), &reason, true)),
             Ok(None) => {}
-            // A running server has trimmed its log.
+            // A running server has removed old files from its log.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io("read", path)(error)),
         }
@@ -262,7 +262,7 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
     Ok(found)
 }
 
-/// Fails when a log file that is read to open the table is damaged; names the first.
+/// Fails if a log file that is read to open the table is damaged. The error names the first such file.
 pub(crate) fn check(log: &Path) -> Result<(), StoreError> {
     match look(log, Extent::Needed)?
         .faults
@@ -273,14 +273,14 @@ pub(crate) fn check(log: &Path) -> Result<(), StoreError> {
         Some(fault) => Err(StoreError::Damaged {
             path: fault.path,
             reason: format!(
-                "{}; `alluvium store repair` may mend it, else a backup has it",
+                "{}; `alluvium store repair` may repair it, otherwise restore it from a backup",
                 fault.reason
             ),
         }),
     }
 }
 
-/// Repairs a table's log where that loses nothing; returns what was done to which file.
+/// Repairs a table's log where that loses nothing. Returns the repaired files, each with the kind of repair.
 pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
     let mut done = Vec::new();
     for Fault { path, .. } in look(log, Extent::Whole)?.faults {
@@ -288,10 +288,10 @@ pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             done.push((
                 path,
-                "removed, it named no checkpoint; readers list the log without it".to_owned(),
+                "removed because it names no checkpoint; readers list the log instead".to_owned(),
             ));
-        } else if path.exists() && mend(&path).map_err(StoreError::io("mend", &path))? {
-            done.push((path, "mended flipped bits".to_owned()));
+        } else if path.exists() && mend(&path).map_err(StoreError::io("repair", &path))? {
+            done.push((path, "repaired flipped bits".to_owned()));
         } else if path.extension().is_some_and(|end| end == "parquet") && has_entries_before(log, &path) {
             let damaged = path.with_extension("damaged");
             fs::rename(&path, &damaged).map_err(StoreError::io("set aside", &path))?;
@@ -299,16 +299,13 @@ pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
             if hint.exists() {
                 fs::remove_file(&hint).map_err(StoreError::io("remove", &hint))?;
             }
-            done.push((
-                path,
-                "set aside; the entries that it was made of are all there".to_owned(),
-            ));
+            done.push((path, "set aside because all entries that it covers exist".to_owned()));
         }
     }
     Ok(done)
 }
 
-/// Whether every entry up to the version of a checkpoint exists and is intact.
+/// Returns true if every entry up to the version of a checkpoint exists and is intact.
 fn has_entries_before(log: &Path, checkpoint: &Path) -> bool {
     let name = checkpoint.file_name().map(|name| name.to_string_lossy().into_owned());
     let Some(version) = name.and_then(|name| name.get(..20)?.parse::<u64>().ok()) else {
@@ -350,7 +347,7 @@ mod tests {
         assert!(fault(&path).unwrap().is_some() && !mend(&path).unwrap());
         fs::write(&path, &clean[..700]).unwrap();
         assert!(fault(&path).unwrap().unwrap().contains("too short"));
-        // A torn checksum says nothing.
+        // A torn checksum proves nothing.
         fs::write(&path, &clean).unwrap();
         fs::write(sums_path(&path), b"crc\0\0").unwrap();
         assert_eq!(fault(&path).unwrap(), None);
@@ -358,7 +355,7 @@ mod tests {
 
     #[test]
     fn checksums_are_those_of_hadoop() {
-        // CRC-32 of `123456789` is a published check value.
+        // The CRC-32 of `123456789` is a published check value.
         assert_eq!(
             sums(b"123456789"),
             [b"crc\0".as_slice(), &[0, 0, 2, 0], &0xcbf4_3926_u32.to_be_bytes()].concat()

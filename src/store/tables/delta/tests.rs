@@ -1,4 +1,4 @@
-//! Tests of the tables: what is appended is listed with its statistics, once, also through a checkpoint and beside
+//! Tests of the tables: appended files are listed once, with their statistics, also after a checkpoint and beside
 //! another writer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
     assert_eq!(table.files().unwrap().len(), 0);
     assert_eq!(table.committed("w").unwrap(), None);
     table.append(("w", 3), None, &[file("one"), file("two")]).unwrap();
-    // The same transaction again changes nothing.
+    // A repeated transaction changes nothing.
     table.append(("w", 3), None, &[file("again")]).unwrap();
     table.append(("w", 5), None, &[]).unwrap();
     drop(table);
@@ -81,7 +81,7 @@ fn checkpoints_keep_files_and_transactions() {
             .exists()
     );
     assert!(log.join("_last_checkpoint").exists());
-    // The entries before the checkpoint are not needed any more.
+    // The entries before the checkpoint are no longer needed.
     for version in 0..CHECKPOINT_INTERVAL {
         fs::remove_file(log.join(format!("{version:020}.json"))).unwrap();
     }
@@ -92,7 +92,8 @@ fn checkpoints_keep_files_and_transactions() {
         assert_eq!(table.committed("w").unwrap(), Some(CHECKPOINT_INTERVAL as i64 + 2));
     };
     opens();
-    // Nor is the hint: a backup leaves it out when it is newer than the copy, `repair` removes a damaged one.
+    // The hint is not needed either. A backup omits a hint that is newer than the copy, and `repair` removes a damaged
+    // one.
     fs::remove_file(log.join("_last_checkpoint")).unwrap();
     let sums = || {
         let names = fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().file_name());

@@ -1,26 +1,27 @@
-//! Transactions of a writer in a table's log: the last segment that it committed, and what it says of that commit.
+//! Transactions of a writer in a table's log: the last segment that the writer committed, and details of that commit.
 //!
-//! Delta has one number for each application id. The id of the writer has the segment. Three ids derived from it have
-//! what a later start compares: the process, the number of profiles, and the segment that these belong to, since an
-//! older program writes the first number alone. Checkpoints keep them, unlike the fields of `commitInfo`.
+//! Delta has one number for each application id. The id of the writer holds the segment. Three derived ids hold what a
+//! later start compares: the process, the number of profiles, and the segment to which these two belong. The last one
+//! is needed because an older program writes only the number of the writer itself. Checkpoints preserve these numbers,
+//! unlike the fields of `commitInfo`.
 
 use delta_kernel::{Engine, KernelResult, SnapshotRef};
 
-/// What a flush says of itself beside its segment.
+/// What a flush records of itself in addition to its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// Random number of the process that commits.
+    /// Random number of the committing process.
     pub(crate) process: u64,
-    /// Number of profiles that it commits.
+    /// Number of committed profiles.
     pub(crate) profiles: u64,
 }
 
-/// Ids of the writer's process, of its number of profiles, and of the segment that both belong to.
+/// Returns the ids of the writer's process, of its number of profiles, and of the segment to which both belong.
 fn ids(writer: &str) -> [String; 3] {
     ["process", "profiles", "segment"].map(|name| format!("{writer}/{name}"))
 }
 
-/// The transactions of a commit of `writer`.
+/// Returns the transactions of a commit of `writer`.
 pub(super) fn of(writer: &str, version: i64, stamp: Option<Stamp>) -> Vec<(String, i64)> {
     let mut all = vec![(writer.to_owned(), version)];
     if let Some(stamp) = stamp {
@@ -34,14 +35,15 @@ pub(super) fn of(writer: &str, version: i64, stamp: Option<Stamp>) -> Vec<(Strin
     all
 }
 
-/// The last process that committed as `writer`; `None` for older programs.
+/// Returns the last process that committed as `writer`, or `None` for older programs.
 pub(super) fn process(snapshot: &SnapshotRef, engine: &dyn Engine, writer: &str) -> KernelResult<Option<u64>> {
     let [process, ..] = ids(writer);
     let process = snapshot.get_app_id_version(&process, engine)?;
     Ok(process.map(|process| process as u64))
 }
 
-/// The number of profiles of the commit `version` of `writer`; `None` when it is not the last one, or does not say.
+/// Returns the number of profiles of the commit `version` of `writer`. The result is `None` if that is not the last
+/// commit, or if it does not record the number.
 pub(super) fn profiles(
     snapshot: &SnapshotRef,
     engine: &dyn Engine,
