@@ -94,5 +94,5 @@ async fn each_backup_beside_a_busy_server_has_what_was_acknowledged_before_it() 
     }
     // A copy is complete or absent, and it is never overwritten.
     let (done, _, errors) = run(&["store", "backup", &data.to_string_lossy(), &data.to_string_lossy()]);
-    assert!(!done && errors.contains("is there already"), "{errors}");
+    assert!(!done && errors.contains("already exists"), "{errors}");
 }

@@ -1,10 +1,10 @@
 //! Durable profiles: write-ahead log, head in memory, Parquet in Delta tables. The only user of parquet and
 //! delta_kernel.
 //!
-//! A profile is checked and decoded ([`limits`], `ingest`), written to the log and synced ([`wal`]), applied to the
-//! head (`head`) and acknowledged. Later the head is flushed to the tables (`flush`, `files`, `delta`) and its part of
-//! the log is deleted. After a crash `replay` brings log and tables into agreement. `docs/store.md` describes the
-//! layout and why it is safe.
+//! A profile is checked and decoded (`rules`, `ingest`), written to the log and synced (`log`), applied to the head
+//! (`head`) and acknowledged (`intake`). Later the head is flushed to the tables (`flush`, [`tables`]) and its part of
+//! the log is deleted. After a crash, `open` brings log and tables into agreement. `docs/store.md` describes the layout
+//! and why it is safe.
 
 pub mod common;
 mod config;

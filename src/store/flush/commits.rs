@@ -1,9 +1,11 @@
-//! The memory that a data folder has of its own commits, in the file `COMMITS`.
+//! The file `COMMITS` of a data folder: what the folder remembers of its own commits.
 //!
-//! It holds the last segment of the log that all tables have, and random numbers of the processes that committed from
-//! this folder. A table that lacks the segment has lost an entry of its log; a commit of another process comes from a
-//! copy of the folder. Both are durable before anything relies on them: the segment before a segment is deleted, the
-//! process before its first commit. Folders of older programs have no such file until then.
+//! The file holds the number of the last log segment that all tables have, and the random numbers of the processes that
+//! committed from this folder. If a table lacks that segment, its log has lost an entry. If a table has a commit of a
+//! process that is not in the file, that commit comes from a copy of the folder.
+//!
+//! Both are durable before anything relies on them: the segment before any segment is deleted, the process before its
+//! first commit. A folder of an older program has no such file until its first flush.
 
 use std::fs;
 use std::io;
@@ -18,16 +20,16 @@ use crate::store::common::fault::{Faults, Place};
 /// Name of the file in the data folder.
 pub(crate) const FILE: &str = "COMMITS";
 
-/// Number of processes that are remembered beside those that the tables name. A request of a process that was killed
-/// may reach a bucket after a few more have started.
+/// Number of processes to remember in addition to those that the tables name. A request of a killed process may still
+/// reach a bucket after a few more processes have started.
 const PROCESSES: usize = 64;
 
 /// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Remembered {
-    /// The writer of the commits; a folder that gets another one begins anew.
+    /// The writer of the commits. If the folder gets another writer, the memory begins empty.
     pub(crate) writer: String,
-    /// Last segment that all tables have; segments up to it may have been deleted.
+    /// Last segment that all tables have. Segments up to it may have been deleted.
     pub(crate) flushed: u64,
     /// Processes that committed from this folder, oldest first.
     pub(crate) processes: Vec<u64>,
@@ -41,7 +43,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The memory of a folder that this process writes to.
+/// The file `COMMITS` of the folder that this process writes to.
 #[derive(Debug)]
 pub(crate) struct Commits {
     dir: PathBuf,
@@ -52,7 +54,7 @@ pub(crate) struct Commits {
 }
 
 impl Remembered {
-    /// Reads what a folder remembers of the commits of `writer`; empty when that is nothing.
+    /// Reads what a folder remembers of the commits of `writer`. Returns an empty memory if there is none.
     pub(crate) fn read(dir: &Path, writer: &str) -> Result<Self, StoreError> {
         let path = dir.join(FILE);
         let none = || Self {
@@ -66,12 +68,12 @@ impl Remembered {
         };
         let found: Self = serde_json::from_slice(&text).map_err(|error| StoreError::Damaged {
             path,
-            reason: format!("it must hold what was committed from the folder ({error}); a backup has it"),
+            reason: format!("it does not hold the record of commits ({error}); restore it from a backup"),
         })?;
         Ok(if found.writer == writer { found } else { none() })
     }
 
-    /// Writes the memory of a folder; durable when it returns.
+    /// Writes the memory to its folder. It is durable when the function returns.
     pub(crate) fn write(&self, dir: &Path, faults: &Faults) -> Result<(), StoreError> {
         let path = dir.join(FILE);
         let mut text = serde_json::to_vec(self).map_err(|error| StoreError::io("write", &path)(error.into()))?;
@@ -82,12 +84,12 @@ impl Remembered {
 }
 
 impl Commits {
-    /// Reads the memory of a folder, for a process that begins.
+    /// Reads the memory of a folder and draws a number for this process.
     pub(crate) fn open(dir: &Path, writer: &str, faults: Faults) -> Result<Self, StoreError> {
         Ok(Self {
             dir: dir.to_owned(),
             remembered: Remembered::read(dir, writer)?,
-            // Exact in the numbers of any reader of JSON.
+            // Below 2^53, so that every JSON reader represents the number exactly.
             process: rand::random_range(1..1 << 53),
             faults,
         })
@@ -102,17 +104,18 @@ impl Commits {
         self.process
     }
 
-    /// True for this process and those that committed from this folder before.
+    /// True if `process` is this process, or one that committed from this folder before.
     pub(crate) fn is_ours(&self, process: u64) -> bool {
         process == self.process || self.remembered.processes.contains(&process)
     }
 
-    /// True once this process is remembered.
+    /// True once the folder remembers this process.
     pub(crate) fn has_process(&self) -> bool {
         self.remembered.processes.contains(&self.process)
     }
 
-    /// Remembers this process before its first commit. `named` are the processes of the tables' last transactions.
+    /// Adds this process to the memory before its first commit. `named` are the processes of the tables' last
+    /// transactions.
     pub(crate) fn before_commit(&mut self, named: &[u64]) -> Result<(), StoreError> {
         if self.has_process() {
             return Ok(());
@@ -126,11 +129,11 @@ impl Commits {
         });
         new.processes.push(self.process);
         match (self.write(new), self.remembered.processes.last()) {
-            // A full disk does not keep a flush to a bucket from making room. A copy of the folder may take its commits
-            // for its own.
+            // A flush to a bucket makes room on a full disk, so it must go on. In exchange, a copy of the folder may
+            // take the commits of this process for its own.
             (Err(error), Some(last)) if error.is_full() => {
-                tracing::warn!(error = %error, "cannot remember this process, its commits carry the number of an \
-                    earlier one");
+                tracing::warn!(error = %error, "cannot remember this process, so its commits carry the number of \
+                    an earlier process");
                 self.process = *last;
                 Ok(())
             }
@@ -138,7 +141,7 @@ impl Commits {
         }
     }
 
-    /// Remembers that all tables have the segments up to `segment`, before these are deleted.
+    /// Records that all tables have the segments up to `segment`. Called before these are deleted.
     pub(crate) fn flushed(&mut self, segment: u64) -> Result<(), StoreError> {
         if self.remembered.flushed >= segment {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Writes the Parquet files of one head: sorted, compressed, synced.
 //!
-//! In: a head's partition and table. Out: a file under the table's folder and what the Delta log needs to know of it. A
-//! file that is not committed is harmless garbage; its name contains the writer ([`FileName`]).
+//! In: a partition of a head, and a table. Out: a file in the table's folder, and what the Delta log must contain about
+//! it. A file that is not committed is harmless garbage. Its name contains the writer ([`FileName`]).
 
 use std::fs::{self, File};
 use std::io;
@@ -32,7 +32,7 @@ use crate::store::tables::delta::{NewFile, day_text};
 use crate::store::tables::root::Root;
 use crate::store::tables::stats::FileStats;
 
-/// Largest dictionary of profile ids of a row group.
+/// Size limit of the dictionary of profile ids in a row group, in bytes.
 const ID_DICTIONARY_BYTES: usize = 16 << 20;
 
 /// Name of a file that a flush writes: `<last segment>-<attempt>-<writer>.parquet`.
@@ -40,7 +40,7 @@ const ID_DICTIONARY_BYTES: usize = 16 << 20;
 pub(crate) struct FileName {
     /// Last segment of the log that the file covers.
     pub(crate) segment: u64,
-    /// Number of the attempt, so that no file is ever written twice.
+    /// Number of the attempt. It differs for each attempt, so that no file is ever written twice.
     pub(crate) attempt: u32,
     /// Identity of the writer.
     pub(crate) writer: String,
@@ -51,14 +51,14 @@ impl FileName {
         format!("{:012}-{}-{}.parquet", self.segment, self.attempt, self.writer)
     }
 
-    /// The segment of a file name, when `writer` wrote the file.
+    /// Returns the segment in the name of a file that `writer` flushed; `None` for any other file.
     pub(crate) fn segment_of(path: &str, writer: &str) -> Option<u64> {
         let (segment, rest) = name_of(path).strip_suffix(".parquet")?.split_once('-')?;
         let (_, owner) = rest.split_once('-')?;
         if owner == writer { segment.parse().ok() } else { None }
     }
 
-    /// Parses the name of a file; `None` when no flush wrote it.
+    /// Parses the name of a file. Returns `None` if no flush wrote the file.
     pub(crate) fn parse(path: &str) -> Option<Self> {
         let (segment, rest) = name_of(path).strip_suffix(".parquet")?.split_once('-')?;
         let (attempt, writer) = rest.split_once('-')?;
@@ -71,12 +71,13 @@ impl FileName {
     }
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// Writes all files of a table for a head; durable when it returns. A stop of the store breaks it off.
+/// Writes all files of a table for a head. They are durable when the function returns. It fails with `Closed` if the
+/// store is stopped meanwhile.
 pub(crate) fn write_table(
     head: &Head,
     table: Table,
@@ -102,8 +103,8 @@ pub(crate) fn write_table(
     Ok(files)
 }
 
-/// Writes the file of a partition. One for a bucket needs no room on the disk: flushed files are small enough for
-/// memory.
+/// Writes the file of a partition. If the disk is full, a file for a bucket is built in memory instead; flushed files
+/// are small enough for that.
 fn write_partition(
     head: &Head,
     target: Target<'_>,
@@ -113,7 +114,7 @@ fn write_partition(
 ) -> Result<Option<NewFile>, StoreError> {
     match write_by(head, target, (name, faults), Bucket::scratch, unsynced) {
         Err(error) if error.is_full() && target.root.bucket().is_some() => {
-            tracing::warn!(error = %error, "the disk has no room for files on their way to the bucket, using memory");
+            tracing::warn!(error = %error, "the disk has no room for uploads to the bucket, using memory");
             write_by(head, target, (name, faults), |_| file::in_memory(), unsynced)
         }
         result => result,
@@ -146,7 +147,7 @@ fn write_by(
     output.map(|output| output.finish_later(stats, unsynced)).transpose()
 }
 
-/// Encodes all tables of a head and discards the output; the error says why they cannot be encoded.
+/// Encodes all tables of a head and discards the output. The error says why they cannot be encoded.
 pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
     for (tenant, day) in head.days() {
         for table in Table::ALL {
@@ -181,37 +182,38 @@ pub(crate) struct Target<'a> {
     pub(crate) day: i32,
 }
 
-/// How much work goes into a file.
+/// How much effort the writer spends on a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     /// Compression level of zstd.
     pub(crate) zstd: i32,
-    /// Rows of a page: longer pages compress better, shorter ones allow finer skipping.
+    /// Rows of a page. Longer pages compress better; shorter ones let readers skip in smaller steps.
     pub(crate) page_rows: usize,
-    /// Rows of a row group: many readers skip whole row groups only, and each has its own dictionary.
+    /// Rows of a row group. Many readers can skip only whole row groups, and each row group has its own dictionary.
     pub(crate) group_rows: usize,
-    /// Samples: the stacks of a series are ordered by their number of rows, largest first, instead of by id, and row
-    /// groups end where a series does. Stacks that occur all the time then come first. The numbers of a row group's
-    /// dictionary of times therefore rise with time, and those of one series in an hour fit in a byte: both compress
+    /// For samples: if true, the stacks of a series are ordered by their number of rows, largest first, instead of by
+    /// id, and a row group ends where a series ends. Frequent stacks then come first. So the entries of a row group's
+    /// dictionary of times rise with time, and the indexes of one series in an hour fit in a byte. Both compress
     /// better, at the cost of a second pass over the rows.
     pub(crate) stacks_by_rows: bool,
 }
 
-/// Flushed files: written once and merged soon.
+/// Effort for flushed files, which are merged soon.
 pub(crate) const FLUSHED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
     group_rows: 1 << 20,
     stacks_by_rows: false,
 };
-/// First merges: merged again when their hour is over.
+/// Effort for files of first merges, which are merged again when their hour is over.
 pub(crate) const MERGED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
     group_rows: 64 << 10,
     stacks_by_rows: false,
 };
-/// Files that stay: names, profiles, and samples of hours that are over. Written once, read often.
+/// Effort for files that stay: names, profiles, and samples of hours that are over. They are written once and read
+/// often.
 pub(crate) const SETTLED: Effort = Effort {
     zstd: 14,
     page_rows: 20_000,
@@ -219,7 +221,7 @@ pub(crate) const SETTLED: Effort = Effort {
     stacks_by_rows: true,
 };
 
-/// Makes the local file that is uploaded to a bucket when it is complete.
+/// Creates the local file that is uploaded to a bucket when it is complete.
 type Scratch = fn(&Bucket) -> io::Result<File>;
 
 /// A Parquet file that is being written.
@@ -235,7 +237,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates a file that must not exist.
+    /// Creates a file. Fails if it exists.
     pub(crate) fn create(target: Target<'_>, name: &str, effort: Effort, faults: &Faults) -> Result<Self, StoreError> {
         Self::create_by(target, name, effort, faults, Bucket::scratch)
     }
@@ -258,7 +260,7 @@ impl Output {
                     }
                     File::options().write(true).read(true).create_new(true).open(&path)
                 }
-                // The bucket gets the file when it is complete.
+                // The file is uploaded to the bucket when it is complete.
                 Root::Bucket(bucket) => scratch(bucket),
             })
             .map_err(StoreError::io("create", &path))?;
@@ -292,7 +294,7 @@ impl Output {
         &self.path
     }
 
-    /// Adds rows of the table's schema without the partition columns.
+    /// Adds rows, which have the table's schema without the partition columns.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
         self.faults
             .check(Place::FileWrite(self.table))
@@ -302,17 +304,17 @@ impl Output {
             .map_err(|error| parquet_error(&self.path, &error))
     }
 
-    /// Memory of the rows that are not in the file yet.
+    /// Returns the memory, in bytes, of the rows that are not in the file yet.
     pub(crate) fn held_bytes(&self) -> usize {
         self.writer.memory_size()
     }
 
-    /// Writes the rows that are not in the file yet; later ones are in another row group.
+    /// Writes the rows that are not in the file yet. Later rows go to another row group.
     pub(crate) fn end_group(&mut self) -> Result<(), StoreError> {
         self.writer.flush().map_err(|error| parquet_error(&self.path, &error))
     }
 
-    /// Ends the file; it and its name are durable afterwards.
+    /// Ends the file. It and its name are durable when the function returns.
     pub(crate) fn finish(self, stats: FileStats) -> Result<NewFile, StoreError> {
         let faults = self.faults.clone();
         let mut unsynced = Unsynced::new(&self.root.clone(), self.table, &faults);
@@ -321,7 +323,7 @@ impl Output {
         Ok(file)
     }
 
-    /// Ends the file. It and its name are durable when `unsynced` is synced.
+    /// Ends the file. It and its name are durable once `unsynced` is synced.
     fn finish_later(self, stats: FileStats, unsynced: &mut Unsynced<'_>) -> Result<NewFile, StoreError> {
         let (path, faults, table) = (self.path, self.faults, self.table);
         faults
@@ -343,8 +345,8 @@ impl Output {
     }
 }
 
-/// An error of the disk says nothing of the data: without this difference each flush to a full disk would look at every
-/// record of the log for the one that cannot be written.
+/// Converts an error of the Parquet writer. An error of the disk says nothing about the data, so it becomes an I/O
+/// error. Otherwise each flush to a full disk would search every record of the log for one that cannot be encoded.
 fn parquet_error(path: &Path, error: &ParquetError) -> StoreError {
     if let ParquetError::External(source) = error
         && let Some(source) = source.downcast_ref::<io::Error>()
@@ -357,8 +359,8 @@ fn parquet_error(path: &Path, error: &ParquetError) -> StoreError {
     }
 }
 
-/// Parquet writer properties for a table. Dictionaries, the default, are smallest for every column of the samples
-/// (`layout_tests.rs` measures).
+/// Returns the Parquet writer properties for a table. A dictionary, the default, is the smallest encoding for every
+/// column of the samples; `layout_tests.rs` measures this.
 pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBuilder, ParquetError> {
     let schema = table.schema();
     // Partition columns are not in the files.
@@ -369,7 +371,7 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
             .position(|field| field.name() == name)
             .map(|index| index as i32 - 2)
     };
-    // Profiles are few rows; a dictionary of their ids per row group would be most of the file.
+    // The profiles table has few rows. With small row groups, the dictionaries of their ids would be most of the file.
     let group_rows = match table {
         Table::Samples => effort.group_rows,
         _ => FLUSHED.group_rows,
@@ -397,7 +399,8 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
         .set_data_page_row_count_limit(effort.page_rows)
         .set_sorting_columns(Some(order))
         .set_statistics_enabled(EnabledStatistics::None);
-    // Every profile has its own id, which all its types share: a dictionary, however large, stores each id once.
+    // Every profile has an id of its own, and all its types share the id. A dictionary stores each id once, however
+    // large it gets.
     if index("profile_id").is_some() {
         builder = builder.set_column_dictionary_page_size_limit(ColumnPath::from("profile_id"), ID_DICTIONARY_BYTES);
     }
@@ -409,20 +412,20 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
     Ok(builder)
 }
 
-/// Files of flushes that did not commit them.
+/// Which uncommitted files of flushes are meant.
 #[derive(Debug)]
 pub(crate) enum Uncommitted {
-    /// Those of these attempts, which are this process's own.
+    /// Files of these attempts, which are attempts of this process.
     Attempts(RangeInclusive<u32>),
-    /// Those of earlier processes of a folder.
+    /// Files of earlier processes on the folder.
     Earlier,
 }
 
-/// Removes files of `table` that `writer` wrote but never committed: those of segments after `committed`. Returns how
-/// many.
+/// Removes files of `table` that `writer` wrote but never committed, which are those of segments after `committed`.
+/// Returns their number.
 ///
-/// In a bucket they stay until the vacuum finds them old. An entry that names them may still appear: a put is sometimes
-/// done after its client has given up, and a process on a copy of the folder has the same writer.
+/// In a bucket these files stay until the vacuum finds them old, because an entry that names them may still appear. A
+/// put sometimes succeeds after its client has given up, and a process on a copy of the folder has the same writer.
 pub(crate) fn remove_uncommitted(
     root: &Root,
     table: Table,

@@ -1,5 +1,5 @@
-//! Synchronisation between the flush thread and those who wait for it: callers of a flush, and appends that wait for
-//! room in memory.
+//! Synchronisation between the flush thread and the tasks that wait for it: callers of a flush, and appends that wait
+//! for room in memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,33 +9,33 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::store::common::error::StoreError;
 
-/// How often the flusher looks at the age of the head.
+/// Interval at which the flush thread checks the age of the head.
 const TICK: Duration = Duration::from_millis(500);
 
 /// A caller that waits for the result of a flush.
 pub(crate) struct Caller {
     reply: oneshot::Sender<Result<(), StoreError>>,
-    /// What other servers have committed is to be published too before the answer.
+    /// True if the commits of other servers must also be published before the result is sent.
     pub(crate) wants_sync: bool,
 }
 
-/// Callers of a flush, and the signals for the thread and for waiting appends.
+/// The callers of a flush, and the signals for the flush thread and for waiting appends.
 #[derive(Default)]
 pub(crate) struct Flushes {
     callers: Mutex<Vec<Caller>>,
     wake: Condvar,
     room: Notify,
-    /// True while flushes fail; then nobody waits for room.
+    /// True while flushes fail. Appends do not wait for room then.
     fails: AtomicBool,
 }
 
 impl Flushes {
-    /// Asks for a flush, of which the answer has the result.
+    /// Requests a flush. The receiver gets its result.
     pub(crate) fn ask(&self) -> oneshot::Receiver<Result<(), StoreError>> {
         self.ask_by(false)
     }
 
-    /// Asks for a flush that is followed by a look at the commits of other servers.
+    /// Requests a flush, followed by a check for commits of other servers.
     pub(crate) fn ask_with_sync(&self) -> oneshot::Receiver<Result<(), StoreError>> {
         self.ask_by(true)
     }
@@ -47,14 +47,14 @@ impl Flushes {
         answer
     }
 
-    /// Wakes the thread to check what is due.
+    /// Wakes the flush thread, so that it checks what is due.
     pub(crate) fn wake(&self) {
-        // Not between the thread's check of what is due and its wait: the notification would be lost.
+        // The lock excludes the time between the thread's check and its wait, in which the notification would be lost.
         drop(self.callers.lock());
         self.wake.notify_one();
     }
 
-    /// For the thread: waits until `due` returns a value, and takes the callers. The argument of `due` says whether
+    /// Waits, on the flush thread, until `due` returns a value, and takes the callers. The argument of `due` is true if
     /// there are callers.
     pub(crate) fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Caller>) {
         let mut callers = self.callers.lock();
@@ -66,7 +66,7 @@ impl Flushes {
         }
     }
 
-    /// For the thread: a flush has ended with this result.
+    /// Reports, from the flush thread, that a flush has ended with this result.
     pub(crate) fn done(&self, callers: Vec<Caller>, result: Result<(), StoreError>) {
         self.fails.store(result.is_err(), Ordering::Release);
         self.release_appends();
@@ -77,7 +77,7 @@ impl Flushes {
     pub(crate) fn answer(callers: Vec<Caller>, result: Result<(), StoreError>) {
         let mut result = Some(result);
         for caller in callers {
-            // Errors are not cloned: the first caller gets the error, the others a pointer to the log.
+            // Errors cannot be cloned: the first caller gets the error, the others a reference to the program's log.
             let answer = match result.take() {
                 Some(first) => {
                     result = first.is_ok().then_some(Ok(()));
@@ -89,7 +89,7 @@ impl Flushes {
         }
     }
 
-    /// Returns when there is room, or when waiting is pointless because flushes fail.
+    /// Waits until there is room. Returns at once while flushes fail, because waiting is pointless then.
     pub(crate) async fn wait_for_room(&self, is_crowded: impl Fn() -> bool) {
         loop {
             let mut notified = std::pin::pin!(self.room.notified());
@@ -101,12 +101,12 @@ impl Flushes {
         }
     }
 
-    /// Makes the waiting appends check again.
+    /// Makes the waiting appends check for room again.
     pub(crate) fn release_appends(&self) {
         self.room.notify_waiters();
     }
 
-    /// Ends all waits after the last flush; callers get `error`.
+    /// Ends all waits after the last flush. Waiting callers get `error`.
     pub(crate) fn end(&self, error: impl Fn() -> StoreError) {
         self.release_appends();
         for caller in std::mem::take(&mut *self.callers.lock()) {

@@ -1,7 +1,8 @@
-//! Finds the records that prevent a generation from being written, when the cause is not the disk.
+//! Finds the log records that prevent a generation from being written, if the disk is not the cause.
 //!
-//! In: segments of the log. Out: the records to leave out, and a head of the others. A trial builds a head of some
-//! records and encodes all its tables without output; failing sets are halved until single records are left.
+//! In: segments of the log. Out: the records to leave out, and a head of the other records. A trial builds a head of
+//! some records and encodes all its tables, without output. A set of records that fails is halved, until single records
+//! remain.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -22,13 +23,13 @@ use crate::store::log::damaged::{BadRecord, RecordPlace};
 use crate::store::log::{reader, record, wal};
 use crate::store::rules::relabel_rules::KnownRules;
 
-/// Segments, by their numbers.
+/// A range of segment numbers.
 pub(crate) type Range = RangeInclusive<u64>;
 
 /// A record and its place in the log.
 type Placed = (RecordPlace, Bytes);
 
-/// The records of some segments that cannot be written, alone or together with others.
+/// Returns the records in a range of segments that cannot be written, alone or together with others.
 pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<BadRecord>, StoreError> {
     let mut records: Vec<Placed> = Vec::new();
     for segment in wal::segments(folder)? {
@@ -45,7 +46,7 @@ pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<V
     Ok(bad)
 }
 
-/// Puts `bad` aside, and makes a head of the other records of the segments.
+/// Keeps the records `bad` beside the log, and builds a head of the other records of the segments.
 pub(crate) fn without(
     folder: &Path,
     range: &Range,
@@ -75,7 +76,7 @@ pub(crate) fn without(
     Ok(head)
 }
 
-/// Whether the tables of these records can be encoded; the error says why not.
+/// Checks whether the tables of these records can be encoded. The error says why not.
 pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
     let trial = || {
         let head = Head::new(Arc::default());
@@ -89,7 +90,7 @@ pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String
     caught(trial).unwrap_or_else(Err)
 }
 
-/// Adds records of `all` to `bad`, so that the others pass `test`.
+/// Adds records of `all` to `bad`, so that the remaining records pass `test`.
 fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &mut Vec<BadRecord>) {
     let Err(reason) = test(all) else { return };
     let found = |(place, payload): &Placed| BadRecord {
@@ -105,7 +106,7 @@ fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &
     let before = bad.len();
     search(left, test, bad);
     search(right, test, bad);
-    // Each half passes without the other: the later one is put aside.
+    // Each half passes without the other, so the later half is left out.
     if bad.len() == before {
         bad.extend(right.iter().map(found));
     }

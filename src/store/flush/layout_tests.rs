@@ -1,9 +1,9 @@
-//! Measures physical layouts on an hour of the made-up fleet: bytes a value as flushed and as compacted, and
-//! candidates for the samples and stacks tables with the time of three questions. Prints tables;
-//! `docs/adr/0004-layout.md` has them.
+//! Measures physical layouts with an hour of profiles of the simulated fleet: bytes per value as flushed and as merged,
+//! and candidates for the tables of samples and stacks, with the times of three queries. Prints tables;
+//! `docs/adr/0004-layout.md` contains them.
 //!
-//! Run with `cargo test --lib store::files::layout -- --ignored --nocapture`; `LAYOUT_TICKS` (of 15 seconds, 240 by
-//! default) makes it shorter.
+//! Run it with `cargo test --lib store::flush::files::layout -- --ignored --nocapture`. `LAYOUT_TICKS` sets the number
+//! of ticks of 15 seconds, 240 by default; a smaller number takes less time.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -35,7 +35,7 @@ const START_NS: i64 = 1_800_000_000_000_000_000;
 /// Ticks between flushes: five minutes.
 const FLUSH_TICKS: u64 = 20;
 
-/// The columns of the table of samples that are compared.
+/// The columns of the samples table that the candidates order.
 #[derive(Default)]
 struct Rows {
     kind: Vec<u8>,
@@ -46,16 +46,16 @@ struct Rows {
     value: Vec<i64>,
 }
 
-/// What rows are sorted by.
+/// Key by which rows are sorted.
 type SortKey = (u8, i64, i64, i64, i64);
 type Order = fn(&Rows, usize) -> SortKey;
 
-/// A candidate for the samples.
+/// A candidate layout for the samples table.
 struct Candidate {
     name: &'static str,
     order: Order,
     change: fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
-    /// Stacks as numbers of the file, their table counted in.
+    /// If true, stacks are stored as numbers within the file, and the size includes the table of these numbers.
     numbered: bool,
 }
 
@@ -143,7 +143,7 @@ const fn candidate(
 }
 
 #[test]
-#[ignore = "a measurement of some minutes without optimisation"]
+#[ignore = "a measurement that takes some minutes without optimisation"]
 fn layout() {
     let ticks: u64 = std::env::var("LAYOUT_TICKS")
         .ok()
@@ -188,7 +188,7 @@ fn layout() {
     assert!(all(&compacted) < all(&flushed));
 }
 
-/// Flushes the fleet's profiles to files; returns them and the number of sample rows.
+/// Flushes the fleet's profiles to files. Returns the files and the number of sample rows.
 fn flush_all(root: &Path, ticks: u64) -> (Vec<FileEntry>, u64) {
     let fleet = Fleet::new(FleetShape::default(), 1);
     let tenant = tenant_id("t");
@@ -230,7 +230,7 @@ fn flush_all(root: &Path, ticks: u64) -> (Vec<FileEntry>, u64) {
     (files, values)
 }
 
-/// Prints the bytes a value of each column of a table's files.
+/// Prints the bytes per value of each column of a table's files.
 fn columns_of(root: &Path, state: &str, table: Table, files: &[FileEntry], values: u64) {
     let mut bytes: BTreeMap<String, i64> = BTreeMap::new();
     for file in files.iter().filter(|file| file.table == table) {
@@ -389,7 +389,7 @@ fn measure(candidate: &Candidate, rows: &Rows) {
     );
 }
 
-/// Milliseconds (best of five) to sum values by stack, with pages chosen by their statistics.
+/// Returns the milliseconds, the best of five runs, to sum values by stack, with pages chosen by their statistics.
 fn question(bytes: &Bytes, kind: &str, series: Option<&[i64]>, since: Option<i64>) -> f64 {
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
     let metadata = ArrowReaderMetadata::load(bytes, options).unwrap();
@@ -425,7 +425,7 @@ fn question(bytes: &Bytes, kind: &str, series: Option<&[i64]>, since: Option<i64
     best
 }
 
-/// The pages whose statistics let rows through.
+/// Selects the pages whose statistics may match.
 fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, since: Option<i64>) -> RowSelection {
     let file = metadata.metadata();
     let mut ranges: Vec<RowSelector> = Vec::new();
@@ -478,8 +478,8 @@ fn select(metadata: &ArrowReaderMetadata, kind: &str, series: Option<&[i64]>, si
     RowSelection::from(ranges)
 }
 
-/// The samples as lists: a row a profile with lists of stacks and values, and a row a series and stack with lists of
-/// times and values.
+/// Measures the samples as lists: one row per profile with lists of stacks and values, and one row per series and stack
+/// with lists of times and values.
 fn lists(rows: &Rows) {
     for (name, order) in [
         ("lists a profile", by_time as Order),

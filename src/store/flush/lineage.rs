@@ -1,8 +1,8 @@
-//! Whether the tables and the log of a data folder belong together: the tables have what the folder remembers, the log
-//! has what some tables still need, and no other folder has committed as the same writer.
+//! Checks whether the tables and the log of a data folder belong together: the tables have what the folder remembers,
+//! the log has what some tables still need, and no other folder has committed as the same writer.
 //!
-//! In: tables, log, and memory of a folder. Out: an error for each contradiction. Nothing is changed: who starts,
-//! repairs or checks asks first.
+//! In: the tables, the log and the memory of a folder. Out: an error for each contradiction. The check changes nothing.
+//! A start, a repair and `alluvium store check` call it first.
 
 use std::path::Path;
 
@@ -19,14 +19,14 @@ pub(crate) struct Lineage<'a> {
     /// The folder of the write-ahead log.
     pub(crate) log: &'a Path,
     pub(crate) root: &'a Root,
-    /// The tables that can be opened; the others have no commit.
+    /// The tables that can be opened. The others count as tables without a commit.
     pub(crate) tables: &'a [DeltaTable],
     pub(crate) writer: &'a str,
     pub(crate) remembered: &'a Remembered,
 }
 
 impl Lineage<'_> {
-    /// What does not agree; the first is the error of a start.
+    /// Returns all contradictions. A start fails with the first one.
     pub(crate) fn contradictions(&self) -> Result<Vec<StoreError>, StoreError> {
         let mut found = Vec::new();
         let mut committed = Vec::new();
@@ -69,8 +69,8 @@ impl Lineage<'_> {
         self.contradictions()?.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Looks whether the log has the generation that some tables lack. Damage explains less than there should be: its
-    /// bytes are kept and counted by the replay.
+    /// Checks whether the log has the generation that some tables lack. If the log is damaged, missing profiles are no
+    /// contradiction: the replay keeps and counts the damaged bytes.
     fn missing_records(&self, first: u64, last: u64) -> Result<Option<StoreError>, StoreError> {
         let mut expected = None;
         for table in self.tables {
@@ -84,11 +84,11 @@ impl Lineage<'_> {
             Vec::new()
         };
         for number in numbers.into_iter().filter(|number| (first..=last).contains(number)) {
-            // The flush has ended these segments, so none may be torn.
+            // The flush has ended these segments, so none of them may have an unfinished record.
             let ending = reader::read(&wal::segment_path(self.log, number), |_| found += 1)?;
             damaged += ending.damaged_bytes + ending.torn_bytes;
         }
-        // Entries of older programs do not say how many profiles there were; a generation is never empty.
+        // Entries of older programs do not contain the number of profiles, but a generation always has at least one.
         if found >= expected.unwrap_or(1) || damaged > 0 {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
-//! What readers see: the live files of the tables, the head that is being filled, and the one that is being flushed.
+//! The state that readers see: the live files of the tables, the active head, and the head that is being flushed.
 //!
-//! Code that commits to a table and publishes the result holds a [`Publication`] from before the commit until after it,
-//! so that an older list of files never replaces a newer one.
+//! Code that commits to a table and publishes the result holds a [`Publication`] from before the commit until after the
+//! publication. So an older list of files never replaces a newer one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,20 +30,21 @@ pub(crate) struct Published {
 
 struct View {
     files: Arc<[FileEntry]>,
-    /// The head that is filled.
+    /// The head that receives new profiles.
     active: Arc<Head>,
     /// The generation that is being flushed.
     frozen: Option<Generation>,
 }
 
-/// Held from a commit to its publication.
+/// A guard that is held from before a commit until after its publication.
 pub(crate) struct Publication<'a> {
     published: &'a Published,
     _committing: MutexGuard<'a, ()>,
 }
 
 impl Published {
-    /// The state of a store with `files` whose log was replayed into `head`. `known` are the stacks in committed files.
+    /// Creates the state of a store with `files`, whose log was replayed into `head`. `known` are the stacks in
+    /// committed files.
     pub(crate) fn new(
         root: Root,
         writer: String,
@@ -82,27 +83,27 @@ impl Published {
         }
     }
 
-    /// Live files of all tables.
+    /// Returns the live files of all tables.
     pub(crate) fn files(&self) -> Arc<[FileEntry]> {
         self.view.read().files.clone()
     }
 
-    /// The head that is filled.
+    /// Returns the head that receives new profiles.
     pub(crate) fn active(&self) -> Arc<Head> {
         self.view.read().active.clone()
     }
 
-    /// The generation that is being flushed.
+    /// Returns the generation that is being flushed.
     pub(crate) fn frozen(&self) -> Option<Generation> {
         self.view.read().frozen.clone()
     }
 
-    /// The stacks in committed files.
+    /// Returns the stacks in committed files.
     pub(crate) fn known(&self) -> &Arc<KnownStacks> {
         &self.known
     }
 
-    /// The tenants of which anything is stored.
+    /// Returns the tenants that have anything stored.
     pub(crate) fn tenants(&self) -> HashSet<TenantId> {
         let view = self.view.read();
         let mut tenants: HashSet<TenantId> = view.files.iter().map(|file| file.tenant.clone()).collect();
@@ -111,10 +112,10 @@ impl Published {
         tenants
     }
 
-    /// The files of names among `files` that no row needs, neither in a file nor in memory: heads omit the frames of
-    /// stacks that files have. From now on they do not count on these.
+    /// Returns those of the given files of names that no row needs, neither in a file nor in memory. Heads omit the
+    /// frames of stacks that files have; after this call they no longer do so for stacks in `files`.
     pub(crate) fn unneeded_names(&self, mut files: Vec<FileEntry>) -> Vec<FileEntry> {
-        // A flush that is being published has yet to remember the stacks of its files, which may be among these.
+        // A flush that is being published has not yet remembered the stacks of its files, which may be among `files`.
         let _publication = self.begin();
         for file in &files {
             self.known.forget(&file.tenant, file.day);
@@ -134,7 +135,7 @@ impl Published {
         view.active.bytes() + view.frozen.as_ref().map_or(0, |frozen| frozen.head.bytes())
     }
 
-    /// Freezes the head, whose records end with `last_segment`, and begins an empty one.
+    /// Freezes the head, whose records end with `last_segment`, and starts an empty one.
     pub(crate) fn freeze(&self, last_segment: u64) {
         let mut view = self.view.write();
         let next = Arc::new(Head::new(self.known.clone()));
@@ -155,7 +156,7 @@ impl Published {
         }
     }
 
-    /// Forgets the stacks of days of which no file is live any more: another server has taken them out.
+    /// Forgets the stacks of days that have no live file any more, because another server has removed the files.
     fn forget_removed(&self, before: &[FileEntry], live: &[FileEntry]) {
         let day_of = |file: &FileEntry| (file.tenant.clone(), file.day);
         let left: HashSet<(TenantId, i32)> = live.iter().map(day_of).collect();
@@ -172,7 +173,7 @@ impl Published {
 }
 
 impl Publication<'_> {
-    /// Publishes an exchange: the files in `gone` are removed, `added` are added.
+    /// Publishes an exchange: removes the files in `gone` and adds `added`.
     pub(crate) fn exchanged(&self, gone: &HashSet<&str>, added: impl Iterator<Item = FileEntry>) {
         let mut view = self.published.view.write();
         let kept = view.files.iter().filter(|file| !gone.contains(file.path.as_str()));
@@ -180,8 +181,8 @@ impl Publication<'_> {
         self.published.set_files(&mut view, files);
     }
 
-    /// Publishes a flush: replaces the frozen generation with the files it became, or with the listed files of tables
-    /// whose outcome is unknown.
+    /// Publishes a flush. Replaces the frozen generation with the files that it became. `lists` has all files of the
+    /// tables whose outcome is unknown.
     pub(crate) fn flushed(&self, progress: &mut Progress, lists: Lists) {
         let mut view = self.published.view.write();
         let mut files = view.files.to_vec();
@@ -198,8 +199,8 @@ impl Publication<'_> {
         view.frozen = None;
     }
 
-    /// All files of some tables as their logs have them. Files of a flush of our own that is not published are left
-    /// out: its head still has their rows.
+    /// Publishes the lists of files that the logs of some tables name. Leaves out the files of a flush of this store
+    /// that is not published yet, because its head still has their rows.
     pub(crate) fn listed(&self, lists: impl IntoIterator<Item = (Table, Vec<FileEntry>)>) {
         let mut view = self.published.view.write();
         let frozen = view.frozen.as_ref().map(|generation| generation.last_segment);

@@ -1,7 +1,8 @@
 //! Polls the tables of a bucket for the commits of other servers, and publishes them.
 //!
 //! In: the tables, read again. Out: the list of files that queries see. A flush of another server reaches the tables
-//! one after the other; its samples are published once its profiles are committed, so that no query sees a part of it.
+//! one after the other. Its samples are published once its profiles are committed, so that no query sees a part of a
+//! flush.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -15,22 +16,23 @@ use crate::store::tables::delta::DeltaTable;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
-/// The order in which tables are read: referring tables before the names, the reverse of a flush.
+/// The order in which tables are read: tables that refer to names come before the names. It is the reverse of the order
+/// of a flush.
 pub(crate) const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
 
-/// When to poll next, and what the last poll found.
+/// The time of the next poll, and what the last poll found.
 pub(crate) struct Sync {
     interval: Option<Duration>,
     next: Instant,
     /// Versions of the tables at the last poll.
     seen: HashMap<Table, u64>,
-    /// Files were left out that the next poll may publish.
+    /// True if the last poll left out files that the next one may publish.
     partial: bool,
     failing: bool,
 }
 
 impl Sync {
-    /// Does not poll for tables in a folder, which have no other writer.
+    /// Creates the state of the polls. Tables in a folder have no other writer and are never polled.
     pub(crate) fn new(root: &Root) -> Self {
         let interval = root.bucket().map(|bucket| bucket.sync_interval());
         Self {
@@ -46,13 +48,13 @@ impl Sync {
         self.interval.is_some() && Instant::now() >= self.next
     }
 
-    /// Polls, and publishes what is new. A failure is logged once and retried.
+    /// Polls the tables and publishes new files. A failure is logged once; the next poll tries again.
     pub(crate) fn run(&mut self, published: &Published, tables: &mut Tables) -> Result<(), StoreError> {
         let Some(interval) = self.interval else {
             return Ok(());
         };
         let result = self.look(published, tables);
-        // Set after the work, so that a slow bucket is not polled without a pause.
+        // Set after the work, so that there is a pause between polls of a slow bucket.
         self.next = Instant::now() + interval;
         match &result {
             Ok(()) => self.failing = false,
@@ -61,7 +63,7 @@ impl Sync {
                     bucket.metrics().sync_failures.inc();
                 }
                 if !std::mem::replace(&mut self.failing, true) {
-                    tracing::warn!(error = %error, "cannot see what other servers have committed, trying again");
+                    tracing::warn!(error = %error, "cannot read the commits of other servers, trying again");
                 }
             }
         }
@@ -84,8 +86,8 @@ impl Sync {
     }
 }
 
-/// The files that a store shows when it starts. Flushes of other servers that are on their way are left out: the poll
-/// publishes them once they are complete.
+/// Returns the files that a store publishes when it starts. Incomplete flushes of other servers are left out; a later
+/// poll publishes them once they are complete.
 pub(crate) fn files_at_start(root: &Root, tables: &mut Tables) -> Result<Vec<FileEntry>, StoreError> {
     if root.bucket().is_none() {
         return tables.files();
@@ -94,8 +96,8 @@ pub(crate) fn files_at_start(root: &Root, tables: &mut Tables) -> Result<Vec<Fil
     Ok(lists.into_values().flatten().collect())
 }
 
-/// Reads the tables and lists the files of those that `is_meant` chooses, without flushes of other writers that are not
-/// complete and not `known`. Returns whether there were any.
+/// Reads the tables and lists the files of the tables that `is_meant` chooses. Leaves out incomplete flushes of other
+/// writers, unless their files are in `known`. The flag says whether any file was left out.
 fn whole_flushes(
     tables: &mut Tables,
     known: &[FileEntry],
@@ -121,8 +123,8 @@ fn whole_flushes(
     Ok((lists, is_partial))
 }
 
-/// Removes samples of flushes whose profiles are not committed, but for those that `is_kept` chooses. Returns whether
-/// there were any.
+/// Removes the samples of flushes whose profiles are not committed, except files that `is_kept` chooses. Returns
+/// whether any file was removed.
 pub(crate) fn leave_out_partial(
     samples: &mut Vec<FileEntry>,
     profiles: &DeltaTable,

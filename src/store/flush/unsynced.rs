@@ -1,8 +1,9 @@
-//! Files of a table that are written and not yet durable, and the folders that must have their names.
+//! Files of a table that are written but not durable yet, and the folders that must have their names.
 //!
-//! In: complete files. Out: everything is durable: synced in a folder, uploaded to a bucket. Each folder is synced
-//! once, however many files are in and below it. Many syncs or uploads run at the same time: a disk or a bucket answers
-//! them together in little more than the time of one. A flush of thousands of small tenants takes minutes otherwise.
+//! In: complete files. Out: the same files, durable: synced in a folder, or uploaded to a bucket. Each folder is synced
+//! once, however many files are in and below it. Many syncs or uploads run at the same time, because a disk or a bucket
+//! completes them together in little more than the time of one. Otherwise a flush of thousands of small tenants would
+//! take minutes.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,12 +18,12 @@ use crate::store::common::lifecycle::message;
 use crate::store::common::schema::Table;
 use crate::store::tables::root::Root;
 
-/// Files that are held open at a time.
+/// Maximum number of files that are held open.
 const OPEN_FILES: usize = 128;
-/// Bytes of files that wait for their upload. An upload of a small file holds it in memory, so this also bounds the
-/// memory of all uploads that run at the same time.
+/// Maximum number of bytes of files that wait for their upload. The upload of a small file holds it in memory, so this
+/// also bounds the memory of all concurrent uploads.
 const WAITING_BYTES: u64 = 32 << 20;
-/// Threads that sync at a time, and the number of syncs from which on each of them is worth its start. A request to a
+/// Maximum number of threads that sync, and the number of syncs that justifies the start of one thread. A request to a
 /// bucket takes longer than the start of a thread.
 const THREADS: usize = 16;
 const SYNCS_A_THREAD: usize = 4;
@@ -40,7 +41,7 @@ pub(crate) struct Unsynced<'a> {
 
 /// A complete file that is not durable yet.
 struct Written {
-    /// Its path or address, for messages.
+    /// Path or address of the file, for messages.
     path: PathBuf,
     /// Path relative to the root of the tables.
     relative: String,
@@ -48,7 +49,7 @@ struct Written {
 }
 
 impl<'a> Unsynced<'a> {
-    /// Nothing of `table` yet.
+    /// Creates an empty set of files of `table`.
     pub(crate) fn new(root: &Root, table: Table, faults: &'a Faults) -> Self {
         Self {
             table,
@@ -60,8 +61,8 @@ impl<'a> Unsynced<'a> {
         }
     }
 
-    /// Adds a complete file of `size` bytes. `relative` is its path below the table's folder. In a folder, the folders
-    /// from the file's own up to the table's are added too: they may be new.
+    /// Adds a complete file of `size` bytes. `relative` is its path below the table's folder. If the tables are in a
+    /// folder, the folders from the file's own up to the table's are added too, because they may be new.
     pub(crate) fn add(&mut self, relative: &str, file: File, size: u64) -> Result<(), StoreError> {
         let relative = format!("{}/{relative}", self.table.name());
         let path = self.root.name(&relative);
@@ -84,7 +85,7 @@ impl<'a> Unsynced<'a> {
         Ok(())
     }
 
-    /// Makes all of it durable. When `is_over` says so it is broken off.
+    /// Makes all files durable. Stops with an error as soon as `is_over` returns true.
     pub(crate) fn sync(mut self, is_over: impl Fn() -> bool + Sync) -> Result<(), StoreError> {
         self.sync_files(&is_over)?;
         let folders: Vec<&PathBuf> = self.folders.iter().collect();
@@ -120,7 +121,7 @@ impl<'a> Unsynced<'a> {
     }
 }
 
-/// Runs `sync` for every item, on one thread for each `share` of them. After an error no further items are begun.
+/// Runs `sync` for every item, on one thread for each `share` items. After an error, no further item is started.
 fn at_once<T: Sync>(
     items: &[T],
     share: usize,
@@ -136,7 +137,7 @@ fn at_once<T: Sync>(
     let threads = (items.len() / share).min(THREADS);
     std::thread::scope(|scope| {
         let start = |_| {
-            // One that cannot be started is no failure: this thread does its share.
+            // If a thread cannot be started, the calling thread does its share of the work.
             let thread = std::thread::Builder::new().name("store-flush".to_owned());
             thread.spawn_scoped(scope, work).ok()
         };
@@ -164,7 +165,7 @@ mod tests {
     use crate::store::tables::bucket::options::GivenStore;
     use crate::store::tables::bucket::{Bucket, BucketOptions, Provider};
 
-    /// Counts the syncs, and fails the one with a number.
+    /// Records the syncs, and fails the one whose number is `failing`.
     #[derive(Default)]
     struct Syncs {
         done: Mutex<Vec<Place>>,
@@ -216,11 +217,11 @@ mod tests {
             });
             let error = fill(folder.path(), &hook).unwrap_err();
             assert!(error.to_string().contains("injected"), "{error}");
-            assert!(hook.done.lock().len() < failing + THREADS, "it goes on after a failure");
+            assert!(hook.done.lock().len() < failing + THREADS, "continues after a failure");
         }
     }
 
-    /// Holds each upload until as many as there are threads have begun.
+    /// Blocks each upload until as many uploads have begun as there are threads.
     #[derive(Default)]
     struct Meeting {
         begun: Mutex<usize>,

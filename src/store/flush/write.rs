@@ -1,8 +1,9 @@
-//! Writes a frozen head to the tables: files, commits, publication, deletion of log segments, in that order.
+//! Writes a frozen head to the tables: writes files, commits them, publishes them and deletes log segments, in that
+//! order.
 //!
-//! A generation is a frozen head and the last log segment it covers. Each table is committed with that number as its
-//! transaction version, so a retry after a failure or a crash only does what is missing. Segments are deleted after all
-//! four tables are durable, never before.
+//! A generation is a frozen head and the last log segment that it covers. The number of that segment is the transaction
+//! version of the commit to each table. So a retry after a failure or a crash does only the missing work. Segments are
+//! deleted after all four tables are durable, never before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,11 +26,11 @@ use crate::store::tables::delta::{DeltaTable, NewFile, Stamp};
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
-/// A frozen head and the log segments it covers.
+/// A frozen head and the log segments that it covers.
 #[derive(Clone)]
 pub(crate) struct Generation {
     pub(crate) head: Arc<Head>,
-    /// Last segment of the log with records of it.
+    /// Last segment of the log that has records of the head.
     pub(crate) last_segment: u64,
 }
 
@@ -39,29 +40,29 @@ pub(crate) struct Tables {
     pub(crate) tables: Vec<DeltaTable>,
     /// Identity of the writer in transactions and file names.
     pub(crate) writer: String,
-    /// What the folder remembers of its commits.
+    /// The folder's memory of its commits.
     pub(crate) commits: Commits,
-    /// The last segment committed to each table, once it is known that a process of this folder committed it.
+    /// The last segment committed to each table, if a process of this folder is known to have committed it.
     own: BTreeMap<Table, i64>,
-    /// Counts attempts of this process, so that file names do not repeat.
+    /// Counts the attempts of this process, so that file names do not repeat.
     pub(crate) attempt: u32,
-    /// Where that count began.
+    /// First value of `attempt`.
     first_attempt: u32,
     /// True after an attempt that failed and may have left files behind.
     pub(crate) failed: bool,
     pub(crate) faults: Faults,
-    /// Breaks a commit off when the store stops.
+    /// Stops a commit when the store stops.
     pub(crate) lifecycle: Arc<Lifecycle>,
 }
 
 /// Result of committing a generation to a table.
 pub(crate) enum Outcome {
     Added(Vec<FileEntry>),
-    /// An earlier attempt had already committed: the table must be listed again.
+    /// An earlier attempt had already committed, so the table must be listed again.
     Unknown,
 }
 
-/// Outcomes of the tables that a generation is committed to, kept between attempts.
+/// The outcomes for the tables to which a generation is committed, kept between attempts.
 pub(crate) type Progress = BTreeMap<Table, Outcome>;
 
 /// All live files of some tables.
@@ -82,7 +83,7 @@ impl Tables {
                 Ok(opened.with_checkpoint_interval(checkpoints))
             })
             .collect::<Result<_, StoreError>>()?;
-        // Two processes write no file of the same name, also when one of them runs on a copy of the folder.
+        // Two processes must not write a file of the same name, even if one of them runs on a copy of the folder.
         let attempt = rand::random_range(0..1 << 30);
         Ok(Self {
             tables,
@@ -97,7 +98,7 @@ impl Tables {
         })
     }
 
-    /// The last segment committed to each table; 0 for none.
+    /// Returns the last segment committed to each table, 0 if there is none.
     pub(crate) fn committed(&self) -> Result<Vec<u64>, StoreError> {
         self.tables
             .iter()
@@ -109,7 +110,7 @@ impl Tables {
             .collect()
     }
 
-    /// Fails when the tables and the log in the folder `log` do not belong together.
+    /// Fails if the tables and the log in the folder `log` do not belong together.
     pub(crate) fn check_lineage(&self, log: &Path) -> Result<(), StoreError> {
         let Some(table) = self.tables.first() else {
             return Ok(());
@@ -124,7 +125,7 @@ impl Tables {
         lineage.check()
     }
 
-    /// Live files of all tables.
+    /// Returns the live files of all tables.
     pub(crate) fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
         let mut files = Vec::new();
         for table in &self.tables {
@@ -133,7 +134,7 @@ impl Tables {
         Ok(files)
     }
 
-    /// The files of the tables whose outcome is unknown.
+    /// Lists the files of the tables whose outcome is unknown.
     pub(crate) fn lists(&mut self, progress: &Progress) -> Result<Lists, StoreError> {
         let mut lists = Lists::new();
         for table in &mut self.tables {
@@ -146,7 +147,7 @@ impl Tables {
         Ok(lists)
     }
 
-    /// Commits a generation to every table that `progress` lacks. After an error `progress` holds what was done.
+    /// Commits a generation to every table that `progress` lacks. After an error `progress` holds the outcomes so far.
     pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         let result =
             caught(|| self.try_commit(generation, progress)).unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
@@ -154,7 +155,7 @@ impl Tables {
         result
     }
 
-    /// Writes the files of all tables before the first commit, so that rows that cannot be encoded are found before any
+    /// Writes the files of all tables before the first commit. So rows that cannot be encoded are found before any
     /// table has a part of the generation.
     fn try_commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         self.attempt += 1;
@@ -175,7 +176,8 @@ impl Tables {
             must_be_own(table, committed, &self.writer, &self.commits, &mut self.own)?;
             if committed < Some(version) {
                 if self.failed {
-                    // Removed at once: with each attempt, half-written files would fill a full disk a little more.
+                    // Removed before the next attempt: otherwise the half-written files of each attempt would fill a
+                    // full disk further.
                     let committed = committed.map_or(0, |version| version.max(0) as u64);
                     let own = Uncommitted::Attempts(self.first_attempt..=self.attempt);
                     files::remove_uncommitted(table.root(), kind, (&self.writer, committed), &own)?;
@@ -217,7 +219,7 @@ impl Tables {
                     continue;
                 }
             }
-            // The name of the entry may not be durable yet; the append that finds it committed syncs it.
+            // The name of the committed entry may not be durable yet. This append finds the entry and syncs its folder.
             table.append(transaction, Some(stamp), &[])?;
             let committed = table.committed(&self.writer)?;
             must_be_own(table, committed, &self.writer, &self.commits, &mut self.own)?;
@@ -226,7 +228,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Lets the folder remember this process before its first commit.
+    /// Records this process in the folder before its first commit.
     fn remember_process(&mut self) -> Result<(), StoreError> {
         if self.commits.has_process() {
             return Ok(());
@@ -238,10 +240,10 @@ impl Tables {
         self.commits.before_commit(&named)
     }
 
-    /// Deletes the segments up to `last`, which all tables have.
+    /// Deletes the log segments up to `last`, which all tables have.
     pub(crate) fn delete_segments(&mut self, log: &Path, last: u64) -> Result<(), StoreError> {
         match self.commits.flushed(last) {
-            // The segments themselves may be what fills the disk.
+            // The segments themselves may fill the disk, so they are deleted first.
             Err(error) if error.is_full() => {
                 delete_segments(log, last, &self.faults)?;
                 self.commits.flushed(last)
@@ -251,8 +253,8 @@ impl Tables {
     }
 }
 
-/// Fails when the last commit of a writer is that of a process of another folder. What was found once is not looked up
-/// again.
+/// Fails if the last commit of a writer is by a process of another folder. A result is cached in `own` and not looked
+/// up again.
 fn must_be_own(
     table: &DeltaTable,
     committed: Option<i64>,
@@ -274,7 +276,7 @@ fn must_be_own(
     Ok(())
 }
 
-/// Deletes the segments up to `last`.
+/// Deletes the log segments up to `last`.
 fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), StoreError> {
     for number in wal::segments(folder)? {
         if number <= last {
@@ -287,7 +289,8 @@ fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), Stor
                 .map_err(StoreError::io("remove", &path))?;
         }
     }
-    // Not needed for safety, since a segment that reappears is deleted again; it saves the next start that work.
+    // The sync is not needed for safety, because the next start deletes a segment that reappears. It saves that start
+    // the work.
     faults
         .run(Place::LogDeleteSync, || sync_parent(&folder.join("x")))
         .map_err(StoreError::io("sync", folder))

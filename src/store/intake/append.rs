@@ -1,8 +1,8 @@
-//! From a push to the log: decodes profiles in groups, charges each group to the memory budget and queues it for the
-//! log.
+//! Takes a push to the log: decodes its profiles in groups, charges each group to the memory budget and queues it for
+//! the log.
 //!
 //! In: the profiles of one push. Out: an error for each refused profile, once all others are durable and in the head. A
-//! push may exceed the budget: each group waits until the log and the head have taken earlier ones.
+//! push may exceed the budget, because each group waits until the log and the head have taken earlier ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,44 +25,44 @@ use crate::store::log::wal::{Log, Refused};
 use crate::store::quota::Quotas;
 use crate::store::rules::limits::{Limits, Rejection};
 
-/// Groups whose profiles take less memory than this are decoded on the calling thread: decoding them takes less than
-/// the half millisecond that a change of threads costs. The memory follows from the uncompressed size, not from the
-/// bytes received.
+/// Groups whose profiles take less memory than this, in bytes, are decoded on the calling thread: decoding them takes
+/// less than the half millisecond that a change of threads costs. The memory follows from the uncompressed size, not
+/// from the bytes received.
 const LIGHT_BYTES: usize = 1 << 20;
 
 /// Groups whose records have fewer bytes than this are copied to the log's buffer on the calling thread.
 const LIGHT_RECORD_BYTES: usize = 256 << 10;
 
-/// Profiles that are decoded together, and the memory that they may take.
+/// Maximum number of profiles that are decoded together, and the maximum memory that they may take in bytes.
 const GROUP_PROFILES: usize = 256;
 const GROUP_BYTES: usize = 8 << 20;
 
 /// Value of the metric's label `reason` for profiles that are stored already.
 const REPEATED: &str = "repeated";
-/// The same while the disk does not answer.
+/// Value of the label `reason` while the disk does not answer.
 const STALLED: &str = "log_stalled";
 
-/// Longest time that an append waits for a flush to make room; after it, the limit on all heads decides.
+/// Longest time that an append waits for a flush to make room. After it, the limit on all heads decides.
 const ROOM_WAIT: Duration = Duration::from_secs(5);
 
-/// Longest time that a group waits for its part of the budget.
+/// Longest time that a group waits for its share of the budget.
 const BUDGET_WAIT: Duration = Duration::from_secs(30);
 
-/// The write path of a store: what an append needs to take profiles in.
+/// The write path of a store: everything that an append needs to store profiles.
 pub(crate) struct Intake {
     pub(crate) config: Arc<StoreConfig>,
     /// Counts refused profiles and dropped values.
     pub(crate) metrics: Metrics,
     /// Memory budget of profiles between their arrival and the head.
     pub(crate) budget: Budget,
-    /// What each tenant may still send.
+    /// The rest of each tenant's quota.
     pub(crate) quotas: Quotas,
     /// Profiles that were stored a short time ago.
     pub(crate) repeats: Arc<Repeats>,
     pub(crate) log: Arc<Log<Pending>>,
-    /// The heads; their size limits what is accepted.
+    /// The heads. Profiles are refused while these are too large.
     pub(crate) published: Arc<Published>,
-    /// Appends wait here for a flush when the heads are full.
+    /// Where appends wait for a flush while the heads are full.
     pub(crate) flushes: Arc<Flushes>,
     /// Says whether the store still accepts profiles.
     pub(crate) lifecycle: Arc<Lifecycle>,
@@ -75,18 +75,18 @@ pub(crate) struct Pending {
     pub(crate) tenant: TenantId,
     /// The profiles whose records were queued.
     pub(crate) profiles: Vec<Prepared>,
-    /// Kept when they are stored.
+    /// Confirmed when the profiles are stored.
     pub(crate) claims: Vec<Claim>,
     pub(crate) reply: oneshot::Sender<Result<(), SinkError>>,
-    /// Their part of the budget, held until the head has them.
+    /// The group's share of the budget, held until the head has the profiles.
     _charge: Charge,
 }
 
-/// A profile in one of the two forms that producers hand over.
+/// A profile in one of the two forms in which producers pass it.
 pub(crate) enum Arrived {
     /// As pprof bytes, which the store decodes.
     Packed(RawProfile),
-    /// As columns, decoded by the producer.
+    /// As columns, which the producer has decoded.
     Decoded(DecodedProfile),
 }
 
@@ -97,13 +97,13 @@ struct Opened {
 }
 
 enum ToPrepare {
-    /// pprof bytes, and the uncompressed size that may be opened.
+    /// pprof bytes, and the maximum uncompressed size.
     Packed(RawProfile, usize),
     Decoded(DecodedProfile),
 }
 
 impl ToPrepare {
-    /// Most memory in bytes that preparing the profile takes.
+    /// Returns the maximum memory, in bytes, that preparing the profile takes.
     fn memory(&self) -> usize {
         match self {
             Self::Packed(_, room) => ingest::memory_for(*room),
@@ -112,7 +112,7 @@ impl ToPrepare {
     }
 }
 
-/// A prepared profile and what the log keeps of it.
+/// A prepared profile and its record for the log.
 struct Accepted {
     index: usize,
     prepared: Prepared,
@@ -125,7 +125,8 @@ struct Accepted {
 struct Decoded {
     accepted: Vec<Accepted>,
     refused: Vec<(usize, Rejection)>,
-    /// Profiles that are larger than they announced: opened once more, with room for the largest.
+    /// Profiles that are larger than they announced. They are opened once more, with room for the largest allowed
+    /// profile.
     larger: Vec<(usize, RawProfile)>,
     /// Number of profiles that the tenant's relabel rules drop.
     dropped: usize,
@@ -135,14 +136,14 @@ struct Decoded {
 
 /// A group that is queued for the log.
 struct Waiting {
-    /// Places of its profiles in the push.
+    /// Indices of the group's profiles in the push.
     indices: Vec<usize>,
-    /// Answers when the group is durable and in the head.
+    /// Gets the result when the group is durable and in the head.
     durable: oneshot::Receiver<Result<(), SinkError>>,
     since: Instant,
 }
 
-/// Stores the profiles that the limits allow; returns the refused ones.
+/// Stores the profiles that the limits allow. Returns the refused ones.
 pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<Arrived>) -> Vec<RefusedProfile> {
     let limits = &intake.config.limits.of(&tenant);
     let to_prepare = |arrived| match arrived {
@@ -195,11 +196,11 @@ pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<
     refused
 }
 
-/// The error of a push whose record the disk has neither written nor refused in time.
+/// Returns the error for a push whose record the disk has neither written nor refused within the timeout.
 fn not_known_yet(after: Duration) -> SinkError {
     let message = format!(
-        "the disk has not finished the sync of the write-ahead log within {} s: the profile may be stored all the \
-         same, and one with an id is stored once when it is sent again",
+        "the disk has not synced the write-ahead log within {} s: the profile may be stored nevertheless; send it \
+         again, a profile with an id is stored only once",
         after.as_secs()
     );
     SinkError::new(SinkErrorKind::Unavailable, message)
@@ -211,7 +212,7 @@ fn all_refused(indices: Vec<usize>, error: &SinkError) -> impl Iterator<Item = R
         .map(|index| RefusedProfile::new(index, error.clone()))
 }
 
-/// Number of profiles at the start of `rest` that make a group; at least one.
+/// Returns the number of profiles at the start of `rest` that make a group, at least one.
 fn group_end(rest: &[Opened]) -> usize {
     let mut bytes = 0;
     let full = rest.iter().take(GROUP_PROFILES).position(|opened| {
@@ -228,7 +229,7 @@ struct Taken {
     larger: Vec<(usize, RawProfile)>,
 }
 
-/// Decodes a group and queues it; an error concerns the whole group.
+/// Decodes a group and queues it. An error applies to the whole group.
 async fn take(
     intake: &Arc<Intake>,
     tenant: &TenantId,
@@ -244,7 +245,7 @@ async fn take(
         intake.count_refused(rejection.reason, group.len());
         rejection.error
     })?;
-    // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
+    // Back pressure: senders slow down to the speed of the flush before memory reaches its limit.
     let _ = tokio::time::timeout(ROOM_WAIT, intake.flushes.wait_for_room(|| intake.is_crowded())).await;
     let memory: usize = group.iter().map(|opened| opened.profile.memory()).sum();
     let charge = within(intake, group.len(), intake.budget.reserve(memory)).await?;
@@ -263,7 +264,7 @@ async fn take(
             RefusedProfile::new(index, rejection.error)
         })
         .collect();
-    // Their sender is told that they were taken.
+    // Their sender gets a success, but they are counted.
     for (reason, count) in [(ingest::DROPPED, decoded.dropped), (REPEATED, decoded.repeated)] {
         if count > 0 {
             intake.count_refused(reason, count);
@@ -292,7 +293,7 @@ async fn take(
     })
 }
 
-/// Whether profiles are taken now.
+/// Fails if the store accepts no profiles at the moment.
 fn may_append(intake: &Intake, count: usize) -> Result<(), SinkError> {
     let refuse = |reason: &'static str, error: SinkError| {
         intake.count_refused(reason, count);
@@ -305,13 +306,13 @@ fn may_append(intake: &Intake, count: usize) -> Result<(), SinkError> {
     let (held, limit) = (intake.published.head_bytes(), intake.config.head_limit_bytes);
     if held > limit {
         let message =
-            format!("profiles in memory hold {held} bytes, at most {limit} are allowed until a flush succeeds");
+            format!("profiles in memory take {held} bytes, and the limit is {limit} bytes until a flush succeeds");
         return refuse("head_limit", unavailable(message));
     }
     Ok(())
 }
 
-/// Waits for `charge`, at most [`BUDGET_WAIT`].
+/// Waits for `charge`, for at most [`BUDGET_WAIT`].
 async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Charge>) -> Result<Charge, SinkError> {
     if let Ok(charge) = tokio::time::timeout(BUDGET_WAIT, charge).await {
         Ok(charge)
@@ -320,7 +321,7 @@ async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Char
         Err(SinkError::new(
             SinkErrorKind::Unavailable,
             format!(
-                "profiles that came before hold all memory for decoding ({} bytes), and have for {} s",
+                "earlier profiles have held all memory for decoding ({} bytes) for {} s",
                 intake.budget.used(),
                 BUDGET_WAIT.as_secs()
             ),
@@ -328,7 +329,8 @@ async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Char
     }
 }
 
-/// Runs CPU work that handles `bytes` bytes: on this thread below `light_bytes`, else on a thread for blocking work.
+/// Runs CPU work on `bytes` bytes. Uses the calling thread if there are fewer than `light_bytes`, otherwise a thread
+/// for blocking work.
 async fn run<T: Send + 'static>(
     bytes: usize,
     light_bytes: usize,
@@ -379,19 +381,20 @@ fn decode(intake: &Intake, tenant: &TenantId, group: Vec<Opened>, received_ms: i
     decoded
 }
 
-/// Refuses a profile while the same one is on its way to the log: whether that will be stored is not known yet.
+/// Returns the refusal of a profile while the same one waits for the log: nothing shows yet whether that one will be
+/// stored.
 fn on_its_way(raw: &RawProfile) -> Rejection {
     Rejection::new(
         REPEATED,
         SinkErrorKind::Unavailable,
         format!(
-            "profile {} is being stored at this moment under the same id, try again",
+            "profile {} is just being stored under the same id, try again",
             raw.labels.short()
         ),
     )
 }
 
-/// Queues the records of a group in the log.
+/// Queues the records of a group for the log.
 fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
     let (mut indices, mut profiles, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     let mut claims = Vec::new();
@@ -426,15 +429,16 @@ fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Cha
 }
 
 impl Accepted {
-    /// Bytes to charge: the profile's memory until the head has it, the growth of the head, and the record's bytes here
-    /// and in the log's buffer.
+    /// Returns the bytes to charge: the profile's memory until the head has it, the growth of the head, and the
+    /// record's bytes here and in the log's buffer.
     fn bytes(&self) -> usize {
         self.prepared.bytes() + self.prepared.growth() + 2 * self.raw.pprof.len() + self.header.len()
     }
 }
 
 impl Intake {
-    /// Why the store accepts no profiles, or `None`: a value of the metric's label `reason`, and a message.
+    /// Returns why the store accepts no profiles, as a value of the metric's label `reason` and a message. `None` if it
+    /// accepts them.
     pub(crate) fn unavailable(&self) -> Option<(&'static str, String)> {
         if self.lifecycle.is_closing() {
             return Some(("closing", "the store is closing".to_owned()));
@@ -449,8 +453,7 @@ impl Intake {
         Some((STALLED, stuck))
     }
 
-    /// True while appends should wait: the heads hold more than twice the size of a flush, and a flush is about to make
-    /// room.
+    /// True while appends should wait: the heads hold more than twice the size of a flush, and a flush can make room.
     fn is_crowded(&self) -> bool {
         self.published.head_bytes() > self.config.flush_bytes.saturating_mul(2) && self.unavailable().is_none()
     }
@@ -477,7 +480,7 @@ impl Intake {
         }
     }
 
-    /// The error of an append that nobody answers because a thread has ended.
+    /// Returns the error for an append that gets no result because a thread has ended.
     fn refusal(&self) -> SinkError {
         let message = self
             .unavailable()

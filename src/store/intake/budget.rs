@@ -1,14 +1,14 @@
-//! The memory budget of profiles between their arrival and the head: decoding, waiting for the log, and waiting for the
-//! head.
+//! The memory budget of profiles between their arrival and the head: while they are decoded, wait for the log, and wait
+//! for the head.
 //!
-//! A profile is charged before it is opened with the most that decoding can take ([`Budget::reserve`]). After decoding
-//! the charge becomes what the profile really takes ([`Budget::settle`]), until the head has it. Reservations are
-//! served in order of arrival.
+//! Before a profile is opened, the budget is charged with the most memory that decoding can take ([`Budget::reserve`]).
+//! After decoding, the charge becomes what the profile really takes ([`Budget::settle`]). The charge ends when the head
+//! has the profile. Reservations are served in order of arrival.
 //!
 //! The budget cannot deadlock: a charge shrinks or is released without acquiring more units. A few profiles take more
-//! than their reservation, such as a small one with very deep stacks. The excess is not taken from the units, since the
-//! others that wait for units may hold some themselves; it is allowed to one profile at a time, which then waits for
-//! nothing but the log and the head.
+//! than their reservation, such as a small one with very deep stacks. The excess is not taken from the units, because
+//! other profiles that wait for units may hold some themselves. Instead only one profile at a time may exceed its
+//! reservation, and it then waits for nothing but the log and the head.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ pub(crate) struct Budget {
     beyond: Arc<Semaphore>,
 }
 
-/// A charge on the budget, released when it is dropped.
+/// A charge on the budget. Dropping it releases the bytes.
 pub(crate) struct Charge {
     held: HeldBytes,
     beyond: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
-    /// A budget of `bytes` bytes.
+    /// Creates a budget of `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self {
             bytes: ByteBudget::new(bytes),
@@ -37,16 +37,16 @@ impl Budget {
         }
     }
 
-    /// Waits for `bytes`, or for the whole budget when `bytes` exceeds it.
+    /// Waits for `bytes`, or for the whole budget if `bytes` exceeds it.
     pub(crate) async fn reserve(&self, bytes: usize) -> Charge {
         let held = self.bytes.take(bytes).await;
         Charge { held, beyond: None }
     }
 
-    /// Changes `charge` to `bytes`: releases the rest, or waits for permission to exceed the reservation.
+    /// Changes `charge` to `bytes`. Releases the difference, or waits for permission to exceed the reservation.
     pub(crate) async fn settle(&self, mut charge: Charge, bytes: usize) -> Charge {
         if bytes > charge.held.bytes() {
-            // Nobody closes the semaphore, so this is always a permit.
+            // The semaphore is never closed, so this is always a permit.
             charge.beyond = self.beyond.clone().acquire_owned().await.ok();
         } else {
             charge.held.keep(bytes);
@@ -54,7 +54,7 @@ impl Budget {
         charge
     }
 
-    /// Bytes that are charged now.
+    /// Returns the number of bytes that are charged.
     pub(crate) fn used(&self) -> usize {
         self.bytes.used()
     }

@@ -1,4 +1,4 @@
-//! Settings of maintenance.
+//! Settings of the maintenance of a store.
 
 use std::time::Duration;
 
@@ -6,26 +6,27 @@ use crate::store::maintenance::plan::Policy;
 use crate::store::maintenance::retention::aging::Aging;
 use crate::store::maintenance::retention::space::SpaceLimits;
 
-/// Settings of maintenance: what is done, when, and how fast.
+/// Settings of maintenance: which work is done, when, and how fast.
 #[derive(Debug, Clone)]
 pub struct MaintenanceConfig {
-    /// Whether files are merged. On.
+    /// If true, files are merged. Defaults to true.
     pub compaction: bool,
-    /// Rules for when to merge.
+    /// Rules that decide when files are merged.
     pub policy: Policy,
-    /// Time between rounds, 10 seconds.
+    /// Time between rounds. Defaults to 10 seconds.
     pub interval: Duration,
-    /// Share of one core that the thread may use, 0.5. 1 for no bound.
+    /// Share of one core that the thread may use. Defaults to 0.5; 1 means no limit.
     pub cpu_share: f64,
-    /// Memory of names (stacks, series) that a merge may hold, 64 MiB. Merges of more work in pieces.
+    /// Memory, in bytes, of names (stacks, series) that a merge may hold. Defaults to 64 MiB. A merge of more names
+    /// works in pieces.
     pub memory_bytes: usize,
-    /// How long a removed file is kept for readers that opened the table before, 1 hour.
+    /// How long a removed file is kept for readers that opened the table before its removal. Defaults to 1 hour.
     pub deletion_delay: Duration,
-    /// Retention and downsampling. Off.
+    /// Retention and downsampling. Both are off by default.
     pub aging: Aging,
-    /// Retention by size. Off.
+    /// Retention by size. Off by default.
     pub space: SpaceLimits,
-    /// Interval between searches for files to delete, 10 minutes.
+    /// Interval between searches for files to delete. Defaults to 10 minutes.
     pub vacuum_interval: Duration,
 }
 
@@ -46,7 +47,7 @@ impl Default for MaintenanceConfig {
 }
 
 impl MaintenanceConfig {
-    /// Rules for when to merge, with types kept apart where types have their own retention.
+    /// Returns the rules for merges. If any type has a retention of its own, these keep types apart.
     pub(super) fn merging(&self) -> Policy {
         if self.aging.by_type() {
             self.policy.by_type()

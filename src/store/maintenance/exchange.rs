@@ -1,6 +1,6 @@
-//! Files for files: an exchange is committed to its table and published to queries in one step. After a commit of
-//! unknown outcome the table is read. Files of ours that it does not name are removed from a disk; in a bucket, the
-//! entry that names them may still appear.
+//! Exchanges files of a table for others: commits the exchange to the table and publishes it to queries in one step. If
+//! the outcome of a commit is unknown, the table is read. Files of this store that it does not name are removed from a
+//! disk. In a bucket they stay, because the entry that names them may still appear.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -20,10 +20,10 @@ use crate::store::tables::delta::{DeltaTable, NewFile, Operation, Replaced};
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
-/// Attempts to commit an exchange of files.
+/// Maximum number of attempts to commit an exchange of files.
 const COMMIT_ATTEMPTS: usize = 3;
 
-/// Files to remove from a table and the files that replace them.
+/// Files to remove from a table, and the files that replace them.
 pub(super) struct Exchange {
     pub(super) table: Table,
     pub(super) removed: Vec<FileEntry>,
@@ -45,13 +45,14 @@ impl Exchange {
         }
     }
 
-    /// Whether the new files have as many rows as the old ones.
+    /// Returns true if the new files have as many rows as the old ones.
     pub(super) fn keeps_rows(&self) -> bool {
         let removed: u64 = self.removed.iter().map(|file| file.rows).sum();
         removed == self.added.iter().map(|file| file.stats.rows).sum::<u64>()
     }
 
-    /// Removes the new files of an exchange that is not committed. After an attempt of unknown outcome it may be.
+    /// Removes the new files of an exchange that is not committed. Must not be called after an attempt of unknown
+    /// outcome, because that one may be committed.
     pub(super) fn discard(&self, root: &Root) {
         for file in &self.added {
             let path = format!("{}/{}", self.table.name(), file.path);
@@ -62,12 +63,12 @@ impl Exchange {
     }
 }
 
-/// The tables in which files are exchanged. Only the maintenance thread removes files from them.
+/// The tables whose files are exchanged. Only the maintenance thread removes files from them.
 pub(super) struct Exchanger {
     published: Arc<Published>,
     faults: Faults,
     tables: Vec<DeltaTable>,
-    /// Tables with a commit of unknown outcome, which must be read.
+    /// Tables with a commit of unknown outcome, which must be read again.
     unsure: BTreeSet<Table>,
 }
 
@@ -86,19 +87,19 @@ impl Exchanger {
         })
     }
 
-    /// The tables one after the other.
+    /// Returns an iterator over the tables.
     pub(super) fn each(&mut self) -> impl Iterator<Item = &mut DeltaTable> {
         self.tables.iter_mut()
     }
 
-    /// Commits exchanges one after the other and publishes them in one step for every reader.
+    /// Commits exchanges one after the other, and publishes all of them in one step for every reader.
     pub(super) fn exchange(&mut self, exchanges: &[Exchange]) -> Result<(), StoreError> {
         let published = self.published.clone();
         let publication = published.begin();
         let mut left = exchanges.iter();
         while let Some(exchange) = left.next() {
             if let Err(error) = self.commit(exchange) {
-                // A commit that is not published is found by reading the tables.
+                // Reading the tables will find commits that are not published.
                 self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
                 left.for_each(|untried| untried.discard(&published.root));
                 return Err(error);
@@ -128,7 +129,8 @@ impl Exchanger {
                     attempt += 1;
                 }
                 Err(error) => {
-                    // It may have become visible: the next round reads the table and keeps or removes the files.
+                    // The commit may have become visible. The next round reads the table and keeps or removes the
+                    // files.
                     self.unsure.insert(table);
                     return Err(error);
                 }
@@ -138,16 +140,16 @@ impl Exchanger {
         match replaced {
             Replaced::Done => return Ok(()),
             Replaced::Stale if attempt == 1 => exchange.discard(&self.published.root),
-            // An earlier attempt may have been committed: then its files are live, or other readers still use them.
+            // An earlier attempt may have been committed. Then its files are live, or other readers still use them.
             Replaced::Stale | Replaced::Overtaken => {}
         }
-        // A server that replaced files of one table has usually replaced some in the others too.
+        // A server that replaced files of one table has usually replaced some of the others too.
         self.unsure.extend(Table::ALL);
         Err(StoreError::Outdated(table))
     }
 
-    /// After a commit of unknown outcome: publishes the files that the table names, and removes files of this store
-    /// that it does not name, unless they are in a bucket.
+    /// Clears up commits of unknown outcome. Publishes the files that the table names. Removes files of this store that
+    /// it does not name, unless they are in a bucket.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         let published = self.published.clone();
         for table in self.unsure.clone() {
@@ -160,7 +162,7 @@ impl Exchanger {
             let live = delta.files()?;
             let known = published.files();
             let known: HashSet<&str> = known.iter().map(|file| file.path.as_str()).collect();
-            // Flushes of other servers are published by the sync, once they are complete.
+            // `flush::sync` publishes the flushes of other servers once they are complete.
             let is_shown = |file: &&FileEntry| {
                 known.contains(file.path.as_str())
                     || FileName::parse(&file.path).is_none_or(|flushed| flushed.writer == published.writer)
@@ -173,14 +175,14 @@ impl Exchanger {
         Ok(())
     }
 
-    /// Makes the entries of some tables durable: an earlier process may have been killed before it synced them.
+    /// Makes the entries of some tables durable, because an earlier process may have been killed before it synced them.
     pub(super) fn make_durable(&self, tables: &[Table]) -> Result<(), StoreError> {
         let mut meant = self.tables.iter().filter(|delta| tables.contains(&delta.table()));
         meant.try_for_each(DeltaTable::make_durable)
     }
 
-    /// The cause of a failed job. A missing file that the table no longer names was replaced by another server, whose
-    /// readers no longer need it.
+    /// Returns the real cause of a failed job. If a file is missing and the table no longer names it, another server
+    /// has replaced it, and its readers no longer need it.
     pub(super) fn explained(&mut self, table: Table, error: StoreError) -> StoreError {
         let missing = match &error {
             StoreError::Io { path, source, .. } if source.kind() == io::ErrorKind::NotFound => path,
@@ -198,7 +200,7 @@ impl Exchanger {
         error
     }
 
-    /// The last segment of the store's own log that is committed to all tables.
+    /// Returns the last segment of the store's own log that is committed to all tables.
     pub(super) fn committed(&mut self) -> Result<u64, StoreError> {
         let mut least = u64::MAX;
         for delta in &mut self.tables {
@@ -210,9 +212,9 @@ impl Exchanger {
     }
 }
 
-/// Removes merged files of `writer` that neither the live files nor the removals of the table's log name: leftovers of
-/// a crash. In a bucket they stay until the vacuum finds them old, since an entry that names them may still appear
-/// ([`remove_uncommitted`](crate::store::flush::files::remove_uncommitted)).
+/// Removes merged files of `writer` that neither the live files nor the removals of the table's log name. A crash
+/// leaves such files. In a bucket they stay until the vacuum finds them old, because an entry that names them may still
+/// appear ([`remove_uncommitted`](crate::store::flush::files::remove_uncommitted)).
 pub(crate) fn remove_unnamed(
     root: &Root,
     table: Table,

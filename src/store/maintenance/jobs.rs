@@ -1,5 +1,5 @@
-//! Runs jobs one after the other, and merges until none is due. Unreadable files are left out for a while, and files
-//! that a waiting deletion covers until it is done, so that the files beside them are still merged.
+//! Runs jobs one after the other, and merges until no merge is due. Leaves out unreadable files for a while, and files
+//! that a waiting deletion covers until it is done. The files beside them are still merged.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,25 +13,25 @@ use crate::store::maintenance::report::Report;
 use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::tables::snapshot::FileEntry;
 
-/// How long an unreadable file is left out.
+/// How long an unreadable file is left out of jobs.
 pub(super) const UNREADABLE_WAIT: Duration = Duration::from_mins(10);
 
-/// Files that other jobs must leave as they are, because requests wait.
+/// Files that jobs must leave unchanged because deletions wait for them.
 #[derive(Debug, Default)]
 pub(super) enum Held {
     Only(HeldFiles),
-    /// All: a request cannot be read at the moment.
+    /// All files, because a request cannot be read at the moment.
     #[default]
     All,
 }
 
-/// Files that the requests cover, and those that may hold rows of covered files.
+/// Files that the requests cover, and files that may hold rows of covered files.
 #[derive(Debug, Default)]
 pub(super) struct HeldFiles {
     /// Paths of covered files, as in the list of live files.
     pub(super) covered: HashSet<String>,
-    /// Folders of covered files, live or not. Here other servers may merge covered files at any time. If this server
-    /// merged the result, it would look like a file that has nothing of them.
+    /// Folders of covered files, live or not. Other servers may merge covered files in these at any time. If this
+    /// server merged the result again, the new file would look as if it had no covered rows.
     pub(super) folders: HashSet<String>,
     /// Identity of this store.
     pub(super) writer: String,
@@ -47,19 +47,19 @@ impl HeldFiles {
 /// Runs jobs on files that can be read.
 #[derive(Default)]
 pub(super) struct Jobs {
-    /// Files that a job could not read, and when that may be tried again.
+    /// Files that a job could not read, and when the next attempt is allowed.
     unreadable: HashMap<String, Instant>,
-    /// Files that waiting deletions need; all of them before the first look at the requests.
+    /// Files that waiting deletions need. Until the requests are read for the first time, these are all files.
     held: Held,
 }
 
 impl Jobs {
-    /// Tries unreadable files again: they may have been repaired.
+    /// Lets the next jobs try unreadable files again, which may have been repaired.
     pub(super) fn forget_unreadable(&mut self) {
         self.unreadable.clear();
     }
 
-    /// Leaves files to the deletions that cover them.
+    /// Sets the files that are left to the deletions that cover them.
     pub(super) fn hold(&mut self, held: Held) {
         self.held = held;
     }
@@ -73,14 +73,14 @@ impl Jobs {
         report: &mut Report,
     ) -> Result<(), StoreError> {
         let mut result = Ok(());
-        // A merge can make another one due; each leaves fewer files.
+        // A merge can make another one due. The loop ends because each merge leaves fewer files.
         loop {
             let left_out = self.unreadable.len();
             let jobs = plan::compactions(&self.rewritable(worker), worker.now_us(), policy);
             match self.run(worker, jobs, cpu_share, report) {
                 Ok(0) => return result,
                 Ok(_) => {}
-                // Other merges may be due without the files that were left out.
+                // Without the files that were left out, other merges may be due.
                 Err(error) if self.unreadable.len() > left_out && !matches!(error, StoreError::Closed) => {
                     result = worse(result, Err(error));
                 }
@@ -89,8 +89,8 @@ impl Jobs {
         }
     }
 
-    /// Runs jobs that share no files, and returns their number. A failed job does not stop the others; the returned
-    /// error is the first that is worse than giving way.
+    /// Runs jobs that share no files, and returns their number. A failed job does not stop the others. The returned
+    /// error is the first that is worse than giving way to another server.
     pub(super) fn run(
         &mut self,
         worker: &mut Worker,
@@ -115,13 +115,13 @@ impl Jobs {
         result
     }
 
-    /// The live files that a job may rewrite.
+    /// Returns the live files that a job may rewrite.
     pub(super) fn rewritable(&self, worker: &Worker) -> Vec<FileEntry> {
         let files = worker.published.files();
         files.iter().filter(|file| self.may_rewrite(file)).cloned().collect()
     }
 
-    /// Whether a file is readable and no deletion needs it as it is.
+    /// Returns true if a file is readable and no deletion needs it unchanged.
     pub(super) fn may_rewrite(&self, file: &FileEntry) -> bool {
         let is_held = match &self.held {
             Held::Only(held) => held.has(&file.path),
@@ -131,8 +131,8 @@ impl Jobs {
         !is_held && until.is_none_or(|until| Instant::now() >= *until)
     }
 
-    /// Leaves an unreadable input out of further jobs for a while, so that the files beside it are still merged. A
-    /// bucket that does not answer proves nothing about the file.
+    /// Leaves an unreadable input out of further jobs for a while, so that the files beside it are still merged. An
+    /// error of a bucket, other than a missing file, proves nothing about the file.
     fn leave_out(&mut self, worker: &Worker, job: &Job, error: &StoreError) {
         let path = match error {
             StoreError::Damaged { path, .. } => path,
@@ -150,7 +150,7 @@ impl Jobs {
         if let Some(file) = input {
             // A damaged file was logged when it was found.
             if !matches!(error, StoreError::Damaged { .. }) {
-                tracing::error!(error = %error, path = file.path, "a file cannot be read, it is left as it is");
+                tracing::error!(error = %error, path = file.path, "cannot read a file, it stays unchanged");
             }
             self.unreadable
                 .insert(file.path.clone(), Instant::now() + UNREADABLE_WAIT);

@@ -1,9 +1,9 @@
-//! Plans merges: from the live files and the time to a list of jobs. Pure functions.
+//! Plans merges: makes a list of jobs from the live files and the time. All functions are pure.
 //!
-//! A few flushed files (level 0) at a time are merged into files of an hour (level 1), the files of an hour that is
-//! over into one (level 2), and the hours of a day that is over into files of the target size (level 3). A query of an
-//! hour thus reads little more than that hour, and a quiet tenant has few files. Names are merged by size. Each row is
-//! written about three times in its life.
+//! Merges take place in three steps. A few flushed files (level 0) become one file for each hour (level 1). The files
+//! of an hour that is over become one file (level 2). The hours of a day that is over become files of the target size
+//! (level 3). So a query of an hour reads little more than that hour, and a quiet tenant has few files. Names are
+//! merged by size. Each row is written about three times in its life.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use crate::store::common::schema::Table;
 use crate::store::maintenance::merge::rewrite::{Change, FULL_NAMES, Job, MergedName};
 use crate::store::tables::snapshot::FileEntry;
 
-/// Factor by which merging shrinks flushed files, whose stacks and times repeat across files (docs/adr/0004).
+/// Factor by which a merge shrinks flushed files, because stacks and times repeat across these (docs/adr/0004).
 const FLUSHED_SHRINKS: u64 = 3;
 
-/// Rules for when to merge.
+/// Rules that decide when files are merged.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Number of flushed files of a partition that makes a merge due.
+    /// Minimum number of flushed files in a partition for a merge.
     pub min_files: usize,
-    /// Most files of one merge: each costs memory while it is read.
+    /// Maximum number of files in one merge. Each costs memory while it is read.
     pub max_inputs: usize,
-    /// Files of a day that is over are merged up to this size in bytes.
+    /// Size in bytes up to which files of a day that is over are merged.
     pub target_bytes: u64,
-    /// From this size in bytes on, each profile type gets its own file of samples.
+    /// Size in bytes from which each profile type gets its own file of samples.
     pub split_bytes: u64,
-    /// Profiles are split by type too, for types that have their own retention. Otherwise the ids of profiles, which
-    /// their types share, would be repeated in each file.
+    /// If true, files of the profiles table are split by type too. This is only useful if types have their own
+    /// retention. Otherwise the ids of profiles, which their types share, would be repeated in each file.
     pub split_profiles: bool,
-    /// Time after its end at which an hour counts as over: late profiles of it may arrive until then.
+    /// Time after the end of an hour at which it counts as over. Late profiles of the hour may arrive until then.
     pub settle: Duration,
-    /// Every hour and day counts as over.
+    /// If true, every hour and day counts as over.
     pub eager: bool,
 }
 
@@ -52,7 +52,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The same rules, with profile types kept apart whatever the size.
+    /// Returns the same rules, with profile types kept apart whatever the size.
     #[must_use]
     pub fn by_type(&self) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Policy {
         }
     }
 
-    /// The same rules, with every hour and day counted as over.
+    /// Returns the same rules, with every hour and day counted as over.
     #[must_use]
     pub(crate) fn eager(&self) -> Self {
         Self {
@@ -73,10 +73,10 @@ impl Policy {
     }
 }
 
-/// Files of a tenant's day in one table.
+/// The files of each partition: a table, tenant and day.
 pub(crate) type Partitions<'a> = BTreeMap<(Table, TenantId, i32), Vec<&'a FileEntry>>;
 
-/// The files by table, tenant and day.
+/// Groups files by table, tenant and day.
 pub(crate) fn partitions(files: &[FileEntry]) -> Partitions<'_> {
     let mut partitions = Partitions::new();
     for file in files {
@@ -88,7 +88,7 @@ pub(crate) fn partitions(files: &[FileEntry]) -> Partitions<'_> {
     partitions
 }
 
-/// The merges that are due at `now_us`. Jobs of one call do not share files.
+/// Returns the merges that are due at `now_us`. The jobs of one call share no files.
 pub(crate) fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> Vec<Job> {
     let settled_us = if policy.eager {
         i64::MAX
@@ -131,8 +131,8 @@ pub(crate) fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> 
     jobs
 }
 
-/// The resolution of a merge of these inputs, in seconds: that of the finest, since the rows of the others are kept as
-/// they are, and what is not downsampled yet will be.
+/// Returns the resolution of a merge of these inputs, in seconds. It is the finest resolution of the inputs: the rows
+/// of coarser inputs are kept unchanged, and rows that are not downsampled yet will be later.
 pub(crate) fn resolution_of(inputs: &[&FileEntry]) -> u32 {
     let resolutions = inputs.iter().map(|file| MergedName::of(&file.path).resolution);
     resolutions.min().unwrap_or(0)
@@ -142,7 +142,7 @@ pub(crate) fn resolution_of(inputs: &[&FileEntry]) -> u32 {
 struct Merge<'a> {
     inputs: Vec<&'a FileEntry>,
     level: u8,
-    /// The output is one file an hour.
+    /// If true, the output is one file per hour.
     by_hour: bool,
 }
 
@@ -150,13 +150,14 @@ struct Merge<'a> {
 struct Day<'a> {
     files: &'a [&'a FileEntry],
     policy: &'a Policy,
-    /// No profile before this time, in microseconds since 1970, is expected any more.
+    /// Time in microseconds since 1970 before which no more profiles are expected.
     settled_us: i64,
     is_over: bool,
 }
 
 impl<'a> Day<'a> {
-    /// A merge of names: all flushed files, and the merged files that are not much larger than the flushed ones.
+    /// Plans a merge of names: of all flushed files, and the merged files that are not much larger than the flushed
+    /// ones.
     fn merge_of_names(&self) -> Option<Merge<'a>> {
         let mut sorted = self.files.to_vec();
         sorted.retain(|file| level(file) < FULL_NAMES);
@@ -182,10 +183,11 @@ impl<'a> Day<'a> {
         })
     }
 
-    /// Merges of samples or of profiles.
+    /// Plans the merges of samples or of profiles.
     fn merges_of_rows(&self) -> Vec<Merge<'a>> {
         let max_inputs = self.policy.max_inputs;
-        // Few enough for one merge as if the day were over: no file is written only to be merged again.
+        // The files are few enough for one merge as if the day were over, so no file is written that would be merged
+        // again.
         if self.policy.eager && self.files.len() <= max_inputs {
             return self.merges_of_the_whole();
         }
@@ -231,14 +233,15 @@ impl<'a> Day<'a> {
         self.merges_of_the_whole()
     }
 
-    /// All files of the day, merged up to the target size.
+    /// Plans merges of all files of the day, up to the target size.
     fn merges_of_the_whole(&self) -> Vec<Merge<'a>> {
         let policy = self.policy;
         let merged_size = |file: &FileEntry| match level(file) {
             0 => file.size / FLUSHED_SHRINKS,
             _ => file.size,
         };
-        // Files of a single type are merged by type: otherwise the merge would leave as many files.
+        // If types are split, files of a single type are merged only with the same type. Otherwise the merge would
+        // leave as many files as before.
         let profile_type = |file: &'a FileEntry| {
             let types = file.profile_type.as_ref().filter(|_| policy.split_profiles)?;
             types.single()

@@ -1,35 +1,35 @@
-//! Summary of what maintenance has done.
+//! Summary of the work that maintenance has done.
 
-/// Counts of exchanged and deleted files and rows.
+/// Counts of the files and rows that were exchanged or deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Rewrites that were committed.
+    /// Number of rewrites that were committed.
     pub jobs: u64,
-    /// Files that were removed from the tables.
+    /// Number of files that were removed from the tables.
     pub files_in: u64,
-    /// Files that replaced them.
+    /// Number of files that replaced them.
     pub files_out: u64,
     /// Bytes of the removed files.
     pub bytes_in: u64,
     /// Bytes of the new files.
     pub bytes_out: u64,
-    /// Rows of the removed files.
+    /// Number of rows of the removed files.
     pub rows_in: u64,
     /// Number of rows of the new files.
     pub rows_out: u64,
-    /// Deleted files that no reader needed.
+    /// Counts of the deleted files that no reader needed.
     pub vacuumed: Vacuumed,
 }
 
-/// Counts of the files that were, or would be, deleted.
+/// Counts of the files of one vacuum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vacuumed {
-    /// Parquet files that were deleted.
+    /// Number of Parquet files that were deleted.
     pub files: u64,
-    /// Bytes of the files that were deleted.
+    /// Number of bytes of the deleted files.
     pub bytes: u64,
-    /// Entries and checkpoints of the log.
+    /// Number of entries and checkpoints of the tables' logs that were deleted.
     pub entries: u64,
-    /// Files that are not needed but too young to delete.
+    /// Number of files that are not needed but too young to delete.
     pub waiting: u64,
 }

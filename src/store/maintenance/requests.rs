@@ -9,20 +9,20 @@ use crate::store::common::error::StoreError;
 use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::report::Report;
 
-/// Work to do at once, without the bound on the CPU.
+/// Work to do at once, without the limit on the CPU.
 #[derive(Debug, Clone)]
 pub enum Work {
-    /// What a round of the thread would do.
+    /// The work that a round of the thread would do.
     Due,
-    /// Everything that can be merged, as if every hour and day were over.
+    /// Merge everything that can be merged, as if every hour and day were over.
     Compact,
-    /// Delete files that were removed from their table longer ago than this.
+    /// Delete files that left their table longer ago than this.
     Vacuum(Duration),
     /// Delete the profiles that the request selects.
     Delete(Deletion),
 }
 
-/// The requests that are not yet carried out.
+/// The requests that wait for the maintenance thread.
 #[derive(Default)]
 pub(crate) struct Requests {
     queue: Mutex<Queue>,
@@ -32,14 +32,14 @@ pub(crate) struct Requests {
 #[derive(Default)]
 struct Queue {
     waiting: Vec<Request>,
-    /// The thread has ended: requests would get no answer.
+    /// True once the thread has ended. Further requests would get no result.
     closed: bool,
 }
 
 /// A piece of work, and where to send its result.
 pub(crate) struct Request {
     pub(crate) work: Work,
-    /// Takes the result to the caller.
+    /// Sends the result to the caller.
     pub(crate) reply: oneshot::Sender<Result<Report, StoreError>>,
 }
 
@@ -70,8 +70,8 @@ impl Requests {
         self.wake.notify_one();
     }
 
-    /// For the thread: waits for requests, at most as long as `wait` returns; `wait` is called again after each
-    /// wake-up. Returns `None` when `must_end` is true.
+    /// Waits, on the maintenance thread, for requests, for at most the time that `wait` returns. `wait` is called again
+    /// after each wake-up. Returns `None` if `must_end` returns true.
     pub(crate) fn next(&self, must_end: impl Fn() -> bool, wait: impl Fn() -> Duration) -> Option<Vec<Request>> {
         let mut queue = self.queue.lock();
         loop {

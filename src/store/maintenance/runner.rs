@@ -1,4 +1,4 @@
-//! The maintenance thread: regular rounds, and work that callers request.
+//! The maintenance thread: runs regular rounds, and work that callers request.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::store::maintenance::retention::vacuum_job::Vacuum;
 use crate::store::maintenance::retention::watch::Watch;
 use crate::store::maintenance::worker::{Worker, worse};
 
-/// Wait after a round that failed.
+/// Additional wait after a round that failed.
 const FAILURE_WAIT: Duration = Duration::from_secs(30);
 
 /// State of the maintenance thread.
@@ -74,7 +74,7 @@ impl Maintainer {
         })
     }
 
-    /// Body of the thread; ends when the store stops.
+    /// Body of the thread. Ends when the store stops.
     pub(crate) fn run(mut self) {
         let (requests, lifecycle) = (self.requests.clone(), self.worker.lifecycle.clone());
         let waits = self.worker.metrics.waits.maintenance.clone();
@@ -89,10 +89,10 @@ impl Maintainer {
                 match self.round(config.cpu_share, false) {
                     Ok(_) | Err(StoreError::Closed) => {}
                     Err(error @ StoreError::Outdated(_)) => {
-                        tracing::info!(reason = %error, "gave way in maintenance");
+                        tracing::info!(reason = %error, "maintenance gave way to another server");
                     }
                     Err(error) => {
-                        tracing::error!(error = %error, "maintenance failed, it is tried again");
+                        tracing::error!(error = %error, "maintenance failed, trying again");
                         next_round += FAILURE_WAIT;
                     }
                 }
@@ -129,14 +129,14 @@ impl Maintainer {
         }
     }
 
-    /// Does everything that is due; deletions that wait for a file are tried again if somebody has `asked`.
+    /// Does everything that is due. If `asked`, deletions that wait for a file are tried again at once.
     fn round(&mut self, cpu_share: f64, asked: bool) -> Result<Report, StoreError> {
         let config = self.worker.config.clone();
         let mut report = Report::default();
         self.worker.tables.settle()?;
         let may_delete = self.watch.look(&config.clock, &self.worker.metrics);
         let config = &config.maintenance;
-        // A failure must not keep the other tasks from running: one unreadable file would let all others grow without
+        // A failure must not prevent the other tasks. Otherwise one unreadable file would let the tables grow without
         // end.
         let (held, deleted) = self.deletions.finish(&mut self.worker, asked, &mut report);
         self.jobs.hold(held);

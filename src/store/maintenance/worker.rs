@@ -1,4 +1,4 @@
-//! Runs one job: rewrites files, exchanges and counts them.
+//! Runs one job: rewrites files, exchanges them, and counts the work.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ use crate::store::maintenance::report::Report;
 use crate::store::tables::delta::{NewFile, Operation};
 use crate::store::tables::snapshot::FileEntry;
 
-/// Length of a stretch of work between waits.
+/// Length of a period of work between two waits.
 const STRETCH: Duration = Duration::from_millis(20);
-/// Attempts of requested work that gives way to another server.
+/// Number of times that requested work starts again after it gave way to another server.
 const GIVE_WAY_ATTEMPTS: usize = 10;
 
 pub(super) struct Worker {
@@ -31,7 +31,7 @@ pub(super) struct Worker {
     pub(super) metrics: Metrics,
     pub(super) published: Arc<Published>,
     pub(super) lifecycle: Arc<Lifecycle>,
-    /// Forgets what was deleted.
+    /// Recently stored profiles. Those of a tenant are forgotten after a deletion.
     pub(super) repeats: Arc<Repeats>,
     pub(super) tables: Exchanger,
     /// Live files that are known to be damaged.
@@ -39,7 +39,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Microseconds since 1970.
+    /// Returns the time in microseconds since 1970.
     pub(super) fn now_us(&self) -> i64 {
         self.config.clock.micros()
     }
@@ -62,7 +62,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes files out of their tables; rows first, so that names are left to rows that came meanwhile.
+    /// Removes files from their tables. Rows go first, so that names stay if rows have arrived that need them.
     pub(super) fn remove(
         &mut self,
         files: BTreeMap<Table, Vec<FileEntry>>,
@@ -93,7 +93,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Repeats work that gave way to another server, on the new state of the tables.
+    /// Runs work, and repeats it on the new state of the tables if it gave way to another server.
     pub(super) fn again<T>(
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
@@ -117,11 +117,11 @@ impl Worker {
         self.damaged.retain(|path| live.contains(path));
         if live.contains(path) && self.damaged.insert(path.clone()) {
             self.metrics.damaged_files.inc();
-            tracing::error!(%error, path = %path.display(), "a file is damaged, it is left as it is");
+            tracing::error!(%error, path = %path.display(), "a file is damaged, it stays unchanged");
         }
     }
 
-    /// The point at which tests make a job fail.
+    /// Marks the start of a job. Tests make it fail here.
     pub(super) fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
         let config = &self.config;
         let result = config.faults.run(Place::Job(reason), || Ok(()));
@@ -172,7 +172,7 @@ impl Worker {
         );
     }
 
-    /// Writes the files of a job, within its share of the CPU.
+    /// Writes the files of a job within its share of the CPU.
     pub(super) fn rewrite(&self, job: &Job, cpu_share: f64) -> Result<Vec<NewFile>, StoreError> {
         let mut budget = Budget::new(cpu_share);
         let mut throttle = || {
@@ -198,7 +198,8 @@ impl Worker {
     }
 }
 
-/// The worse of two results: errors are worst, then work that gave way to another server, then success.
+/// Returns the worse of two results: an error is worse than work that gave way to another server, which is worse than
+/// success.
 pub(super) fn worse<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
     match (one, other) {
         (one @ Err(StoreError::Closed), _) => one,
@@ -207,7 +208,7 @@ pub(super) fn worse<T>(one: Result<T, StoreError>, other: Result<(), StoreError>
     }
 }
 
-/// Keeps work to a share of the time.
+/// Limits work to a share of the time.
 struct Budget {
     share: f64,
     since: Instant,
@@ -221,7 +222,7 @@ impl Budget {
         }
     }
 
-    /// Waits when the last stretch of work has used up its share.
+    /// Waits if the last period of work has used up its share.
     fn keep(&mut self) {
         let worked = self.since.elapsed();
         if self.share < 1.0 && worked >= STRETCH {

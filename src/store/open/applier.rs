@@ -1,7 +1,7 @@
 //! The thread that applies durable profiles to the head.
 //!
-//! It receives the log's events in the order of the log, so a rotation splits profiles exactly as the segments do, and
-//! no profile is queryable before it is durable.
+//! The thread receives the log's events in the order of the log. So a rotation splits profiles exactly as the segments
+//! do, and no profile is queryable before it is durable.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use crate::store::log::wal::{LogEvent, LogEvents};
 /// State of the applier thread.
 pub(crate) struct Applier {
     pub(crate) config: Arc<StoreConfig>,
-    /// Metrics of the applied profiles.
+    /// Counts the applied profiles.
     pub(crate) metrics: Metrics,
-    /// Holds the head that is being filled.
+    /// Holds the head that receives the profiles.
     pub(crate) published: Arc<Published>,
-    /// Woken when the head is full.
+    /// Wakes the flush thread when the head is full.
     pub(crate) flushes: Arc<Flushes>,
 }
 
 impl Applier {
-    /// Body of the thread; ends when the log does.
+    /// Body of the thread. Ends when the log ends.
     pub(crate) fn run(&self, events: &LogEvents<Pending>) {
         while let Ok(event) = events.recv() {
             match event {
@@ -47,7 +47,7 @@ impl Applier {
     }
 
     fn apply(&self, items: Vec<Pending>) {
-        // Only this thread replaces the head, so it cannot change under the loop.
+        // Only this thread replaces the head, so the head cannot change during the loop.
         let head = self.published.active();
         for item in items {
             for profile in &item.profiles {

@@ -1,5 +1,5 @@
-//! The thread that flushes: one frozen generation at a time, retried until it succeeds. Between flushes, and after a
-//! flush whose caller wants it, the thread polls for the commits of other servers.
+//! The flush thread. It flushes one frozen generation at a time, and retries until it succeeds. Between flushes, and
+//! after a flush whose caller asks for it, the thread polls for the commits of other servers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::store::flush::write::{Generation, Progress, Tables};
 use crate::store::intake::append::Pending;
 use crate::store::log::wal::Log;
 
-/// Waits between attempts of a flush that fails.
+/// Waits between attempts of a flush that fails. The last one repeats.
 const RETRY_WAITS: [Duration; 5] = [
     Duration::from_millis(500),
     Duration::from_secs(2),
@@ -31,11 +31,11 @@ const RETRY_WAITS: [Duration; 5] = [
 pub(crate) struct Flusher {
     pub(crate) config: Arc<StoreConfig>,
     pub(crate) metrics: Metrics,
-    /// Holds the head to flush, and publishes its files.
+    /// Holds the head to flush, and publishes the files that it becomes.
     pub(crate) published: Arc<Published>,
-    /// The log, rotated before a flush.
+    /// The log, which is rotated before a flush.
     pub(crate) log: Arc<Log<Pending>>,
-    /// Folder of the log's segments.
+    /// The folder that has the log's segments.
     pub(crate) log_folder: PathBuf,
     pub(crate) flushes: Arc<Flushes>,
     pub(crate) lifecycle: Arc<Lifecycle>,
@@ -50,7 +50,7 @@ enum Due {
 }
 
 impl Flusher {
-    /// Body of the thread; ends when the store stops.
+    /// Body of the thread. Ends when the store stops.
     pub(crate) fn run(mut self) {
         let mut progress = Progress::new();
         let mut failures = 0usize;
@@ -69,7 +69,7 @@ impl Flusher {
             match due {
                 Due::End => return,
                 Due::Sync => {
-                    // It is logged, and tried again.
+                    // `run` logs a failure, and the next poll tries again.
                     let _ = sync.run(&self.published, &mut self.tables);
                     continue;
                 }
@@ -81,10 +81,10 @@ impl Flusher {
             drop(working);
             match &result {
                 Ok(()) => failures = 0,
-                Err(StoreError::Closed) => tracing::debug!("the flush was broken off by the stop"),
+                Err(StoreError::Closed) => tracing::debug!("the stop of the store ended the flush"),
                 Err(error) => {
                     self.metrics.flush_failures.inc();
-                    tracing::error!(error = %error, failures, "flush failed, it is tried again");
+                    tracing::error!(error = %error, failures, "flush failed, trying again");
                     let wait = RETRY_WAITS[failures.min(RETRY_WAITS.len() - 1)];
                     not_before = start + wait;
                     failures += 1;
@@ -118,14 +118,14 @@ impl Flusher {
         self.flush_frozen(progress)
     }
 
-    /// Flushes the frozen generation, if any. Records that prevent it are put aside.
+    /// Flushes the frozen generation, if any. Records that prevent the flush are kept beside the log and left out.
     fn flush_frozen(&mut self, progress: &mut Progress) -> Result<(), StoreError> {
         let Some(generation) = self.published.frozen() else {
             return Ok(());
         };
         match self.flush_generation(&generation, progress) {
             Err(error) if error.may_be_the_data() => {
-                // Older segments may be there because they could not be deleted; the tables have them.
+                // The tables already have the older segments, which may still exist because their deletion failed.
                 let first = self.tables.committed()?.into_iter().min().unwrap_or(0) + 1;
                 let Some(rest) = self.without_bad_records(&generation, first)? else {
                     return Err(error);
@@ -137,7 +137,7 @@ impl Flusher {
     }
 
     /// Rebuilds the generation from the log without the records that cannot be written, and publishes it to queries.
-    /// `None` when there are no such records.
+    /// Returns `None` if there are no such records.
     fn without_bad_records(&self, generation: &Generation, first: u64) -> Result<Option<Generation>, StoreError> {
         let range = first..=generation.last_segment;
         let bad = isolate::isolate(&self.log_folder, &range, &self.config.faults)?;
@@ -163,8 +163,9 @@ impl Flusher {
         self.tables.commit(generation, progress)?;
         let lists = self.tables.lists(progress)?;
         publication.flushed(progress, lists);
-        // After the publication: a head that leaves out these stacks is only seen together with their files. Before its
-        // end: whoever takes these files out again makes the stacks forgotten after that.
+        // This must come after the publication, so that a head that leaves out these stacks is only visible together
+        // with their files. It must come before the publication guard is dropped: code that removes these files later
+        // then also makes the store forget the stacks.
         generation.head.remember_stacks();
         drop(publication);
         self.metrics.head_bytes.set(self.published.head_bytes() as i64);
@@ -176,7 +177,7 @@ impl Flusher {
             milliseconds = start.elapsed().as_millis() as u64,
             "flushed"
         );
-        // The tables have it all; a segment that cannot be deleted now is deleted by the next flush or start.
+        // The tables have everything. The next flush or start deletes a segment that cannot be deleted here.
         if let Err(error) = self.tables.delete_segments(&self.log_folder, generation.last_segment) {
             tracing::warn!(error = %error, "cannot delete flushed segments");
         }

@@ -1,8 +1,8 @@
 //! The data folder: its lock, its layout version and the identity of its writer.
 //!
-//! `VERSION` holds the layout version, `LOCK` is locked while a process writes, `WRITER` names the writer in the
-//! tables' transactions; `wal/` and `tables/` are managed by other modules. A folder of a newer program is refused
-//! before anything in it is changed; one of an older program gets this program's version.
+//! `VERSION` holds the layout version. `LOCK` is locked while a process writes. `WRITER` names the writer in the
+//! tables' transactions. Other modules manage `wal/` and `tables/`. A folder of a newer program is refused before
+//! anything in it is changed; a folder of an older program gets this program's version.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use crate::store::common::schema::LAYOUT_VERSION;
 pub(crate) struct Folder {
     pub(crate) log: PathBuf,
     pub(crate) tables: PathBuf,
-    /// Identity of the writer: a UUID, kept in the folder.
+    /// Identity of the writer: a UUID that is kept in the folder.
     pub(crate) writer: String,
-    /// The file whose lock keeps other processes out.
+    /// The file `LOCK`, whose lock keeps other processes out.
     lock: File,
 }
 
@@ -41,7 +41,7 @@ impl Folder {
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(dir.to_owned())),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &lock_path)(error)),
         }
-        // Before anything of this layout is written: older programs refuse the folder from here on.
+        // This comes before anything of this layout is written: from here on, older programs refuse the folder.
         let version_path = dir.join("VERSION");
         if check_version(dir)? < Some(LAYOUT_VERSION) {
             write_whole(&version_path, &format!("{LAYOUT_VERSION}\n"), faults)?;
@@ -71,20 +71,20 @@ impl Folder {
         })
     }
 
-    /// Keeps other processes out until this one has ended.
+    /// Keeps the folder locked until this process has ended.
     pub(crate) fn keep_locked(&self) {
         std::mem::forget(self.lock.try_clone());
     }
 
-    /// Lets other processes in. Nothing may be written from here on.
+    /// Unlocks the folder for other processes. Nothing may be written to it afterwards.
     pub(crate) fn release(&self) {
         if let Err(error) = self.lock.unlock() {
-            tracing::debug!(error = %error, "cannot unlock the data folder, the end of the process does it");
+            tracing::debug!(error = %error, "cannot unlock the data folder, the end of the process will unlock it");
         }
     }
 }
 
-/// The layout version of a folder, if it has one; an error when it is newer than this program's.
+/// Returns the layout version of a folder, if it has one. Fails if the version is newer than this program's.
 pub(crate) fn check_version(dir: &Path) -> Result<Option<u32>, StoreError> {
     let path = dir.join("VERSION");
     let text = match fs::read_to_string(&path) {
@@ -106,7 +106,7 @@ pub(crate) fn check_version(dir: &Path) -> Result<Option<u32>, StoreError> {
     Ok(Some(found))
 }
 
-/// The writer's identity, if the folder has one.
+/// Returns the writer's identity, if the folder has one.
 pub(crate) fn writer_of(dir: &Path) -> Result<Option<String>, StoreError> {
     let path = dir.join("WRITER");
     let text = match fs::read_to_string(&path) {
@@ -118,7 +118,7 @@ pub(crate) fn writer_of(dir: &Path) -> Result<Option<String>, StoreError> {
         Ok(writer) => Ok(Some(writer.to_string())),
         Err(_) => Err(StoreError::Damaged {
             path,
-            reason: "it must hold the UUID of the writer, which tells what the tables hold already".to_owned(),
+            reason: "it does not hold the UUID of the writer, which identifies the commits of this folder".to_owned(),
         }),
     }
 }

@@ -1,9 +1,9 @@
-//! A read-only snapshot of a data folder, without a lock: for `alluvium sql --data` beside a running server or after
-//! one.
+//! A read-only snapshot of a data folder, without a lock. `alluvium sql --data` uses it, with or without a running
+//! server.
 //!
-//! The log is read before the tables: a segment that is flushed in between is then seen in the tables and left out of
-//! the heads. A generation that is committed to some tables only is read from the log for the others. Of a flush that
-//! began later, or of another server, the samples are left out if the profiles are not committed.
+//! The log is read before the tables. If a segment is flushed in between, its profiles come from the tables and are
+//! left out of the heads. If only some tables have a generation, it is read from the log for the others. If a flush
+//! began later, or belongs to another server, its samples are left out unless its profiles are committed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::store::tables::delta::DeltaTable;
 use crate::store::tables::root::At;
 use crate::store::tables::snapshot::{HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
 
-/// One snapshot of a data folder.
+/// A snapshot of a data folder.
 pub struct ReadOnlyStore {
     snapshot: Arc<Snapshot>,
 }
 
 impl ReadOnlyStore {
-    /// Reads the folder. It must exist; missing parts count as empty.
+    /// Reads the folder, which must exist. Missing parts count as empty.
     pub fn open(at: At<'_>) -> Result<Self, StoreError> {
         let dir = at.dir;
         std::fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
@@ -41,7 +41,7 @@ impl ReadOnlyStore {
                 let mut records = Vec::new();
                 match reader::read(&wal::segment_path(&log, number), |record| records.push(record)) {
                     Ok(_) => segments.push((number, records)),
-                    // Flushed and deleted since the listing: the tables have it.
+                    // The segment was flushed and deleted after the listing, so the tables have it.
                     Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
                 }
@@ -69,7 +69,7 @@ impl ReadOnlyStore {
             }
             committed.push((table, version));
         }
-        // After the tables: a process is remembered before its first commit.
+        // Read after the tables, because a process is remembered before its first commit.
         let remembered = Remembered::read(dir, &writer)?;
         for (table, process) in processes {
             if !remembered.processes.contains(&process) {
@@ -100,7 +100,7 @@ impl ReadOnlyStore {
                 tracing::warn!(
                     segment = number,
                     reason = record.reason,
-                    "a record of the log cannot be read and is left out"
+                    "cannot read a record of the log, leaving it out"
                 );
             }
         }
@@ -133,7 +133,7 @@ impl SnapshotSource for ReadOnlyStore {
     }
 }
 
-/// A head whose rows are missing from some of the tables only.
+/// A head whose rows are missing from only some of the tables.
 struct Partial {
     tables: Vec<Table>,
     view: HeadView,

@@ -1,10 +1,11 @@
 //! Recovery of the write-ahead log when a store is opened.
 //!
-//! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted;
-//! segments committed to some are one generation, rebuilt and committed to the rest; later ones go into the head, and
-//! are known when they are sent again. A torn tail of the last segment is normal after a crash, and cut off. Damage is
-//! counted and logged, and the segment is kept under another name. A record that is intact but cannot be used is put
-//! aside ([`damaged`]), and the replay continues.
+//! The tables' transaction versions say which segments are committed. Segments that are committed to all tables are
+//! deleted. Segments that are committed to some tables are one generation, which is rebuilt and committed to the other
+//! tables. Later segments go into the head, and their profiles are recognised if they are sent again. An unfinished
+//! write at the end of the last segment is normal after a crash, and is cut off. Damage is counted and logged, and the
+//! segment is kept under another name. A record that is intact but cannot be used is kept beside the log ([`damaged`]),
+//! and the replay continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -33,16 +34,16 @@ use crate::store::tables::snapshot::FileEntry;
 pub(crate) struct Recovered {
     /// Profiles that are in no table yet.
     pub(crate) head: Head,
-    /// A generation that some tables have and that could not be committed to the others, since the disk is full.
+    /// A generation that some tables have and that could not be committed to the others because the disk is full.
     pub(crate) frozen: Option<Generation>,
     /// Number of the first new segment.
     pub(crate) next_segment: u64,
 }
 
-/// Brings log and tables in agreement. The folder must be locked. No single record keeps a store from starting: one
-/// that cannot be replayed or written is put aside.
+/// Brings the log and the tables into agreement. The folder must be locked. No single record prevents a store from
+/// starting: a record that cannot be replayed or written is kept beside the log.
 ///
-/// First of all it makes sure that tables and log belong together: where something is missing, files that no table
+/// First the function makes sure that tables and log belong together. If something is missing, files that no table
 /// names may be the only copy of profiles.
 pub(crate) fn recover(
     folder: &Path,
@@ -72,7 +73,7 @@ pub(crate) fn recover(
     let segments = wal::segments(folder)?;
     let mut frozen = None;
     if low < high {
-        tracing::info!(low, high, "finishing a flush that was interrupted");
+        tracing::info!(low, high, "finishing an interrupted flush");
         frozen = finish(folder, low + 1..=high, tables, (metrics, repeats))?;
     }
     if frozen.is_some() {
@@ -88,7 +89,7 @@ pub(crate) fn recover(
     let later: Vec<u64> = segments.iter().copied().filter(|number| *number > high).collect();
     let last = later.last().copied();
     let head = head_of(folder, (later, last), known, (metrics, repeats))?;
-    // Whoever pushes again what is in the head is told that it is stored.
+    // If a sender pushes a profile again that is in the head, it gets a success. So the last segment must be durable.
     if let Some(path) = last
         .map(|last| wal::segment_path(folder, last))
         .filter(|path| path.exists())
@@ -102,7 +103,7 @@ pub(crate) fn recover(
     })
 }
 
-/// Commits a generation to the tables that lack it; returns the generation when the disk is too full for that.
+/// Commits a generation to the tables that lack it. Returns the generation if the disk is too full for that.
 fn finish(
     folder: &Path,
     range: isolate::Range,
@@ -114,7 +115,7 @@ fn finish(
     let within = |number: &u64| range.contains(number);
     let segments: Vec<u64> = wal::segments(folder)?.into_iter().filter(within).collect();
     let generation = Generation {
-        // The flush had ended its last segment.
+        // The flush has ended the last segment, so none may end in an unfinished write.
         head: Arc::new(head_of(folder, (segments, None), &none, (metrics, repeats))?),
         last_segment,
     };
@@ -122,7 +123,7 @@ fn finish(
         Ok(()) => return Ok(None),
         Err(error) if error.may_be_the_data() => error,
         Err(error) if error.is_full() || has_no_room(folder) => {
-            tracing::error!(error = %error, "cannot finish a flush, it is tried again");
+            tracing::error!(error = %error, "cannot finish a flush, trying again");
             return Ok(Some(generation));
         }
         Err(error) => return Err(error),
@@ -140,8 +141,8 @@ fn finish(
     Ok(None)
 }
 
-/// Fails when samples of the generation that ends with `last` have been merged with others: queries would find them in
-/// the files and in memory.
+/// Fails if samples of the generation that ends with `last` have been merged with others. Queries would then find them
+/// both in the files and in memory.
 fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
     for table in tables.tables.iter().filter(|table| table.table() == Table::Samples) {
         let is_committed = table.committed(&tables.writer)? == Some(last as i64);
@@ -154,7 +155,7 @@ fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether the disk has no room for a small file. Errors of the Delta library do not say what they come from.
+/// Returns true if the disk has no room for a small file. Errors of the Delta library do not name their cause.
 fn has_no_room(folder: &Path) -> bool {
     let path = temporary_name(&folder.join("room"));
     let written = File::create(&path).and_then(|mut file| {
@@ -165,8 +166,8 @@ fn has_no_room(folder: &Path) -> bool {
     written.is_err_and(|error| is_full(&error))
 }
 
-/// The head of some segments, of which `last` may end in an unfinished write. Records that cannot be applied are put
-/// aside.
+/// Builds the head of some segments. The segment `last` may end in an unfinished write. Records that cannot be applied
+/// are kept beside the log.
 fn head_of(
     folder: &Path,
     (segments, last): (Vec<u64>, Option<u64>),
@@ -190,7 +191,7 @@ fn head_of(
             }
         }
         if let Err(record) = applied {
-            // The head may hold a part of the record: build it again without the record.
+            // The head may hold a part of the record, so it is built again without the record.
             bad.insert(record.place, record);
             continue;
         }
@@ -218,13 +219,13 @@ struct Replayed {
     ending: Ending,
     applied: u64,
     /// Records that could not be read. Their checksums match, so the cause is a bug, a record of a newer program, or a
-    /// profile that expands to more than is allowed.
+    /// profile that expands to more than the limit.
     unreadable: Vec<BadRecord>,
     records: u64,
 }
 
 impl Replayed {
-    /// Logs the findings, keeps a damaged segment, cuts an unfinished write off and removes an empty segment.
+    /// Logs the result, keeps a damaged segment, cuts off an unfinished write and removes an empty segment.
     fn close(self, folder: &Path, is_last: bool, metrics: &Metrics) -> Result<(), StoreError> {
         let path = wal::segment_path(folder, self.segment);
         let segment = self.segment;
@@ -233,8 +234,8 @@ impl Replayed {
             tracing::error!(
                 segment,
                 bytes = ending.damaged_bytes,
-                "the segment is damaged: acknowledged profiles may be lost; its other records are used, and it is kept \
-                    as .damaged"
+                "the segment is damaged and kept as .damaged: acknowledged profiles may be lost; its other records are \
+                    used"
             );
             metrics.damaged_bytes.inc_by(ending.damaged_bytes);
             let _ = fs::hard_link(&path, path.with_extension("damaged"));
@@ -250,9 +251,9 @@ impl Replayed {
                 bytes = ending.torn_bytes,
                 "the segment ends in an unfinished write"
             );
-            // Once another segment follows, it would be damage.
+            // It would count as damage once another segment follows.
             if let Err(error) = reader::cut(&path, ending.torn_bytes) {
-                tracing::warn!(error = %error, "cannot cut an unfinished write off the log");
+                tracing::warn!(error = %error, "cannot cut off an unfinished write of the log");
             }
         }
         Ok(())

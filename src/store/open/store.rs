@@ -1,7 +1,7 @@
-//! The open store: opens the data folder, starts the threads, accepts profiles, flushes, and closes.
+//! The open store: opens the data folder, starts the threads, accepts profiles, flushes and closes.
 //!
 //! In: a [`StoreConfig`], and profiles of tenants. Out: refusals, snapshots for queries, and the results of flushes and
-//! maintenance. Each part of the work is in a room of its own; this file creates the parts and joins them.
+//! maintenance. Each part of the work has a folder of its own; this file creates the parts and joins them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -49,12 +49,12 @@ use crate::store::tables::shelf::Shelf;
 use crate::store::tables::snapshot::{Snapshot, SnapshotSource};
 use crate::telemetry::metrics::Scope;
 
-/// Groups of durable profiles that may wait for the head; their memory is charged to the budget.
+/// Maximum number of groups of durable profiles that wait for the head. Their memory is charged to the budget.
 const WAITING_EVENTS: usize = 256;
-/// How often a close looks whether the threads have ended.
+/// Interval at which a close checks whether the threads have ended.
 const END_POLL: Duration = Duration::from_millis(5);
 
-/// An open store. Dropping it stops its threads without a flush: the log is replayed at the next start.
+/// An open store. Dropping it stops its threads without a flush; the next start replays the log.
 pub struct Store {
     pub(in crate::store) intake: Arc<Intake>,
     pub(in crate::store) published: Arc<Published>,
@@ -64,17 +64,17 @@ pub struct Store {
     pub(in crate::store) lifecycle: Arc<Lifecycle>,
     threads: Mutex<Vec<(&'static str, JoinHandle<()>)>>,
     shelf: Shelf,
-    /// Also holds the lock on the folder.
+    /// The data folder, with its lock.
     folder: Folder,
 }
 
 impl Store {
-    /// Opens the data folder: locks it, finishes what a crash interrupted, replays the log. Blocks until the replay is
-    /// done.
+    /// Opens the data folder: locks it, finishes what a crash interrupted, and replays the log. Blocks until the replay
+    /// has ended.
     pub fn open(config: StoreConfig, scope: &Scope) -> Result<Arc<Self>, StoreError> {
         let metrics = Metrics::new(scope);
         let bucket_metrics = config.bucket.as_ref().map(|_| BucketMetrics::new(scope));
-        // On its own thread: inside a runtime, `object_store` would move its work to that runtime.
+        // On a thread of its own, because inside a runtime `object_store` would move its work to that runtime.
         std::thread::scope(|threads| {
             std::thread::Builder::new()
                 .name("store-open".to_owned())
@@ -125,7 +125,7 @@ impl Store {
             maintenance::remove_unnamed(&root, table, &folder.writer, &live, &config.faults)?;
         }
         if let Some(frozen) = &recovered.frozen {
-            // Until all tables have the generation, queries find it in memory alone.
+            // Until all tables have the generation, queries find it only in memory.
             files.retain(|file| FileName::segment_of(&file.path, &folder.writer) != Some(frozen.last_segment));
         }
         let (tx, rx) = sync_channel(WAITING_EVENTS);
@@ -211,7 +211,7 @@ impl Store {
         Ok(Arc::new(store))
     }
 
-    /// Starts a thread. When it panics, callers that wait for it get an error.
+    /// Starts a thread. If it panics, callers that wait for it get an error.
     fn spawn(&mut self, name: &'static str, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
         let (lifecycle, flushes, maintenance) =
             (self.lifecycle.clone(), self.flushes.clone(), self.maintenance.clone());
@@ -231,7 +231,7 @@ impl Store {
     }
 
     /// Stores profiles. Returns the refused profiles once all others are durable and queryable. Each profile is
-    /// accepted or refused independently; dropping the future neither undoes nor loses what was queued. Needs a tokio
+    /// accepted or refused independently. Dropping the future neither undoes nor loses queued profiles. Needs a tokio
     /// runtime.
     pub fn append(&self, tenant: &TenantId, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
         self.append_all(tenant, profiles.into_iter().map(Arrived::Packed).collect())
@@ -241,7 +241,7 @@ impl Store {
         Box::pin(append::append(self.intake.clone(), tenant.clone(), profiles))
     }
 
-    /// Writes everything that was acknowledged before the call to the tables.
+    /// Writes all profiles that were acknowledged before the call to the tables.
     pub fn flush(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         let lifecycle = self.lifecycle.clone();
         if lifecycle.failure().is_some() {
@@ -251,7 +251,7 @@ impl Store {
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
-    /// What the parts of the store hold that have a limit.
+    /// Returns the memory of the parts of the store that have a limit, with these limits.
     pub(crate) fn memory(&self) -> [MemoryPart; 3] {
         let Intake { config, metrics, .. } = self.intake.as_ref();
         let part = |name, used, limit| MemoryPart { name, used, limit };
@@ -263,16 +263,17 @@ impl Store {
         ]
     }
 
-    /// Runs maintenance at once and returns what was done.
+    /// Runs maintenance at once and returns a report of the work.
     pub fn maintain(&self, work: Work) -> BoxFuture<'static, Result<Report, StoreError>> {
         let answer = self.maintenance.ask(work);
         let lifecycle = self.lifecycle.clone();
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
-    /// Refuses further profiles, flushes, ends the threads and lets go of the folder. After `deadline` it gives up on
-    /// the flush; the log keeps the rest. Threads that the disk does not answer are given up after a while, with the
-    /// error [`StoreError::Stuck`]; the folder stays locked then until the process ends.
+    /// Refuses further profiles, flushes, ends the threads and unlocks the folder. If the flush takes longer than
+    /// `deadline`, the store gives it up; the log keeps the rest. If the disk does not answer a thread within
+    /// `stuck_after`, the store gives up the thread and fails with [`StoreError::Stuck`]. The folder then stays locked
+    /// until the process ends.
     pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
         self.lifecycle.close();
         self.flushes.release_appends();
@@ -283,7 +284,7 @@ impl Store {
         })
     }
 
-    /// Ends the threads, then lets go of the folder.
+    /// Ends the threads, then unlocks the folder.
     async fn end(&self) -> Result<(), StoreError> {
         self.begin_stop();
         let limit = self.intake.config.stuck_after;
@@ -300,7 +301,7 @@ impl Store {
             }
             if Instant::now() >= deadline {
                 let threads = waiting.join(", ");
-                // Not even a drop waits for them.
+                // Even dropping the store does not wait for these threads.
                 self.log.give_up();
                 self.threads.lock().clear();
                 self.folder.keep_locked();
@@ -310,30 +311,30 @@ impl Store {
         }
     }
 
-    /// The limits of `tenant` at this moment.
+    /// Returns the limits of `tenant` at this moment.
     pub(crate) fn limits(&self, tenant: &TenantId) -> Arc<Limits> {
         self.intake.config.limits.of(tenant)
     }
 
-    /// Why the store accepts no profiles at the moment, or does not get on with a flush; `None` while all is well. For
-    /// health checks.
+    /// Returns why the store accepts no profiles at the moment, or why a flush makes no progress; `None` if all is
+    /// well. For health checks.
     pub fn unavailable(&self) -> Option<String> {
         let intake = &self.intake;
         let refuses = intake.unavailable().map(|(_, message)| message);
         let flush_is_stuck = || {
-            // A bucket is not a disk: its requests have limits of time, and their failures are counted.
+            // A bucket is not a disk: its requests have timeouts, and their failures are counted.
             self.published.root.folder()?;
             intake.metrics.waits.flush_is_stuck(4 * intake.config.stuck_after)
         };
         refuses.or_else(flush_is_stuck)
     }
 
-    /// Where users keep things beside their profiles.
+    /// Returns the shelf, where users keep settings and uploaded profiles beside their profiles.
     pub fn shelf(&self) -> &Shelf {
         &self.shelf
     }
 
-    /// The store as a sink for the profiles of one tenant.
+    /// Returns a sink that stores the profiles of one tenant.
     pub fn sink(self: &Arc<Self>, tenant: &TenantId) -> Receiver {
         Arc::new(TenantSink {
             store: self.clone(),
@@ -345,7 +346,7 @@ impl Store {
         self.lifecycle.stop();
         self.flushes.wake();
         self.maintenance.wake();
-        // The applier ends too, since its events end.
+        // This also ends the applier, whose events end.
         self.log.begin_stop();
     }
 

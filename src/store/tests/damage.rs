@@ -1,6 +1,6 @@
-//! Everything in a data folder damaged in turn: what `check` calls it, whether the store still opens and with what it
-//! says otherwise, what `repair` does about it, and which profiles are there in the end. A table of cases; the folder
-//! has a checkpoint, entries after it, files and a log.
+//! Damages each part of a data folder in turn. A table of cases says what `check` reports, whether the store still
+//! opens or which error it returns, what `repair` does, and which profiles remain. The folder has a checkpoint, entries
+//! after it, files and a log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const SHAPE: Shape = Shape {
     depth: 6,
     labelled_every: 0,
 };
-/// Profiles of the folder: two flushed before the checkpoint, one after it, three in the log.
+/// Number of profiles of the folder: two flushed before the checkpoint, one after it, three in the log.
 const ALL: u64 = 6;
 
 fn config(dir: &Path) -> StoreConfig {
@@ -60,7 +60,7 @@ async fn push(store: &Store, seed: u64) {
     assert!(store.append(&tenant_id("t"), vec![profile]).await.is_empty());
 }
 
-/// The folder that is damaged, made once.
+/// Returns the intact folder that each case copies and damages. It is built once.
 fn sound() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     FOLDER
@@ -74,7 +74,7 @@ fn sound() -> &'static Path {
                     push(&store, 1).await;
                     store.flush().await.unwrap();
                 });
-                // Entries of another writer that hold nothing, up to the one before the checkpoint.
+                // Empty entries of another writer, up to the one before the checkpoint.
                 for table in Table::ALL {
                     let mut opened = DeltaTable::open(&Root::from(dir.path().join("tables").as_path()), table).unwrap();
                     for version in 1..=8 {
@@ -110,7 +110,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Profiles that a reader finds.
+/// Returns the number of profiles that a reader finds.
 fn profiles(dir: &Path) -> u64 {
     let snapshot = Store::open_read_only(dir).unwrap().snapshot();
     let of_profiles = |file: &&snapshot::FileEntry| file.table == Table::Profiles;
@@ -119,7 +119,7 @@ fn profiles(dir: &Path) -> u64 {
         .heads
         .iter()
         .flat_map(|head| head.scan(Table::Profiles, &ScanFilter::default()));
-    // Each has two types.
+    // Each profile has two types.
     u64::midpoint(in_files, in_heads.map(|batch| batch.num_rows() as u64).sum::<u64>())
 }
 
@@ -150,14 +150,14 @@ fn data(dir: &Path) -> PathBuf {
     dir.join("tables").join(&file.path)
 }
 
-/// Removes the newest entry of the profiles, as a copy does that was made while a flush was under way.
+/// Removes the newest entry of the profiles table, like a copy that was made during a flush.
 fn forget(dir: &Path) {
     let path = entry(dir, 11);
     fs::remove_file(delta::sums::sums_path(&path)).unwrap();
     fs::remove_file(path).unwrap();
 }
 
-/// Takes out of a table's newest entry what older programs do not write.
+/// Removes the parts of a table's newest entry that older programs do not write.
 fn forget_process(dir: &Path, table: Table) {
     let log = dir.join("tables").join(table.name()).join("_delta_log");
     let path = log.join(format!("{:020}.json", 11));
@@ -175,7 +175,7 @@ fn cut(path: &Path, keep: impl Fn(usize) -> usize) {
     fs::write(path, &bytes[..keep(bytes.len())]).unwrap();
 }
 
-/// Flips bits at a place given in thousandths of the file.
+/// Flips bits at a place that is given in thousandths of the file.
 fn flip(path: &Path, place: usize, bits: u8) {
     let mut bytes = fs::read(path).unwrap();
     let at = bytes.len() * place / 1000;
@@ -183,17 +183,17 @@ fn flip(path: &Path, place: usize, bits: u8) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A kind of damage, and what check and repair make of it.
+/// A kind of damage, and the results of check and repair.
 struct Case {
     name: &'static str,
     damage: fn(&Path),
-    /// Kinds that a check finds.
+    /// Kinds of the findings of a check.
     kinds: &'static [&'static str],
-    /// What the store says when it does not open.
+    /// Part of the error if the store does not open.
     refuses: Option<&'static str>,
-    /// Kinds that are left after a repair.
+    /// Kinds of the findings that are left after a repair.
     left: &'static [&'static str],
-    /// Profiles after the repair, when the store opens then.
+    /// Number of profiles after the repair, if the store then opens.
     profiles: Option<u64>,
 }
 
@@ -472,7 +472,7 @@ fn damage_of_every_part_of_the_folder_is_recognised() {
             case.name,
             inspect::check(dir.path()).unwrap().findings
         );
-        // A start is tried on a copy: it would tidy up.
+        // The start uses a copy, because it would clean up the folder.
         let started = scratch();
         copy(dir.path(), started.path());
         match (Store::open(config(started.path()), &Scope::new()), case.refuses) {
@@ -481,7 +481,7 @@ fn damage_of_every_part_of_the_folder_is_recognised() {
             (Err(error), Some(word)) => assert!(error.to_string().contains(word), "{}: {error}", case.name),
             (Err(error), None) => panic!("{}: {error}", case.name),
         }
-        // Refuses rather than guesses, and says so.
+        // If the repair cannot be certain, it refuses with an error.
         let repaired = repair::repair(dir.path(), false);
         match &repaired {
             Ok(actions) => {

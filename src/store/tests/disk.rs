@@ -1,4 +1,4 @@
-//! Disks that never answer, and disks that refuse to take back what they have written.
+//! Disks that never answer, and disks on which written records cannot be cut off again.
 
 use std::io;
 use std::path::Path;
@@ -21,10 +21,10 @@ use crate::store::tests::{Load, check, config, open, scratch};
 use crate::store::*;
 use crate::telemetry::metrics::Scope;
 
-/// Longest time that a test waits for something to happen.
+/// Longest time that a test waits for an event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A disk on which operations at one place do not end while it is dead.
+/// A disk on which operations at one place block while it is dead.
 struct DeadDisk {
     place: Place,
     is_dead: Mutex<bool>,
@@ -49,7 +49,7 @@ impl DeadDisk {
         self.back.notify_all();
     }
 
-    /// A store on it that loses patience soon.
+    /// Opens a store on the disk, with short timeouts.
     fn store(self: &Arc<Self>, dir: &Path, scope: &Scope) -> Arc<Store> {
         let config = StoreConfig {
             faults: Faults::new(self.clone()),
@@ -71,7 +71,7 @@ impl FaultHook for DeadDisk {
     }
 }
 
-/// Waits until the store is unavailable for a reason that contains `text`, or available when it is empty.
+/// Waits until the store is unavailable for a reason that contains `text`, or available if `text` is empty.
 async fn until_unavailable(store: &Store, text: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -87,7 +87,7 @@ async fn until_unavailable(store: &Store, text: &str) {
     }
 }
 
-/// The value of a line of the metrics.
+/// Returns the value of a line of the metrics.
 fn metric(scope: &Scope, name: &str) -> f64 {
     let text = scope.encode();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -106,12 +106,12 @@ async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailabl
     let push = || store.append(&tenant_id("t"), vec![profile.clone()]);
     let refused = tokio::time::timeout(PATIENCE, push())
         .await
-        .expect("a push is answered");
+        .expect("a push gets a response");
     assert_eq!(refused[0].error.kind, SinkErrorKind::Unavailable);
     assert!(refused[0].error.message.contains("may be stored"), "{refused:?}");
     until_unavailable(&store, "a write or sync of the write-ahead log has not finished").await;
     assert!(metric(&scope, "alluvium_store_disk_wait_seconds{thread=\"log\"}") > 0.2);
-    // Nothing more is queued.
+    // The store queues nothing more.
     let refused = push().await;
     assert!(refused[0].error.message.contains("does not respond"), "{refused:?}");
     assert_eq!(
@@ -120,7 +120,7 @@ async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailabl
     );
     disk.is_back();
     until_unavailable(&store, "").await;
-    // What was refused is stored by now, or is while it is sent again.
+    // The refused profile is stored already, or is stored while it is sent again.
     let deadline = Instant::now() + PATIENCE;
     while !push().await.is_empty() {
         assert!(Instant::now() < deadline);
@@ -170,7 +170,7 @@ async fn a_flush_that_the_disk_does_not_answer_makes_the_store_unavailable_until
     check(&store.snapshot(), "t", total);
 }
 
-/// Waits at a file of the flush until the store has been told to stop.
+/// Waits at a file of the flush until the store is told to stop.
 #[derive(Default)]
 struct SlowFlush {
     lifecycle: RwLock<Option<Arc<Lifecycle>>>,
@@ -214,9 +214,9 @@ async fn a_close_breaks_off_a_long_flush_and_has_let_go_of_the_folder_when_it_re
     assert!(matches!(error, StoreError::Deadline(_)), "{error}");
     assert!(
         hook.files.load(Ordering::SeqCst) <= 5,
-        "the rest of the flush was left to the next start"
+        "the next start does the rest of the flush"
     );
-    // The first store is still there, and the folder is free.
+    // The first store still exists, but the folder is unlocked.
     let next = open(config(dir.path()));
     for (tenant, total) in totals.iter().enumerate() {
         check(&next.snapshot(), &format!("t{tenant}"), *total);
@@ -236,8 +236,8 @@ impl FaultHook for Failing {
     }
 }
 
-/// A store with one acknowledged profile whose disk then fails at `places`, and that was killed after it had refused
-/// another. Returns the sum of the first and the refused profile.
+/// Opens a store and stores one profile, then lets the disk fail at `places`. Pushes another profile, which the store
+/// refuses, and kills the store. Returns the sum of the first profile, the refused profile, and its sum.
 async fn refused_and_killed(dir: &Path, places: &[Place], has_id: bool) -> (i64, RawProfile, i64) {
     let disk = Arc::new(Failing(Mutex::default()));
     let store = open(StoreConfig {
@@ -283,7 +283,7 @@ async fn what_was_refused_does_not_come_back_when_it_could_be_neither_synced_nor
             .extension()
             .is_some_and(|end| end == "cut")
     });
-    assert_eq!(cuts.count(), 0, "it goes with its segment");
+    assert_eq!(cuts.count(), 0, "it is deleted with its segment");
 }
 
 #[tokio::test]
@@ -299,7 +299,7 @@ async fn a_refused_profile_with_an_id_is_stored_once_even_when_nothing_could_be_
     check(&store.snapshot(), "t", total + sum);
 }
 
-/// Notes what is done on a disk, and fails at some places.
+/// Records the operations on a disk, and fails at some places.
 #[derive(Default)]
 struct Noting {
     done: Mutex<Vec<Place>>,
@@ -349,7 +349,7 @@ async fn a_start_syncs_the_names_of_entries_before_it_deletes_the_log_for_them()
     };
     let store = open(on_it());
     let total = Load::new().append(&store, "t", 3).await;
-    // The last table has its entry, whose name is not synced.
+    // The last table has its entry, but the name of the entry is not synced.
     *disk.failing.lock() = vec![Place::EntryFolderSync(Table::Profiles)];
     store.flush().await.unwrap_err();
     drop(store);

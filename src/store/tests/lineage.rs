@@ -1,5 +1,5 @@
-//! Folders whose parts do not belong together: copies that write to the same tables, tables and logs of different
-//! moments. Nothing is deleted, and what is wrong is named.
+//! Folders whose parts do not belong together: copies that write to the same tables, and tables and logs of different
+//! moments. Nothing is deleted, and the error names the contradiction.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,7 +53,7 @@ async fn push(store: &Store, seed: u64) {
     assert!(store.append(&tenant_id("t"), vec![profile]).await.is_empty());
 }
 
-/// Number of profiles that queries find; each has two types.
+/// Returns the number of profiles that queries find. Each has two types.
 fn profiles(store: &impl SnapshotSource) -> u64 {
     let snapshot = store.snapshot();
     let in_files = snapshot.files.iter().filter(|file| file.table == Table::Profiles);
@@ -63,7 +63,7 @@ fn profiles(store: &impl SnapshotSource) -> u64 {
     rows / 2
 }
 
-/// All files below a folder, without the lock.
+/// Returns all files below a folder, except the lock.
 fn files(dir: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     let mut open = vec![dir.to_owned()];
@@ -85,7 +85,7 @@ fn kinds(dir: &Path) -> Vec<&'static str> {
     checked.findings.iter().map(|finding| finding.kind).collect()
 }
 
-/// A copy of a folder without its tables, which are those of the first.
+/// Copies a folder without its tables. The copy shares the tables of the original.
 fn copy_with_tables_in_common(from: &Path, to: &Path) {
     for path in files(from) {
         let relative = path.strip_prefix(from).unwrap();
@@ -112,7 +112,7 @@ async fn a_copied_folder_on_the_same_tables_is_refused_and_keeps_its_log() {
     first.flush().await.unwrap();
     let error = second.flush().await.unwrap_err();
     assert!(matches!(error, StoreError::CopiedFolder { .. }), "{error}");
-    // It goes on to be read, and to take profiles into its log.
+    // The second store still answers queries, and accepts profiles into its log.
     push(&second, 5).await;
     assert_eq!((profiles(first.as_ref()), profiles(second.as_ref())), (2, 4));
     drop((first, second));
@@ -125,10 +125,10 @@ async fn a_copied_folder_on_the_same_tables_is_refused_and_keeps_its_log() {
         repair::repair(two.path(), false).unwrap();
         assert_eq!(files(two.path()), before);
     }
-    // The first one is not concerned.
+    // The first store is not affected.
     assert_eq!(kinds(one.path()), [""; 0]);
     assert_eq!(profiles(try_open(one.path()).unwrap().as_ref()), 2);
-    // With an identity of its own the copy brings what it has.
+    // With an identity of its own, the copy commits the profiles that it has.
     fs::remove_file(two.path().join("WRITER")).unwrap();
     let second = try_open(two.path()).unwrap();
     second.flush().await.unwrap();
@@ -160,7 +160,7 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
     assert_eq!(kinds(dir.path()), ["uncommitted", "entry-missing"]);
     assert_eq!(repair::repair(dir.path(), false).unwrap(), []);
     assert_eq!(files(dir.path()), before);
-    // The same when all tables have lost theirs, which are then of one moment.
+    // The result is the same if all tables have lost their last entry, so that they are of one moment.
     let others = [Table::Stacks, Table::Series, Table::Samples].map(|table| {
         let path = dir.path().join(format!("tables/{}/_delta_log/{entry}", table.name()));
         let bytes = fs::read(&path).unwrap();
@@ -174,12 +174,12 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
     for (path, bytes) in others {
         fs::write(path, bytes).unwrap();
     }
-    // Put back, all is well.
+    // With the files restored, the store opens.
     for (name, bytes) in [&entry, &sums].iter().zip(&kept) {
         fs::write(log.join(name), bytes).unwrap();
     }
     assert_eq!(profiles(try_open(dir.path()).unwrap().as_ref()), 3);
-    // Or the loss is accepted.
+    // It also opens after the loss is accepted.
     for name in [&entry, &sums] {
         fs::remove_file(log.join(name)).unwrap();
     }
@@ -193,7 +193,7 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
     assert_eq!(kinds(dir.path()), [""; 0]);
 }
 
-/// Lets no flush commit to the table of series.
+/// Makes every commit to the series table fail.
 struct Broken;
 
 impl fault::FaultHook for Broken {
@@ -213,7 +213,7 @@ async fn a_log_that_lost_a_part_of_an_unfinished_flush_is_refused() {
     store.flush().await.unwrap();
     push(&store, 2).await;
     drop(store);
-    // The generation of two segments reaches one table only.
+    // The generation of two segments reaches only one table.
     let faults = fault::Faults::new(Arc::new(Broken));
     let store = Store::open(
         StoreConfig {
@@ -268,7 +268,7 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
     push(&store, 2).await;
     drop(store);
     let full = Arc::new(Full(AtomicBool::new(true)));
-    // The folders of the data folder, the log and the entries are there already.
+    // The data folder, the log's folder and the folders of the entries exist already.
     let hook: Arc<dyn fault::FaultHook> = full.clone();
     let open = StoreConfig {
         faults: fault::Faults::new(Arc::new(AllBut(hook))),
@@ -290,7 +290,7 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
     assert_eq!(kinds(dir.path()), [""; 0]);
 }
 
-/// Operations that need no room succeed.
+/// Lets operations that need no room succeed.
 struct AllBut(Arc<dyn fault::FaultHook>);
 
 impl fault::FaultHook for AllBut {

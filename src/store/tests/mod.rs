@@ -1,4 +1,4 @@
-//! Tests of the whole store: what is acknowledged is there, once, whatever fails and wherever the process dies.
+//! Tests of the whole store: each acknowledged profile exists, once, whatever fails and wherever the process dies.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -37,8 +37,8 @@ const SHAPE: Shape = Shape {
     labelled_every: 7,
 };
 
-/// A folder, in memory where the system has room for one: tests that let one write after the other fail sync ten
-/// thousand times, which says nothing more on a disk that does not lose power.
+/// Creates a folder, in memory if the system has room for it. Tests in which one write after the other fails sync ten
+/// thousand times, and a real disk that does not lose power would prove nothing more.
 pub(in crate::store) fn scratch() -> tempfile::TempDir {
     static IN_MEMORY: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
         let room = || fs::write(tempfile::NamedTempFile::new_in("/dev/shm")?.path(), vec![1; 32 << 20]);
@@ -51,7 +51,7 @@ pub(in crate::store) fn scratch() -> tempfile::TempDir {
     }
 }
 
-/// Fails at one place from the `skip`th time on while it is on.
+/// A disk that fails at one place while it is on, after `skip` operations there have succeeded.
 struct FailAt {
     place: Place,
     skip: AtomicUsize,
@@ -106,11 +106,11 @@ fn raw(name: &str, profile: &Profile<'_>) -> RawProfile {
     }
 }
 
-/// Profiles of a sequence, each with a distinct number of nanoseconds.
+/// A sequence of profiles, each with a distinct number of nanoseconds.
 pub(in crate::store) struct Load {
     names: Names,
     next: u64,
-    /// Part of the ids, so that equal profiles of two rounds are not the same one, sent again.
+    /// Part of the ids, so that equal profiles of two rounds do not count as one profile that is sent again.
     round: u64,
 }
 
@@ -123,7 +123,7 @@ impl Load {
         }
     }
 
-    /// The next profile and the sum of its values.
+    /// Returns the next profile and the sum of its values.
     pub(in crate::store) fn next(&mut self) -> (RawProfile, i64) {
         self.next += 1;
         let profile = cpu_profile(&self.names, SHAPE, self.next);
@@ -134,7 +134,7 @@ impl Load {
         (raw, profile.values.iter().sum())
     }
 
-    /// Appends profiles and returns the sum of those acknowledged.
+    /// Appends profiles and returns the sum of the acknowledged ones.
     pub(in crate::store) async fn append(&mut self, store: &Store, tenant: &str, count: usize) -> i64 {
         let mut total = 0;
         for _ in 0..count {
@@ -147,7 +147,7 @@ impl Load {
     }
 }
 
-/// All rows of a table in files and heads, without the partition columns.
+/// Returns all rows of a table in files and heads, without the partition columns.
 fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
     let mut batches = Vec::new();
     for file in snapshot
@@ -184,7 +184,8 @@ fn sum(batches: &[RecordBatch], name: &str) -> i64 {
         .sum()
 }
 
-/// Checks that a tenant has exactly `total` in samples and in profiles, and that every stack and series has its names.
+/// Checks that a tenant's samples and profiles each sum to exactly `total`, and that every stack and series has its
+/// names.
 #[track_caller]
 pub(in crate::store) fn check(snapshot: &Snapshot, tenant: &str, total: i64) {
     let samples = rows(snapshot, Table::Samples, tenant);
@@ -275,9 +276,9 @@ async fn what_is_acknowledged_is_queryable_before_and_after_a_flush() {
     );
     check(&after, "one", one);
     check(&after, "two", two);
-    // A view taken before stands still.
+    // An earlier snapshot does not change.
     check(&before, "one", one);
-    // The same stacks again: no frames are written a second time on that day, and names are still found.
+    // The same stacks arrive again. No frames are written a second time on that day, and names are still found.
     let stacks = rows(&after, Table::Stacks, "one")
         .iter()
         .map(RecordBatch::num_rows)
@@ -310,7 +311,7 @@ async fn a_crash_at_any_place_loses_and_repeats_nothing() {
         places.extend([Place::FilesWrite(table), Place::Commit(table), Place::Committed(table)]);
     }
     for place in places {
-        // The first segment is created at the opening.
+        // Opening the store creates the first segment.
         let skip = usize::from(place == Place::LogCreate);
         let dir = tempfile::tempdir().unwrap();
         let mut load = Load::new();
@@ -328,9 +329,9 @@ async fn a_crash_at_any_place_loses_and_repeats_nothing() {
             });
             total += load.append(&store, "t", 4).await;
             let flushed = store.flush().await;
-            // A segment that cannot be deleted is no failure of the flush.
+            // If a segment cannot be deleted, the flush does not fail.
             assert_eq!(flushed.is_err(), place != Place::LogDelete, "{place:?}");
-            // Profiles keep coming while the flush fails, but for the log that fails.
+            // The store accepts profiles while the flush fails, except if the log itself fails.
             total += load.append(&store, "t", 2).await;
             check(&store.snapshot(), "t", total);
         }
@@ -349,7 +350,7 @@ async fn a_crash_at_any_place_loses_and_repeats_nothing() {
     }
 }
 
-/// Every Parquet file in the folder is a live one.
+/// Checks that every Parquet file in the folder is live.
 #[track_caller]
 fn check_no_garbage(snapshot: &Snapshot) {
     let mut found = 0;
@@ -439,14 +440,14 @@ async fn torn_and_damaged_segments_lose_only_what_is_damaged() {
     let path = segments_of(dir.path()).remove(0);
     let clean = fs::read(&path).unwrap();
     let total: i64 = sums.iter().sum();
-    // A torn tail: an unfinished sixth record.
+    // The segment ends in an unfinished sixth record.
     fs::write(&path, [clean.as_slice(), &[9, 0, 0, 0, 1, 2]].concat()).unwrap();
     check(&open(config(dir.path())).snapshot(), "t", total);
-    // It is cut off, so that it is not taken for damage once another segment follows.
+    // The start cuts it off, so that it does not count as damage once another segment follows.
     drop(open(config(dir.path())));
     assert_eq!(fs::read(&path).unwrap(), clean);
     assert!(!path.with_extension("damaged").exists());
-    // A flipped bit in the third record, and then in the first bytes of the file.
+    // One bit is flipped in the third record, and then one in the first bytes of the file.
     let records = segment::parse(clean.clone().into()).unwrap().records;
     let third = segment::KEYED_HEADER_BYTES + records[..2].iter().map(|record| record.len() + 8).sum::<usize>() + 40;
     for (position, expected) in [(third, total - sums[2]), (3, total)] {
@@ -579,7 +580,7 @@ async fn appends_wait_for_the_flush_before_memory_grows() {
     store.flush().await.unwrap();
     let rows: u64 = store.snapshot().files.iter().map(|file| file.rows).sum();
     assert!(rows > 0);
-    // One profile of each client may still enter; the first profile of a head takes room for its names.
+    // One profile of each client may still enter. The first profile of a head takes room for its names.
     assert!(most < flush_bytes * 6, "{most} bytes at most");
     store.close(Duration::from_secs(30)).await.unwrap();
 }
@@ -631,7 +632,7 @@ fn a_folder_has_one_writer_and_no_newer_layout() {
     assert!(Store::open(config(&file), &Scope::new()).is_err());
 }
 
-/// A reader may take as long as it likes with a batch of the head: a push does not wait for it.
+/// A reader may hold a batch of the head for any time. A push does not wait for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_that_are_paused_in_a_scan_hold_up_no_push() {
     let dir = scratch();

@@ -1,4 +1,4 @@
-//! What a store does when one of its threads ends, and with records that cannot be replayed or flushed.
+//! The behaviour of a store if one of its threads ends, and with records that cannot be replayed or flushed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ fn open(dir: &Path, hook: Option<Arc<dyn FaultHook>>) -> Arc<Store> {
     Store::open(config, &Scope::new()).unwrap()
 }
 
-/// Ids of the profiles in heads and files, sorted, each once.
+/// Returns the ids of the profiles in heads and files, sorted, each once.
 fn ids(dir: &Path) -> Vec<String> {
     let snapshot = Store::open_read_only(dir).unwrap().snapshot();
     let mut found: Vec<String> = Vec::new();
@@ -109,13 +109,13 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
             .await
             .unwrap();
         let _ = tokio::time::timeout(wait, store.flush()).await.unwrap();
-        // A second file, so that there is something to merge.
+        // A second file, so that two files can be merged.
         let _ = tokio::time::timeout(wait, store.append(&tenant_id("t"), vec![profile("0")]))
             .await
             .unwrap();
         let _ = tokio::time::timeout(wait, store.flush()).await.unwrap();
         let _ = tokio::time::timeout(wait, store.maintain(Work::Compact)).await.unwrap();
-        // A panic ends the answer first, and is noted a moment later.
+        // A panic first ends the wait of the caller, and is recorded a moment later.
         let deadline = Instant::now() + wait;
         let reason = loop {
             if let Some(reason) = store.unavailable() {
@@ -134,10 +134,10 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
         assert_eq!(errors[0].error.kind, SinkErrorKind::Unavailable, "{thread}");
         assert!(errors[0].error.message.contains(thread), "{}", errors[0].error.message);
         let flushed = tokio::time::timeout(wait, store.flush()).await.unwrap();
-        // Without a log there is nothing in memory either.
+        // Without a log, there is nothing in memory to flush.
         assert!(flushed.is_err() || place == Place::LogWrite, "{thread}");
         drop(store);
-        // What was acknowledged is there after a restart.
+        // An acknowledged profile exists after a restart.
         drop(open(dir.path(), None));
         let found = ids(dir.path());
         assert!(
@@ -147,7 +147,7 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
     }
 }
 
-/// Panics when profiles whose id starts with `poison` are encoded, while it is on.
+/// While it is on, panics when profiles whose id starts with `poison` are encoded.
 struct Unwritable(AtomicBool);
 
 impl FaultHook for Unwritable {
@@ -191,7 +191,7 @@ async fn a_record_that_cannot_be_flushed_is_put_aside_and_the_others_are_flushed
         "{aside:?}"
     );
 
-    // A program without the fault takes them up.
+    // A program without the fault puts the records back into the log.
     let done = repair::repair(dir.path(), false).unwrap();
     assert_eq!(done.len(), 2, "{done:?}");
     assert!(repair::repair(dir.path(), false).unwrap().is_empty());
@@ -202,7 +202,7 @@ async fn a_record_that_cannot_be_flushed_is_put_aside_and_the_others_are_flushed
     assert!(!inspect::check(dir.path()).unwrap().has_errors());
 }
 
-/// A record of the log as a program without bounds has written it.
+/// Returns a record of the log as a program without limits would write it.
 fn record_of(profile: &RawProfile) -> Vec<u8> {
     let now = chrono::Utc::now().timestamp_millis();
     let mut record = record::encode_header(&tenant_id("t"), now, &Limits::default(), profile);
@@ -244,7 +244,7 @@ async fn a_record_beyond_the_bounds_keeps_no_store_from_starting() {
         reasons[0].contains("135000 bytes") && reasons[1].contains("version 9"),
         "{reasons:?}"
     );
-    // Neither can be read by this program: they stay.
+    // This program can read neither record, so both stay.
     assert!(repair::repair(dir.path(), false).unwrap().is_empty());
     assert_eq!(damaged::list(&dir.path().join("wal")).unwrap(), aside);
 }
@@ -253,7 +253,7 @@ async fn a_record_beyond_the_bounds_keeps_no_store_from_starting() {
 async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
     let dir = scratch();
     let store = open(dir.path(), None);
-    // 40 MB of columns and text each, four kilobytes on the wire.
+    // Each profile has 40 MB of columns and text, but four kilobytes on the wire.
     let name = "n".repeat(60_000);
     let names: Vec<String> = (0..60).map(|number| format!("{number}{name}")).collect();
     let few = Names::new(5);
@@ -281,7 +281,7 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
     assert!(40 * ingest::memory_for(3_600_000) > StoreConfig::new("").intake_bytes);
     let errors = store.append(&tenant_id("t"), profiles).await;
     assert!(errors.is_empty(), "{errors:?}");
-    // The last charge goes a moment after the answer.
+    // The last charge is released a moment after the response.
     let deadline = Instant::now() + Duration::from_secs(30);
     while store.intake.budget.used() > 0 {
         assert!(Instant::now() < deadline, "{} bytes stay", store.intake.budget.used());

@@ -1,5 +1,5 @@
-//! Rates and series limits of a whole store: what a tenant may not send is refused by reason, and others notice
-//! nothing.
+//! Rate limits and series limits of a whole store: a tenant's excess profiles are refused with a reason, and other
+//! tenants are not affected.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ const SHAPE: Shape = Shape {
     labelled_every: 0,
 };
 
-/// Time for a series to be idle.
+/// Time after which a series counts as idle.
 const LONG: Duration = Duration::from_mins(20);
 
 /// A store whose tenant `shop` has limits of its own, with a clock that the test moves.
@@ -60,7 +60,7 @@ impl Limited {
         *self.running.lock() += time;
     }
 
-    /// Pushes a profile of each named pod; the kinds of refusals.
+    /// Pushes a profile of each named pod. Returns the index and kind of each refusal.
     async fn push(&self, tenant: &str, pods: &[&str]) -> Vec<(usize, SinkErrorKind)> {
         let profiles = pods.iter().map(|pod| profile(pod)).collect();
         let refused = self.store.append(&tenant_id(tenant), profiles).await;

@@ -1,10 +1,12 @@
-//! Copies a data folder, also while a server writes to it.
+//! Copies a data folder, even while a server writes to it.
 //!
-//! In: the folder, and a new one. Out: a folder on which a server can start, with every profile that was acknowledged
-//! before the copy began, once. The server takes no part, and nothing is locked or changed: files of tables and entries
-//! of their logs never change, so a copy of a table is a matter of the entry that it ends with. All tables must end
-//! with the same flush. The write-ahead log is copied before them: what a flush takes out of it meanwhile is in the
-//! tables. Whatever is gone before it could be copied, or does not agree in the copy, makes another attempt.
+//! In: the folder, and the path of a new one. Out: a folder on which a server can start, which has every profile that
+//! was acknowledged before the copy began, once.
+//!
+//! The server takes no part, and nothing is locked or changed. Files of tables and entries of their logs never change,
+//! so the last entry decides what belongs to the copy of a table. All tables must end with the same flush. The
+//! write-ahead log is copied before the tables, so these have whatever a flush removes from the log meanwhile. If
+//! something disappears before it is copied, or if the parts of the copy disagree, the copy starts another attempt.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -27,31 +29,31 @@ use crate::store::tables::snapshot::FileEntry;
 use crate::store::tools::check_log::contradictions;
 use crate::store::tools::inspect::on_a_thread;
 
-/// Attempts before the copy fails.
+/// Maximum number of attempts before the copy fails.
 const ATTEMPTS: usize = 60;
-/// Attempts after which a flush that has reached some tables only is taken for one that does not end.
+/// Number of attempts after which a flush that only some tables have counts as one that does not end.
 const PATIENT_ATTEMPTS: usize = 30;
-/// Wait before another attempt: a flush of a busy server ends within seconds.
+/// Wait before another attempt. A flush of a busy server ends within seconds.
 const WAIT: Duration = Duration::from_millis(200);
 /// Small files at the top of a data folder.
 const SMALL: [&str; 4] = ["VERSION", "WRITER", "CLOCK", "tokens.json"];
 
-/// Numbers of what was copied.
+/// Counts of the parts that were copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Backup {
-    /// Segments of the write-ahead log.
+    /// Number of segments of the write-ahead log.
     pub(crate) segments: u64,
-    /// Parquet files of the tables.
+    /// Number of Parquet files of the tables.
     pub(crate) files: u64,
-    /// Bytes of segments and files.
+    /// Number of bytes of the segments and files.
     pub(crate) bytes: u64,
-    /// Attempts that the copy took.
+    /// Number of attempts that the copy took.
     pub(crate) attempts: u64,
 }
 
-/// Why an attempt did not succeed.
+/// Why an attempt to copy failed.
 enum Failure {
-    /// The server has changed something meanwhile.
+    /// The server has changed something during the attempt.
     Changed(String),
     Store(StoreError),
 }
@@ -74,13 +76,13 @@ fn backup_here(at: At<'_>, to: &Path) -> Result<Backup, StoreError> {
     folder::check_version(dir)?;
     let Some(writer) = folder::writer_of(dir)? else {
         return Err(StoreError::Request(format!(
-            "{} is no data folder: it has no file WRITER",
+            "{} is not a data folder: it has no file WRITER",
             dir.display()
         )));
     };
     if to.exists() {
         return Err(StoreError::Request(format!(
-            "{} is there already: a backup goes to a new folder",
+            "{} already exists: a backup needs a new folder",
             to.display()
         )));
     }
@@ -110,17 +112,18 @@ struct Copy<'a> {
     to: PathBuf,
     root: Root,
     writer: String,
-    /// Parquet files that are copied, with paths as in [`FileEntry`]. They never change, so another attempt keeps them.
+    /// Parquet files that are copied already, with paths as in [`FileEntry`]. They never change, so another attempt
+    /// keeps them.
     files: BTreeSet<String>,
     done: Backup,
 }
 
-/// Where the copy of a table ends.
+/// The end of the copy of a table.
 struct End {
     table: Table,
-    /// Version of its log that is the last in the copy.
+    /// The last version of the table's log that the copy has.
     version: u64,
-    /// The last segment of the writer that it has.
+    /// The last segment of the writer that the table has.
     committed: Option<i64>,
     files: Vec<FileEntry>,
 }
@@ -138,14 +141,14 @@ impl Copy<'_> {
             std::thread::sleep(WAIT);
         }
         Err(StoreError::Request(format!(
-            "no consistent copy of {} came about in {ATTEMPTS} attempts: {last}; try again when the \
+            "cannot make a consistent copy of {} in {ATTEMPTS} attempts: {last}; try again when the \
                 server has less to do",
             self.from.display()
         )))
     }
 
-    /// Copies everything. With `partial_flush` the tables may have a flush in part, as after one that fails again and
-    /// again: then the log still has it whole.
+    /// Copies everything. With `partial_flush`, some of the tables may have a flush that others lack, as when a flush
+    /// fails again and again. The log still has all of such a flush.
     fn attempt(&mut self, partial_flush: bool) -> Result<(), Failure> {
         for name in ["wal", "deletions", "kept"] {
             let folder = self.to.join(name);
@@ -157,12 +160,12 @@ impl Copy<'_> {
         self.copy_log()?;
         let requests = request::pending(self.from)?;
         let ends = self.ends()?;
-        // A request that came or was carried out meanwhile may be in some tables only.
+        // A request that arrived or was carried out meanwhile may have changed only some of the tables.
         if request::pending(self.from)? != requests {
             return Err(Failure::Changed("profiles were being deleted".to_owned()));
         }
         if !partial_flush && ends.windows(2).any(|two| two[0].committed != two[1].committed) {
-            return Err(Failure::Changed("a flush was under way".to_owned()));
+            return Err(Failure::Changed("a flush was in progress".to_owned()));
         }
         for request in requests {
             self.copy_needed(&request)?;
@@ -189,7 +192,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Copies the segments of the log, oldest first, and what was put aside.
+    /// Copies the segments of the log, oldest first, and the damaged records beside it.
     fn copy_log(&mut self) -> Result<(), Failure> {
         let (log, copy) = (self.from.join("wal"), self.to.join("wal"));
         create_folders(&copy).map_err(StoreError::io("create", &copy))?;
@@ -197,14 +200,14 @@ impl Copy<'_> {
         let numbers = wal::segments(&log)?;
         for number in &numbers {
             let path = wal::segment_path(&log, *number);
-            // One that is gone is in the tables, which are read later.
+            // If a segment is gone, the tables have it, which are read later.
             if let Some(bytes) = self.copy_file(&path)? {
                 self.copy_file(&cut::path_of(&path))?;
                 self.done.segments += 1;
                 self.done.bytes += bytes;
             }
         }
-        // What is being written to the last segment is not acknowledged yet.
+        // A record that is being written to the last segment is not acknowledged yet.
         if let Some(number) = numbers.last() {
             let path = wal::segment_path(&copy, *number);
             if path.exists() {
@@ -225,7 +228,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Where each table ends now, names before what refers to them; none when they are in a bucket.
+    /// Returns the present end of each table, tables of names first. Returns none if the tables are in a bucket.
     fn ends(&self) -> Result<Vec<End>, StoreError> {
         let mut ends = Vec::new();
         for table in Table::ALL {
@@ -263,7 +266,7 @@ impl Copy<'_> {
                     .is_some_and(|version| version <= end.version),
                 None => false,
             };
-            // One that is gone was trimmed: a checkpoint has it, or the copy is found wanting.
+            // If an entry is gone, it was trimmed. Either a checkpoint covers it, or `verify` rejects the copy.
             if is_meant {
                 self.copy_file(&entry.path())?;
             }
@@ -278,7 +281,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Makes sure that the copy is what the tables were at their ends, and that its log belongs to them.
+    /// Makes sure that the copied tables equal the originals at their ends, and that the copied log belongs to them.
     fn verify(&mut self, ends: &[End]) -> Result<(), Failure> {
         let changed = |what: &str| Failure::Changed(format!("{what} while it was copied"));
         let root = Root::Folder(self.to.join("tables"));
@@ -298,7 +301,7 @@ impl Copy<'_> {
         if let Some(error) = contradictions(&self.to, &root, &self.writer)?.first() {
             return Err(Failure::Changed(error.to_string()));
         }
-        // Files of attempts before this one.
+        // These files come from earlier attempts.
         for path in self.files.difference(&live) {
             let path = self.to.join("tables").join(path);
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
@@ -318,7 +321,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Copies a file that must be there.
+    /// Copies a file that must exist.
     fn copy_needed(&self, path: &Path) -> Result<(), Failure> {
         match self.copy_file(path)? {
             Some(_) => Ok(()),
@@ -326,8 +329,8 @@ impl Copy<'_> {
         }
     }
 
-    /// Copies a file of the folder to its place in the copy, durably, and returns its size; `None` when it is not
-    /// there.
+    /// Copies a file of the folder to its place in the copy, durably, and returns its size. Returns `None` if the file
+    /// does not exist.
     fn copy_file(&self, path: &Path) -> Result<Option<u64>, StoreError> {
         let target = self.to.join(path.strip_prefix(self.from).unwrap_or(path));
         let copied = || -> io::Result<u64> {

@@ -1,4 +1,4 @@
-//! Checks the write-ahead log of a data folder, and whether tables and log belong together. Nothing is changed.
+//! Checks the write-ahead log of a data folder, and whether tables and log belong together. Changes nothing.
 
 use std::path::Path;
 
@@ -14,17 +14,17 @@ use crate::store::tables::delta::DeltaTable;
 use crate::store::tables::root::Root;
 use crate::store::tools::findings::{Checked, Severity};
 
-/// Looks at tables and log beside a server that changes both, before it takes them for contradictory.
+/// Number of times that tables and log are read before a contradiction counts, because a running server changes both.
 const LOOKS: usize = 10;
 
-/// Checks the segments of the log, and what was put aside.
+/// Checks the segments of the log, and reports the damaged records beside it.
 pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
     let folder = dir.join("wal");
     if !folder.exists() {
         return Ok(());
     }
     for path in damaged::list(&folder)? {
-        let detail = format!("a record of the log is put aside: {}", damaged::reason(&path));
+        let detail = format!("a record of the log cannot be used: {}", damaged::reason(&path));
         checked.add(Severity::Error, "record-aside", dir, &path, detail);
     }
     for number in wal::segments(&folder)? {
@@ -33,7 +33,7 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
             continue;
         };
         if wal::segments(&folder)?.last().is_some_and(|last| *last > number) {
-            // A running server may have ended it since it was read.
+            // A running server may have ended the segment since it was read.
             if segment.ending.torn_bytes > 0 {
                 let Some(again) = Segment::read(&path)? else {
                     continue;
@@ -58,15 +58,14 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
             checked.add(Severity::Error, "segment-damaged", dir, &path, detail);
         }
         if torn_bytes > 0 {
-            let detail =
-                format!("{torn_bytes} bytes at the end are an unfinished write, of which nothing was acknowledged");
+            let detail = format!("{torn_bytes} bytes at the end are an unfinished write that was never acknowledged");
             checked.add(Severity::Warning, "segment-torn", dir, &path, detail);
         }
     }
     Ok(())
 }
 
-/// What a segment of the log holds.
+/// The contents of a segment of the log.
 struct Segment {
     ending: Ending,
     records: u64,
@@ -75,7 +74,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// Reads a segment; `None` when a running server has flushed it since the listing.
+    /// Reads a segment. Returns `None` if a running server has flushed it since the listing.
     fn read(path: &Path) -> Result<Option<Self>, StoreError> {
         let mut bad_records = Vec::new();
         let mut records = 0;
@@ -98,14 +97,14 @@ impl Segment {
     }
 }
 
-/// Checks whether tables and log have what the folder remembers, and whether another folder has committed as its
-/// writer.
+/// Checks whether tables and log have what the folder remembers, and whether another folder has committed under the
+/// same writer.
 pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
     let found = match contradictions(dir, root, writer) {
         Ok(found) => found,
         Err(error @ StoreError::Damaged { .. }) => {
             let path = dir.join(commits::FILE);
-            // Damage of a table's log has findings of its own.
+            // Damage in a table's log has findings of its own.
             if Remembered::read(dir, writer).is_err() {
                 checked.add(Severity::Error, "folder", dir, &path, error.to_string());
             }
@@ -125,7 +124,8 @@ pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut
     Ok(())
 }
 
-/// What does not agree, in a folder that a server may be writing to: its next commit is no contradiction.
+/// Returns the contradictions in a folder to which a server may be writing. The server's next commit is no
+/// contradiction.
 pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Vec<StoreError>, StoreError> {
     let open = || -> Result<(Vec<DeltaTable>, Vec<Option<i64>>), StoreError> {
         let mut tables = Vec::new();
@@ -157,7 +157,7 @@ pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Ve
         if matches!(&looked, Ok(none) if none.is_empty()) {
             return Ok(Vec::new());
         }
-        // A segment may have been deleted while it was read, as those of a flush that has ended since.
+        // A segment may have been deleted while it was read, because a flush has ended since.
         let is_still = open()?.1 == versions;
         match looked {
             Err(error) if is_still => return Err(error),

@@ -1,11 +1,11 @@
-//! What a check of a data folder found: findings, each with a severity, and how much was read.
+//! The result of a check of a data folder: findings, each with a severity, and how much was read.
 
 use std::path::Path;
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Normal, or cleaned up automatically.
+    /// Normal, or the server cleans it up by itself.
     Info,
     /// Abnormal, but no acknowledged profile is at risk.
     Warning,
@@ -14,7 +14,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// `info`, `warning` or `error`.
+    /// Returns `info`, `warning` or `error`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Severity::Info => "info",
@@ -40,20 +40,20 @@ pub struct Finding {
 /// All results of a check of a data folder.
 #[derive(Debug, Clone, Default)]
 pub struct Checked {
-    /// The findings, worst last.
+    /// The findings, the worst ones last.
     pub findings: Vec<Finding>,
-    /// Segments of the log that were read.
+    /// Number of segments of the log that were read.
     pub segments: u64,
-    /// Records of the log that were read.
+    /// Number of records of the log that were read.
     pub records: u64,
-    /// Live Parquet files that were read.
+    /// Number of live Parquet files that were read.
     pub files: u64,
-    /// Bytes of the files that were checked.
+    /// Number of bytes of the live files.
     pub bytes: u64,
 }
 
 impl Checked {
-    /// Adds what was found at `path` in the folder `dir`.
+    /// Adds a finding at `path` in the folder `dir`.
     pub(crate) fn add(&mut self, severity: Severity, kind: &'static str, dir: &Path, path: &Path, detail: String) {
         let path = path.strip_prefix(dir).unwrap_or(path).display().to_string();
         self.findings.push(Finding {
@@ -64,7 +64,7 @@ impl Checked {
         });
     }
 
-    /// Whether data is damaged.
+    /// Returns true if data is damaged.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }

@@ -1,8 +1,8 @@
-//! Checks a data folder from outside: damage, leftovers, sizes. Nothing is locked or changed.
+//! Checks a data folder from outside, for damage, leftovers and sizes. Locks and changes nothing.
 //!
-//! In: the folder, also of a running server. Out: findings, each with the file and whether data is at risk. Checksums
-//! of files are compared where the table has them; older files are decoded completely. The stacks and series that rows
-//! refer to must exist.
+//! In: the folder, which a running server may use. Out: findings, each with the file and whether data is at risk. If
+//! the table has checksums of a file, these are compared; other files are decoded completely. The stacks and series to
+//! which rows refer must exist.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -53,16 +53,16 @@ pub struct Stats {
     pub days: BTreeMap<(String, String), Size>,
     /// Sizes by the merge level of the files.
     pub levels: BTreeMap<u8, Size>,
-    /// Files that are not live and not yet deleted.
+    /// Sizes of the files that are not live and not deleted yet.
     pub dead: Size,
-    /// Segments of the log, and their bytes.
+    /// Number and bytes of the segments of the log.
     pub log: Size,
     /// Version of the layout of the data folder.
     pub layout: u32,
 }
 
 impl Stats {
-    /// Bytes of all live files per row of the samples table; `None` when it has no rows.
+    /// Returns the bytes of all live files per row of the samples table; `None` if that table has no rows.
     pub(crate) fn bytes_per_value(&self) -> Option<f64> {
         let values = self.tables.get(Table::Samples.name())?.rows;
         let bytes: u64 = self.tables.values().map(|size| size.bytes).sum();
@@ -84,13 +84,13 @@ pub fn check<'a>(at: impl Into<At<'a>>) -> Result<Checked, StoreError> {
     on_a_thread(|| check_here(at))
 }
 
-/// Adds up the sizes of live files.
+/// Adds up the sizes of the live files of a data folder.
 pub fn stats<'a>(at: impl Into<At<'a>>) -> Result<Stats, StoreError> {
     let at = at.into();
     on_a_thread(|| stats_here(at))
 }
 
-/// Runs `work` on a thread outside of any runtime, since `object_store` would move its work to that runtime.
+/// Runs `work` on a thread outside of any runtime, because `object_store` would move its work to that runtime.
 pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
     std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
 }
@@ -115,13 +115,13 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
     }
     check_references(dir, &root, &live, &mut checked)?;
     for path in request::pending(dir)? {
-        // Other errors mean that a running server has carried it out meanwhile.
+        // Any other error means that a running server has carried out the request meanwhile.
         if let Err(error @ StoreError::Damaged { .. }) = Deletion::read(&path) {
             checked.add(Severity::Error, "request", dir, &path, error.to_string());
         }
     }
     for path in leftovers(dir)? {
-        let detail = "an unfinished write; nothing refers to it".to_owned();
+        let detail = "it is an unfinished write; nothing refers to it".to_owned();
         checked.add(Severity::Info, "leftover", dir, &path, detail);
     }
     checked.findings.sort_by_key(|finding| finding.severity);
@@ -166,7 +166,7 @@ fn check_table(
     let (files, mut opened) = match open() {
         Ok(found) => found,
         Err(error) => {
-            // Already reported above if the file is known.
+            // `sums::look` has already reported damage to a known file.
             if !matches!(error, StoreError::Damaged { .. }) {
                 checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
             }
@@ -194,7 +194,7 @@ fn check_table(
         let ours = name_of(&dead.path).contains(writer) && !writer.is_empty();
         let (kind, detail) = match dead.removed {
             Some(_) => ("replaced", "it left the table and waits for its deletion".to_owned()),
-            None if ours => ("uncommitted", "it was written and never committed".to_owned()),
+            None if ours => ("uncommitted", "it was never committed".to_owned()),
             None => ("orphan", "no table knows it".to_owned()),
         };
         checked.add(Severity::Info, kind, dir, &root.name(&dead.path), detail);
@@ -202,8 +202,8 @@ fn check_table(
     Ok(())
 }
 
-/// Checks that rows refer to existing names. The tables of names are listed after those of rows: a running server
-/// writes names before the rows that need them, and removes names after those rows.
+/// Checks that rows refer to existing names. The tables of names are listed after the tables of rows, because a running
+/// server writes names before the rows that need them, and removes names after those rows.
 fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked) -> Result<(), StoreError> {
     let files_of = |table| {
         if root.has_log(table)? {
@@ -214,14 +214,14 @@ fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked
     };
     let mut names = Vec::new();
     for (table, _) in references::NAMES {
-        // Damage of its log was reported above.
+        // `check_table` has reported damage of its log.
         let Ok(files) = files_of(table) else {
             return Ok(());
         };
         names.extend(files);
     }
     for fault in references::follow(root, &found.sound, &names, &found.damaged) {
-        // The file may have been replaced meanwhile.
+        // A running server may have replaced the file meanwhile.
         if files_of(fault.file.table)?
             .iter()
             .any(|file| file.path == fault.file.path)
@@ -233,7 +233,7 @@ fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked
     Ok(())
 }
 
-/// The kind and description of what is wrong with a live file, if anything.
+/// Returns the kind and the description of a fault of a live file, if any.
 fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
     let wrong_size = |size: u64| {
         let kind = if size < file.size {
@@ -241,9 +241,9 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
         } else {
             "file-damaged"
         };
-        (size != file.size).then(|| (kind, format!("it has {size} bytes, the table says {}", file.size)))
+        (size != file.size).then(|| (kind, format!("it has {size} bytes, but the table says {}", file.size)))
     };
-    let missing = || ("file-missing", "the table names it and it is not there".to_owned());
+    let missing = || ("file-missing", "the table names it, but it does not exist".to_owned());
     match root {
         Root::Folder(folder) => match File::open(folder.join(&file.path)) {
             Ok(open) => {
@@ -263,7 +263,7 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
     }
 }
 
-/// Checks the bytes of a file: against their checksum, or by decoding where there is none.
+/// Checks the bytes of a file against their checksum, or by decoding them if there is none.
 fn fault_of_content<C: ChunkReader + 'static>(
     file: &FileEntry,
     bytes: impl Read,
@@ -273,7 +273,7 @@ fn fault_of_content<C: ChunkReader + 'static>(
     if let Some(expected) = file.checksum {
         return match hash_of(bytes) {
             Ok(hash) if hash == expected.file => None,
-            Ok(_) => damaged("its bytes are not those that were written".to_owned()),
+            Ok(_) => damaged("its bytes differ from the bytes that were written".to_owned()),
             Err(error) => Some(("file-unreadable", error.to_string())),
         };
     }
@@ -297,12 +297,12 @@ fn fault_of_content<C: ChunkReader + 'static>(
     (rows != file.rows).then(|| {
         (
             "file-damaged",
-            format!("it has {rows} rows, the table says {}", file.rows),
+            format!("it has {rows} rows, but the table says {}", file.rows),
         )
     })
 }
 
-/// Files under temporary names.
+/// Returns the files that have temporary names.
 pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut folders = vec![dir.to_owned(), dir.join("deletions")];
     folders.extend(

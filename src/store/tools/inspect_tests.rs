@@ -139,7 +139,7 @@ fn rows_whose_names_are_gone_are_recognised() {
         ),
     ] {
         let dir = folder();
-        // Each file is sound, and so are the logs: only what the rows say of each other is wrong.
+        // Each file is sound, and so are the logs. Only the references between rows are wrong.
         let mut names = DeltaTable::open(&Root::Folder(dir.path().join("tables")), table).unwrap();
         let all = names.files().unwrap().into_iter().map(|file| file.path).collect();
         names.replace(&all, &[], Operation::Delete).unwrap();
@@ -190,7 +190,7 @@ fn what_was_never_committed_is_named_and_removed() {
     assert_eq!(kinds(dir.path()), ["uncommitted", "orphan", "leftover"]);
     let actions = repair::repair(dir.path(), false).unwrap();
     assert_eq!(actions.len(), 2, "{actions:?}");
-    // A stranger's file may be about to be committed.
+    // Another program may be about to commit its file.
     assert_eq!(kinds(dir.path()), ["orphan"]);
     assert!(!ours.exists());
     assert_eq!(profiles(dir.path()), all);

@@ -1,7 +1,8 @@
-//! Repairs what can be repaired without loss: leftovers, files that were never committed, unfinished ends of the log.
+//! Repairs a data folder as far as this is possible without loss: leftovers, files that were never committed,
+//! unfinished ends of the log.
 //!
-//! In: a data folder that no process holds. Out: what was done. Damaged files stay as they are, and the check reports
-//! them afterwards.
+//! In: a data folder that no process has locked. Out: a list of what was done. Damaged files stay unchanged, and a
+//! later check reports them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -30,8 +31,8 @@ pub(crate) struct Action {
     pub done: String,
 }
 
-/// Repairs a folder, and what its writer left in the bucket if the tables are there. With `accept_loss`, tables and log
-/// that lack something are taken for whole.
+/// Repairs a folder, and the files that its writer left in the bucket if the tables are there. With `accept_loss`,
+/// tables and log count as complete even if they lack something.
 pub(crate) fn repair<'a>(at: impl Into<At<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
     let at = at.into();
     inspect::on_a_thread(|| repair_here(at, accept_loss))
@@ -49,7 +50,7 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
     };
     for path in inspect::leftovers(dir)? {
         fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
-        act(&path, "removed, it was an unfinished write".to_owned());
+        act(&path, "removed an unfinished write".to_owned());
     }
     // Logs in a bucket have no checksums of this store.
     if let Some(tables) = root.folder() {
@@ -65,10 +66,10 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
     if accept_loss && accept(dir, &root, &folder.writer)? {
         act(
             &dir.join(commits::FILE),
-            "takes what tables and log have for all that there is".to_owned(),
+            "accepted the loss: the contents of tables and log count as complete".to_owned(),
         );
     }
-    // Where something is missing, files that no table names may be the only copy of profiles.
+    // If something is missing, files that no table names may be the only copy of profiles.
     let is_whole = check_log::contradictions(dir, &root, &folder.writer).is_ok_and(|found| found.is_empty());
     for table in Table::ALL.into_iter().filter(|_| is_whole) {
         if !root.has_log(table)? {
@@ -90,8 +91,8 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
             act(
                 &opened.place(),
                 format!(
-                    "removed {removed} files that were written and never committed; what they held is in the log or \
-                        in the files that they were made of"
+                    "removed {removed} files that were never committed; their contents are in the log or in the \
+                        files that they were made from"
                 ),
             );
         }
@@ -107,21 +108,22 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
     }
     let segments = wal::segments(&folder.log)?;
     for path in damaged::list(&folder.log)? {
-        // Its segment was never flushed: the next start replays the record from there, and must not find it twice.
+        // The segment of the record was never flushed. The next start replays the record from it, and must not find the
+        // record twice.
         if damaged::segment_of(&path).is_some_and(|number| segments.contains(&number)) {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             damaged::forget_reason(&path);
             act(
                 &path,
-                "removed, its segment still holds it and the next start tries it again".to_owned(),
+                "removed; its segment still has the record, and the next start replays it".to_owned(),
             );
         } else if let Some(number) = take_up(&path, last + 1)? {
             last = number;
-            let done = format!("is segment {number} of the log now; the next start replays it");
+            let done = format!("became segment {number} of the log; the next start replays it");
             act(&path, done);
         }
     }
-    // Only the last segment may end in an unfinished write; what is damaged stays for who can read it.
+    // Only the last segment may end in an unfinished write. Damaged segments stay for programs that can read them.
     if let Some(number) = wal::segments(&folder.log)?.into_iter().next_back() {
         let path = wal::segment_path(&folder.log, number);
         let ending = reader::read(&path, |_| {})?;
@@ -130,7 +132,7 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
             act(
                 &path,
                 format!(
-                    "cut off {} bytes of an unfinished write, of which nothing was acknowledged",
+                    "cut off {} bytes of an unfinished write that was never acknowledged",
                     ending.torn_bytes
                 ),
             );
@@ -139,8 +141,8 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
     Ok(actions)
 }
 
-/// Makes the folder remember no more than its tables have, and every process that they name; false when they agree
-/// already.
+/// Makes the folder remember only the segments that its tables have, and every process that they name. Returns false if
+/// they agree already.
 fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
     if check_log::contradictions(dir, root, writer)?.is_empty() {
         return Ok(false);
@@ -163,7 +165,7 @@ fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// Turns a damaged record back into segment `number`, if this program can replay and write it.
+/// Turns a damaged record into segment `number`, if this program can replay and write it.
 fn take_up(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
     let mut records = Vec::new();
     let place = RecordPlace {
@@ -175,7 +177,7 @@ fn take_up(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
         return Ok(None);
     }
     let segment = wal::segment_path(path.parent().unwrap_or(Path::new(".")), number);
-    // The file is already a valid segment: one rename moves it into the log.
+    // The file is a valid segment already, so one rename moves it into the log.
     fs::rename(path, &segment).map_err(StoreError::io("rename", path))?;
     sync_parent(&segment).map_err(StoreError::io("sync the folder of", &segment))?;
     damaged::forget_reason(path);

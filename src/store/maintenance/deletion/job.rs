@@ -1,8 +1,9 @@
-//! Runs deletions: takes a request, carries it out, and at the next round or start finishes what a crash or an error
+//! Runs deletions: accepts a request and carries it out. The next round or start finishes what a crash or an error
 //! interrupted.
 //!
-//! In: a [`Deletion`]. Out: files without the profiles, which replace the others in all tables in one step for readers.
-//! If one covered file cannot be read, nothing is deleted and the request waits, so that the tables always agree.
+//! In: a [`Deletion`]. Out: files without the profiles, which replace the old files in all tables in one step for
+//! readers. If one covered file cannot be read, nothing is deleted and the request waits, so that the tables always
+//! agree.
 
 use std::collections::HashMap;
 use std::fs;
@@ -25,29 +26,29 @@ use crate::store::maintenance::report::Report;
 use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::tables::snapshot::FileEntry;
 
-/// The requests that wait, from round to round.
+/// The state of waiting requests, kept from round to round.
 #[derive(Default)]
 pub(in crate::store::maintenance) struct Deletions {
-    /// Requests that failed for their files, and when they are tried again.
+    /// Requests that failed because of their files, and when they are tried again.
     later: HashMap<PathBuf, Instant>,
 }
 
 impl Deletions {
-    /// Writes the request down and carries it out.
+    /// Stores the request on disk and carries it out.
     pub(in crate::store::maintenance) fn take(
         worker: &mut Worker,
         flushes: &Flushes,
         asked: &Deletion,
     ) -> Result<Report, StoreError> {
         asked.check().map_err(StoreError::Request)?;
-        // Everything acknowledged before is in files after this, and published, also what other servers have flushed.
+        // After this, everything acknowledged before is in published files, including the flushes of other servers.
         flush(worker, flushes)?;
         let mut report = Report::default();
         let mut request: Option<PathBuf> = None;
         worker.again(|worker| {
-            // After a commit of unknown outcome the list of files is read first.
+            // If the outcome of an earlier commit is unknown, the list of files is read first.
             worker.tables.settle()?;
-            // When another server was first, the list is made again: the caller still waits for the answer.
+            // If another server was faster, the list is made again. The caller still waits for the result.
             let taken = asked
                 .clone()
                 .taken(worker.tables.committed()?, &worker.published.files())?;
@@ -62,7 +63,7 @@ impl Deletions {
             };
             delete(worker, &taken, &path, &mut report)
         })?;
-        // An earlier request for the same is carried out with this one.
+        // This one has also carried out earlier requests for the same profiles.
         for path in request::pending(&worker.config.dir)? {
             if Deletion::read(&path).is_ok_and(|earlier| asked.repeats(&earlier)) {
                 remove(worker, &path)?;
@@ -71,8 +72,8 @@ impl Deletions {
         Ok(report)
     }
 
-    /// Carries out the requests that an earlier attempt has left, and returns the files that the rest holds. A request
-    /// that failed for its files is tried again after a while, or at once if `asked`.
+    /// Carries out the requests that an earlier attempt has left. Returns the files that the remaining requests hold. A
+    /// request that failed because of its files is tried again after a while, or at once if `asked`.
     pub(in crate::store::maintenance) fn finish(
         &mut self,
         worker: &mut Worker,
@@ -98,10 +99,10 @@ impl Deletions {
                     }
                     result = worse(result, done);
                 }
-                // `alluvium store check` reports it.
+                // `alluvium store check` reports it as well.
                 Err(error @ StoreError::Damaged { .. }) => {
                     self.later.insert(request.clone(), Instant::now() + UNREADABLE_WAIT);
-                    tracing::error!(%error, "a request for a deletion is passed over");
+                    tracing::error!(%error, "ignoring a damaged request for a deletion");
                 }
                 Err(error) => result = worse(result, Err(error)),
             }
@@ -113,7 +114,7 @@ impl Deletions {
     }
 }
 
-/// The files that waiting requests need as they are.
+/// Returns the files that waiting requests need unchanged.
 fn held(worker: &Worker) -> Result<Held, StoreError> {
     let files = worker.published.files();
     let mut held = HeldFiles {
@@ -137,7 +138,8 @@ fn held(worker: &Worker) -> Result<Held, StoreError> {
     Ok(Held::Only(held))
 }
 
-/// Removes a request that is carried out. Without the sync a power cut may bring it back; it then finds nothing to do.
+/// Removes a request that is carried out. If the sync fails, a power cut may bring the request back; it then finds
+/// nothing to do.
 fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
     let faults = &worker.config.faults;
     let gone = |error: io::Error| match error.kind() {
@@ -153,22 +155,22 @@ fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Flushes the head, looks at the commits of other servers, and waits for the result.
+/// Flushes the head, reads the commits of other servers, and waits for the result.
 fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
     let mut answer = flushes.ask_with_sync();
     loop {
         match answer.try_recv() {
             Ok(result) => return result,
             Err(TryRecvError::Closed) => return Err(StoreError::Closed),
-            // A stopped flusher does not answer.
+            // A stopped flush thread sends no result.
             Err(TryRecvError::Empty) if worker.lifecycle.is_stopped() => return Err(StoreError::Closed),
             Err(TryRecvError::Empty) => std::thread::sleep(Duration::from_millis(5)),
         }
     }
 }
 
-/// Carries out a request: rewrites the files that hold such profiles without them, and replaces them in all tables in
-/// one step for readers.
+/// Carries out a request: rewrites the files that hold selected profiles without them, and replaces these files in all
+/// tables in one step for readers.
 fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
     let start = Instant::now();
     worker.tables.settle()?;
@@ -198,7 +200,7 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
             }
         };
         let exchange = Exchange::of(&job, added);
-        // The statistics selected a file that has no such row.
+        // The statistics of the file matched, but none of its rows did.
         if exchange.keeps_rows() {
             exchange.discard(root);
             continue;
@@ -224,14 +226,14 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
             worker.count(exchange, "delete", start, report);
         }
     }
-    // Also when there was nothing left to do: an attempt that failed may have been committed.
+    // This also runs if there was nothing left to do, because an attempt that failed may have been committed.
     worker.repeats.forget(&deletion.tenant);
     let durable = worker.tables.make_durable(&[Table::Samples, Table::Profiles]);
     worker.counted("delete", durable)?;
     remove(worker, request)
 }
 
-/// Makes the other requests cover what takes the place of files that they cover.
+/// Makes the other requests cover the files that replace files that they cover.
 fn pass_on(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)]) -> Result<(), StoreError> {
     let live = worker.published.files();
     for path in request::pending(&worker.config.dir)? {

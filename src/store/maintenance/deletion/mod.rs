@@ -1,7 +1,7 @@
 //! Deletion of profiles by selector and time range.
 //!
-//! In: a request, which is kept on disk. Out: files without the selected rows. A request that a crash interrupts is
-//! finished at the next start.
+//! In: a request, which is kept on disk. Out: files without the selected rows. If a crash interrupts a request, the
+//! next start finishes it.
 
 pub(in crate::store) mod job;
 pub mod request;

@@ -1,10 +1,12 @@
-//! Deletion of profiles by selector: the request, kept on disk until it is carried out, and the jobs that carry it out.
+//! Deletion of profiles by selector: the request, which is kept on disk until it is carried out, and the jobs that
+//! carry it out.
 //!
-//! A request covers what was acknowledged before it. What is in memory is flushed first, and the request lists the live
-//! files that may hold selected profiles, so that a retry, however late, deletes nothing that came later. The list is a
-//! part of what the table's log names, and of what the server holds in memory. Until the request is carried out, no
-//! other job of this server rewrites these files. The request is written and synced first: after a crash the next start
-//! finishes the deletion, so it is never left half done. Frames and labels stay until the retention of their day.
+//! A request covers the profiles that were acknowledged before it. The store first flushes its memory. The request then
+//! lists the live files that may hold selected profiles, so that a retry, however late, deletes no later profile. The
+//! list is a subset of the files that the table's log names, which the server also holds in memory. Until the request
+//! is carried out, no other job of this server rewrites these files. The request is written and synced first. So after
+//! a crash the next start finishes the deletion, and no deletion stays half done. Frames and labels stay until the
+//! retention of their day.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -28,21 +30,21 @@ use crate::store::maintenance::merge::series::each_series;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
-/// Key of a request with its checksum.
+/// Key of the checksum in a request.
 const CHECKSUM: &str = "xxh3";
-/// Key of a file that may have held covered rows and more; only requests that have one have the key.
+/// Key of the field [`Deletion::mixed`]. Only requests with such a file have the key.
 const MIXED: &str = "mixed";
-/// Keys of a request but for its checksum.
+/// All keys of a request except its checksum.
 const KEYS: [&str; 8] = [
     "tenant", "selector", "from_us", "until_us", "segment", "others", "files", MIXED,
 ];
 
-/// The folder of a file: its table, tenant and day.
+/// Returns the folder of a file, which names its table, tenant and day.
 pub(crate) fn folder_of(path: &str) -> Option<&str> {
     path.rsplit_once('/').map(|(folder, _)| folder)
 }
 
-/// Whether another server than `writer`, or another program, has merged the file.
+/// Returns true if a server other than `writer`, or another program, has merged the file.
 pub(crate) fn is_foreign(path: &str, writer: &str) -> bool {
     FileName::parse(path).is_none() && !MergedName::is_of(path, writer)
 }
@@ -50,24 +52,24 @@ pub(crate) fn is_foreign(path: &str, writer: &str) -> bool {
 /// A request to delete profiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
-    /// Only profiles of this tenant.
+    /// Tenant whose profiles are deleted.
     pub tenant: TenantId,
-    /// `{label="value"}`, optionally after the id of a profile type.
+    /// Selector of the profiles, `{label="value"}`, optionally after the id of a profile type.
     pub selector: String,
-    /// Start of the range, microseconds since 1970.
+    /// Start of the range, in microseconds since 1970.
     pub from_us: i64,
-    /// End of the range, exclusive.
+    /// End of the range, exclusive, in microseconds since 1970.
     pub until_us: i64,
-    /// Last segment of the log whose profiles are covered; `None` until the store has taken the request.
+    /// Last segment of the log whose profiles are covered. `None` until the store has accepted the request.
     pub segment: Option<u64>,
-    /// Of a request that an earlier version has taken: the last covered segment of other servers on the same tables, by
-    /// writer.
+    /// Last covered segment of each other server on the same tables, by writer. Only requests that an earlier version
+    /// has accepted have it.
     pub others: BTreeMap<String, u64>,
-    /// Paths of the files that are covered; `None` until the store has taken the request, and in requests that an
-    /// earlier version has taken.
+    /// Paths of the covered files. `None` until the store has accepted the request, and in requests that an earlier
+    /// version has accepted.
     pub files: Option<BTreeSet<String>>,
-    /// A file that another server may have merged of covered files and of later ones, and that another request has
-    /// replaced since. The rows in its place cannot be told apart.
+    /// A file that another server may have merged from covered files and later ones, and that another request has
+    /// replaced since. The rows of the two kinds cannot be told apart in the files that replaced it.
     pub mixed: Option<String>,
 }
 
@@ -78,7 +80,7 @@ struct Parsed {
 }
 
 impl Deletion {
-    /// A request to delete the profiles of `tenant` that `selector` selects within `span`.
+    /// Creates a request to delete the profiles of `tenant` that `selector` selects within `span`.
     pub fn new(tenant: TenantId, selector: impl Into<String>, span: TimeSpan) -> Self {
         Self {
             tenant,
@@ -92,8 +94,8 @@ impl Deletion {
         }
     }
 
-    /// Limits the request to those of the live files that may hold selected profiles. The tables have the log up to
-    /// `segment`. Fails when the range cannot be told from the time around it.
+    /// Limits the request to the live files that may hold selected profiles. The tables have the log up to `segment`.
+    /// Fails if samples at an edge of the range are summed over an interval that the edge would split.
     pub(crate) fn taken(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
         let selection = self.selection().map_err(StoreError::Request)?;
         self.check_edges(&selection, live)?;
@@ -104,8 +106,8 @@ impl Deletion {
         Ok(self)
     }
 
-    /// Refuses a range that begins or ends within an interval over which samples are summed: rows of the interval are
-    /// deleted as a whole or not at all.
+    /// Refuses a range that begins or ends within an interval over which samples are summed, because the rows of an
+    /// interval are deleted as a whole or not at all.
     fn check_edges(&self, selection: &Selection, live: &[FileEntry]) -> Result<(), StoreError> {
         let at_any_time = Selection {
             time: None,
@@ -132,8 +134,8 @@ impl Deletion {
         Ok(())
     }
 
-    /// Covers the files in `added`, which take the place of a covered file. Remembers when they take the place of one
-    /// that may have held covered rows and more. Returns whether the request has changed.
+    /// Covers the files in `added`, which replace the covered file `removed`. If `removed` may hold covered rows and
+    /// later ones, remembers it in `mixed` instead. Returns whether the request has changed.
     pub(crate) fn pass_on(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
         let is_touched = self
             .selection()
@@ -151,8 +153,8 @@ impl Deletion {
         }
     }
 
-    /// The live files that the request covers. The error says why they cannot be told from what came later: then
-    /// nothing may be deleted.
+    /// Returns the live files that the request covers. The error says why covered rows cannot be told from later ones;
+    /// nothing may be deleted then.
     pub(crate) fn covered(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, String> {
         let selection = self.selection()?;
         let touched = live.iter().filter(|file| self.may_touch(&selection, file));
@@ -163,7 +165,7 @@ impl Deletion {
                 && let Some(merged) = touched.iter().find(is_merged)
             {
                 return Err(format!(
-                    "an earlier version has taken it, and the merged file {} may hold profiles that came later",
+                    "an earlier version accepted it, and the merged file {} may hold profiles that arrived later",
                     merged.path
                 ));
             }
@@ -175,16 +177,16 @@ impl Deletion {
         let mixed = touched_paths.find(|path| self.may_be_mixed(path, &paths, writer));
         if let Some(mixed) = self.mixed.as_ref().or(mixed) {
             return Err(format!(
-                "another server has rewritten files that it covers, and the file {mixed} may hold profiles that came \
-                    later"
+                "another server has rewritten files that it covers, and the file {mixed} may hold profiles that \
+                    arrived later"
             ));
         }
         let covered = touched.iter().filter(|file| files.contains(&file.path));
         Ok(covered.map(|file| (*file).clone()).collect())
     }
 
-    /// Whether another server may have merged the file of covered files and of later ones. This server leaves covered
-    /// files alone while the request waits; another one knows nothing of it.
+    /// Returns true if another server may have merged the file from covered files and later ones. While the request
+    /// waits, this server does not rewrite covered files. Another server does not know of the request.
     fn may_be_mixed(&self, path: &str, live: &HashSet<&str>, writer: &str) -> bool {
         let Some(files) = &self.files else {
             return false;
@@ -194,12 +196,12 @@ impl Deletion {
         is_foreign(path, writer) && !files.contains(path) && gone.any(|covered| folder_of(covered) == folder)
     }
 
-    /// Folders of the files that are covered, live or not.
+    /// Returns the folders of the covered files, live or not.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
         self.files.iter().flatten().filter_map(|path| folder_of(path))
     }
 
-    /// Whether a live file holds profiles from before the request only, so that jobs leave it to the deletion.
+    /// Returns true if a live file holds only profiles from before the request, so that jobs leave it to the deletion.
     pub(crate) fn holds(&self, file: &FileEntry, writer: &str) -> bool {
         if let Some(files) = &self.files {
             return files.contains(&file.path);
@@ -216,7 +218,8 @@ impl Deletion {
         }
     }
 
-    /// Whether a request that this one repeats can go: the same tenant and selector, and no time outside of this one's.
+    /// Returns true if this request makes `earlier` unnecessary: the tenant and the selector are the same, and the
+    /// range of `earlier` lies within the range of this one.
     pub(crate) fn repeats(&self, earlier: &Self) -> bool {
         (&self.tenant, self.selector.trim()) == (&earlier.tenant, earlier.selector.trim())
             && self.from_us <= earlier.from_us
@@ -227,7 +230,7 @@ impl Deletion {
         file.tenant == self.tenant && matches!(file.table, Table::Samples | Table::Profiles) && selection.touches(file)
     }
 
-    /// What is selected by type and time, of all series.
+    /// Returns the selection by type and time, of all series.
     fn selection(&self) -> Result<Selection, String> {
         Ok(Selection {
             series: None,
@@ -236,7 +239,7 @@ impl Deletion {
         })
     }
 
-    /// Checks the selector; the error says what is wrong.
+    /// Checks the selector. The error says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         self.parse().map(|_| ())
     }
@@ -254,17 +257,17 @@ impl Deletion {
                 matchers,
             })
         };
-        let parsed = parsed.map_err(|error| format!("the selector `{text}` cannot be read: {error}"))?;
+        let parsed = parsed.map_err(|error| format!("cannot parse the selector `{text}`: {error}"))?;
         match parsed.matchers.iter().find(|matcher| matcher.name().starts_with("__")) {
             Some(matcher) => Err(format!(
-                "the label `{}` is not stored; put the id of a profile type before the brace to choose one",
+                "the label `{}` is not stored; to choose a profile type, write its id before the brace",
                 matcher.name()
             )),
             None => Ok(parsed),
         }
     }
 
-    /// The jobs that remove the profiles from the files in `covered`; the names of series are in `live`.
+    /// Returns the jobs that remove the profiles from the files in `covered`. The names of series are in `live`.
     pub(crate) fn jobs(&self, root: &Root, live: &[FileEntry], covered: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
         let parsed = self.parse().map_err(StoreError::Request)?;
         let mut selection = self.selection().map_err(StoreError::Request)?;
@@ -306,7 +309,7 @@ impl Deletion {
         Ok(jobs.collect())
     }
 
-    /// Makes the request durable; returns its file.
+    /// Writes the request to a new file, durably, and returns the path.
     pub fn write(&self, dir: &Path, faults: &Faults) -> Result<PathBuf, StoreError> {
         let folder = requests_of(dir);
         let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
@@ -317,7 +320,7 @@ impl Deletion {
         Ok(path)
     }
 
-    /// Replaces the request in its file; durable when it returns.
+    /// Replaces the request in its file. It is durable when the function returns.
     pub(crate) fn replace(&self, path: &Path, faults: &Faults) -> Result<(), StoreError> {
         let mut request = json!({
             "tenant": self.tenant.as_str(),
@@ -348,7 +351,8 @@ impl Deletion {
     fn parse_request(bytes: &[u8]) -> Option<Self> {
         let mut value: Value = serde_json::from_slice(bytes).ok()?;
         let request = value.as_object_mut()?;
-        // Earlier versions wrote neither a list nor a checksum. A flipped bit in a key does not make one of these.
+        // Earlier versions wrote neither a list of files nor a checksum. A request with a list must have a checksum, so
+        // that a flipped bit in a key does not make it look like one of these.
         let checksum = request.remove(CHECKSUM);
         let known = |key: &String| KEYS.contains(&key.as_str()) && (checksum.is_some() || key != "files");
         if !request.keys().all(known) {
@@ -379,8 +383,8 @@ impl Deletion {
     }
 }
 
-/// The interval around a time over which samples of a file are summed; `None` when the time is its start, or when the
-/// file has no such samples.
+/// Returns the interval around `time` over which samples of a file are summed. Returns `None` if an interval begins at
+/// `time`, or if the file has no such samples.
 fn summed_around(file: &FileEntry, time: i64) -> Option<TimeSpan> {
     let interval = i64::from(MergedName::of(&file.path).resolution) * 1_000_000;
     let within = time.checked_rem_euclid(interval).filter(|within| *within > 0)?;
@@ -393,12 +397,12 @@ fn paths_of(files: &[FileEntry]) -> HashSet<&str> {
     files.iter().map(|file| file.path.as_str()).collect()
 }
 
-/// XXH3 of a request without its checksum, 16 hexadecimal digits.
+/// Returns the XXH3 of a request without its checksum, as 16 hexadecimal digits.
 fn checksum_of(request: &Value) -> String {
     format!("{:016x}", xxh3_64(request.to_string().as_bytes()))
 }
 
-/// Files of the requests that are not yet carried out.
+/// Returns the files of the requests that are not carried out yet.
 pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let folder = requests_of(dir);
     let entries = match fs::read_dir(&folder) {
@@ -473,7 +477,7 @@ mod tests {
         let mut read = Deletion::read(&path).unwrap();
         let live: Vec<FileEntry> = before.iter().chain(&later).cloned().collect();
         assert_eq!(names(&read.covered(&live, OWN).unwrap()), names(&before));
-        // What retention has taken is no matter.
+        // Files that retention has removed do not matter.
         assert_eq!(names(&read.covered(&live[1..], OWN).unwrap()), names(&before[1..]));
         assert!(read.covered(&later, OWN).unwrap().is_empty());
         assert!(read.pass_on(&before[1], &[later[1].path.clone()], &live, OWN));
@@ -490,11 +494,11 @@ mod tests {
         let merged = [file(&format!("c1-0-aa-{OTHER}"))];
         let error = taken.covered(&merged, OWN).unwrap_err();
         assert!(error.contains(&merged[0].path), "{error}");
-        // On another day it has nothing of the covered file.
+        // A file of another day has no rows of the covered file.
         let mut elsewhere = merged.clone();
         elsewhere[0].path = elsewhere[0].path.replace("2026-01-01", "2026-01-02");
         assert!(taken.covered(&elsewhere, OWN).unwrap().is_empty());
-        // Another request has rewritten it since, which a restart does not forget.
+        // If another request has rewritten it since, a restart does not forget that.
         let dir = tempfile::tempdir().unwrap();
         let mut other = taken.clone();
         let rewritten = [file(&format!("c1-0-bb-{OWN}"))];

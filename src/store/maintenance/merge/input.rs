@@ -1,11 +1,12 @@
-//! Parquet files as sorted inputs of a rewrite: opened, verified, checked for their order, read in small batches.
+//! Parquet files as sorted inputs of a rewrite: opens, verifies and sorts them if necessary, and reads them in small
+//! batches.
 //!
-//! A rewrite gives its files fresh checksums, so it must not read bytes that differ from those that were written:
-//! [`Verified`] compares what is read with the checksums in the table's log.
+//! A rewrite gives its files fresh checksums, so it must not read bytes that differ from those that were written.
+//! [`Verified`] compares the bytes that are read with the checksums in the table's log.
 //!
 //! The metadata of a file names its order ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose
-//! stacks are in another order are sorted one series at a time. A file in an unknown order, which another program may
-//! have left, is read whole and sorted in memory.
+//! stacks are in another order are sorted one series at a time. A file of unknown order, for example of another
+//! program, is read as a whole and sorted in memory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,13 +30,13 @@ use crate::store::tables::checksums::Verified;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
-/// Key of the file metadata that names the order of the rows.
+/// Key in a file's metadata that names the order of the rows.
 pub(crate) const ORDER_KEY: &str = "alluvium.order";
-/// Rows of a batch of an input; a few dozen inputs are open at once.
+/// Rows in a batch of an input. A few dozen inputs are open at the same time.
 const BATCH_ROWS: usize = 8 << 10;
-/// Rows of a batch of stacks, whose rows are kilobytes, a megabyte at most.
+/// Rows in a batch of stacks. A row takes kilobytes, at most a megabyte.
 const STACK_ROWS: usize = 256;
-/// Rows of a batch of series, whose rows are 90 KiB at most.
+/// Rows in a batch of series. A row takes at most 90 KiB.
 const SERIES_ROWS: usize = 1 << 10;
 
 /// Batches of one file in the order of [`order`].
@@ -50,7 +51,7 @@ enum Batches {
     Sorted(Option<RecordBatch>),
 }
 
-/// Reads batches that are sorted by type and series as one sorted batch per type and series.
+/// Reads batches that are sorted by type and series. Returns one completely sorted batch for each type and series.
 struct Stretches {
     table: Table,
     reader: ParquetRecordBatchReader,
@@ -61,7 +62,7 @@ struct Stretches {
 /// Name of the order of settled samples.
 const BY_SERIES: &str = "profile_type,series";
 
-/// The name of the order in which a table's files are written.
+/// Returns the name of the order in which a table's files are written.
 pub(crate) fn order(table: Table) -> &'static str {
     match table {
         Table::Samples => "profile_type,series,stack,time",
@@ -72,7 +73,7 @@ pub(crate) fn order(table: Table) -> &'static str {
 }
 
 impl Input {
-    /// Opens a file; the profile type of its rows comes as a dictionary.
+    /// Opens a file. The profile type of its rows is read as a dictionary.
     pub(crate) fn open(root: &Root, entry: &FileEntry) -> Result<Self, StoreError> {
         let table = entry.table;
         let path = root.name(&entry.path);
@@ -122,12 +123,12 @@ impl Input {
         batch.map_err(|reason| self.failed(reason))
     }
 
-    /// The error for a batch that has not the columns of the layout.
+    /// Returns the error for a batch that lacks the columns of the layout.
     pub(crate) fn damaged(&self, error: &ArrowError) -> StoreError {
         self.failed(error.to_string())
     }
 
-    /// The error for a file that does not hold what it must.
+    /// Returns the error for a file with wrong content.
     pub(crate) fn failed(&self, reason: String) -> StoreError {
         StoreError::Damaged {
             path: self.path.clone(),
@@ -136,11 +137,11 @@ impl Input {
     }
 }
 
-/// The profile types of a batch of samples or profiles.
+/// Returns the profile types of a batch of samples or profiles.
 pub(crate) fn types(batch: &RecordBatch) -> Result<&DictionaryArray<Int32Type>, ArrowError> {
     let column = batch.column_by_name(PROFILE_TYPE);
     let types = column.and_then(|column| column.as_dictionary_opt::<Int32Type>());
-    types.ok_or_else(|| ArrowError::SchemaError("the profile types are no dictionary".to_owned()))
+    types.ok_or_else(|| ArrowError::SchemaError("the profile types are not a dictionary".to_owned()))
 }
 
 impl Stretches {
@@ -205,7 +206,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// The order that a file claims to have.
+/// Returns the order that a file claims to have.
 pub(crate) fn order_of(metadata: &ParquetMetaData) -> Option<String> {
     let file = metadata.file_metadata();
     if let Some(named) = file.key_value_metadata().and_then(|pairs| {
@@ -231,7 +232,8 @@ pub(crate) fn order_of(metadata: &ParquetMetaData) -> Option<String> {
     order
 }
 
-/// The metadata of a file, to be read with the columns of [`read_schema`]; files of layout 1 lack one.
+/// Returns the metadata of a file, prepared for reading the columns of [`read_schema`]. Files of layout 1 lack one of
+/// these columns.
 fn to_read(metadata: Arc<ParquetMetaData>, table: Table) -> Result<ArrowReaderMetadata, ParquetError> {
     let found = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new())?;
     let wanted = read_schema(table);
@@ -242,7 +244,7 @@ fn to_read(metadata: Arc<ParquetMetaData>, table: Table) -> Result<ArrowReaderMe
     ArrowReaderMetadata::try_new(found.metadata().clone(), options)
 }
 
-/// The table's schema without the partition columns, the profile type as a dictionary.
+/// Returns the table's schema without the partition columns, with the profile type as a dictionary.
 fn read_schema(table: Table) -> SchemaRef {
     let schema = table.file_schema();
     let fields = schema.fields().iter().map(|field| {
@@ -276,7 +278,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows of type, series, stack and time.
+    /// Builds a batch from rows of type, series, stack and time.
     fn batch(rows: &[(&str, i64, i64, i64)]) -> RecordBatch {
         let integers = |of: fn(&(&str, i64, i64, i64)) -> i64| -> Vec<i64> { rows.iter().map(of).collect() };
         let types: DictionaryArray<Int32Type> = rows.iter().map(|row| row.0).collect();
@@ -317,7 +319,7 @@ mod tests {
             while let Some(part) = stretches.next().unwrap() {
                 found.push(part);
             }
-            assert_eq!(found.len(), 4, "one batch a series and type");
+            assert_eq!(found.len(), 4, "one batch per series and type");
             let found = concat_batches(&read_schema(Table::Samples), &found).unwrap();
             assert_eq!(found, batch(&sorted), "batches of {size} rows");
         }

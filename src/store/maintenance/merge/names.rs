@@ -1,8 +1,8 @@
-//! Merges the stacks of many files, each written once.
+//! Merges the stacks of many files, and writes each stack once.
 //!
 //! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of them take some tens of
 //! megabytes. They are written in the order of their paths from the root, so that neighbours share most of their frames
-//! and the file compresses well. A merge of more stacks than memory may hold reads its inputs once for each [`Piece`].
+//! and the file compresses well. If memory cannot hold all stacks, the merge reads its inputs once for each [`Piece`].
 
 use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
@@ -21,26 +21,27 @@ use crate::store::maintenance::merge::input::Input;
 use crate::store::tables::delta::NewFile;
 use crate::store::tables::stats::{FileStats, extend};
 
-/// Frames of an output batch.
+/// Number of frames in an output batch.
 const BATCH_FRAMES: usize = 32 << 10;
-/// Pieces of a merge are not halved further than this many times.
+/// Maximum number of times that a piece is halved.
 const MOST_HALVINGS: u32 = 10;
 
-/// The stacks whose ids begin with the same bits. Ids are hashes, so pieces of as many bits have as many stacks.
+/// The stacks whose ids begin with the same bits. Ids are hashes, so two pieces with the same number of bits have about
+/// as many stacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// How many of the first bits of an id are compared with `value`.
+    /// Number of leading bits of an id that are compared with `value`.
     bits: u32,
     value: u64,
 }
 
 impl Piece {
-    /// True for the piece that has all stacks.
+    /// Returns true if the piece has all stacks.
     pub(crate) fn is_all(self) -> bool {
         self.bits == 0
     }
 
-    /// The first half, unless the piece is small already.
+    /// Returns the first half of the piece; `None` if the piece is too small to halve.
     pub(crate) fn half(self) -> Option<Self> {
         (self.bits < MOST_HALVINGS).then_some(Self {
             bits: self.bits + 1,
@@ -48,7 +49,7 @@ impl Piece {
         })
     }
 
-    /// The piece of the same size after this one.
+    /// Returns the piece of the same size after this one.
     pub(crate) fn next(self) -> Option<Self> {
         let value = self.value + 1;
         (value < 1 << self.bits).then_some(Self { value, ..self })
@@ -65,13 +66,13 @@ pub(crate) struct StackSet {
     frames: Frames,
     /// Id of each stack, with its start and end in `paths`.
     stacks: Vec<(StackId, u32, u32)>,
-    /// For each stack its place in `stacks`, and whether first lines of its functions are known.
+    /// For each stack, its index in `stacks`, and whether the start lines of its functions are known.
     known: HashMap<StackId, (u32, bool)>,
     paths: Vec<u32>,
 }
 
 impl StackSet {
-    /// An empty set for the stacks of a piece.
+    /// Creates an empty set for the stacks of a piece.
     pub(crate) fn new(piece: Piece) -> Self {
         Self {
             piece,
@@ -83,8 +84,8 @@ impl StackSet {
         }
     }
 
-    /// Adds all stacks of a file that are in the piece. `go_on` is called after each batch with the memory in use, and
-    /// ends the read by false, which is returned.
+    /// Adds all stacks of a file that are in the piece. `go_on` is called after each batch with the memory in use, in
+    /// bytes. If it returns false, reading ends, and the function returns false.
     pub(crate) fn read(
         &mut self,
         input: &mut Input,
@@ -99,7 +100,7 @@ impl StackSet {
         Ok(true)
     }
 
-    /// Memory held, with that for sorting, estimated.
+    /// Estimates the memory held, including the memory for sorting, in bytes.
     fn bytes(&self) -> usize {
         self.texts.bytes()
             + self.frames.bytes()
@@ -114,7 +115,7 @@ impl StackSet {
         let ids = schema::integers(batch, STACK).map_err(|error| error.to_string())?;
         let lists = schema::lists(batch, FRAMES).map_err(|error| error.to_string())?;
         let start_lines = StartLines::of(batch).map_err(|error| error.to_string())?;
-        let frames = lists.values().as_struct_opt().ok_or("the frames are no struct")?;
+        let frames = lists.values().as_struct_opt().ok_or("the frames are not a struct")?;
         let text = |name: &'static str| -> Result<&StringArray, String> {
             let column = frames
                 .column_by_name(name)
@@ -169,7 +170,7 @@ impl StackSet {
         Ok(())
     }
 
-    /// Writes the stacks to a file; `None` when there are none.
+    /// Writes the stacks to a file. Returns `None` if there are none.
     pub(crate) fn write(
         mut self,
         target: Target<'_>,
@@ -226,7 +227,7 @@ impl StackSet {
         output.finish(stats).map(Some)
     }
 
-    /// Rank of each frame among all frames, sorted by names.
+    /// Returns the rank of each frame among all frames, sorted by names.
     fn ranks(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
         let key = |index: &u32| {

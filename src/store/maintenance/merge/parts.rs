@@ -1,7 +1,7 @@
-//! Output files of a rewrite of samples: one, or one per hour, and optionally one per profile type.
+//! Output files of a rewrite of samples: a single file, or one per hour, and optionally one per profile type.
 //!
 //! In: rows in the order of the merge. Out: files with their statistics. Columns are gathered per file and written in
-//! batches; where the effort asks for it, the stacks of a series are reordered before (`Effort::stacks_by_rows`).
+//! batches. If the effort asks for it, the stacks of a series are reordered first (`Effort::stacks_by_rows`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,29 +20,29 @@ use crate::store::maintenance::merge::samples::Row;
 use crate::store::tables::delta::NewFile;
 use crate::store::tables::stats::{Bounds, FileStats, extend};
 
-/// Rows of an output batch.
+/// Number of rows in an output batch.
 const BATCH_ROWS: usize = 16 << 10;
-/// Rows of one series and type after which those gathered so far are reordered: about 30 MB.
+/// Number of rows of one series and type after which the rows gathered so far are reordered. They take about 30 MB.
 const STRETCH_ROWS: usize = 1 << 20;
 
 pub(crate) struct Parts {
     split: Split,
     open: Vec<Part>,
-    /// Index of the output that got the last row.
+    /// Index in `open` of the part that got the last row.
     last: usize,
     profile_type: Option<ProfileTypeId>,
     schema: SchemaRef,
     files: Vec<NewFile>,
 }
 
-/// Which rows get their own file, and the order of stacks in it.
+/// Which rows get a file of their own, and the order of stacks in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Split {
-    /// Each hour gets a file of its own.
+    /// If true, each hour gets a file of its own.
     pub(crate) by_hour: bool,
-    /// Each profile type gets a file of its own.
+    /// If true, each profile type gets a file of its own.
     pub(crate) by_type: bool,
-    /// Stacks with most rows come first in each series.
+    /// If true, stacks with most rows come first in each series.
     pub(crate) stacks_by_rows: bool,
 }
 
@@ -59,15 +59,15 @@ struct Columns {
     series: Vec<SeriesId>,
     stack: Vec<StackId>,
     value: Vec<i64>,
-    /// The profile types of the rows, ascending.
+    /// The profile types of the rows, in ascending order.
     types: Vec<TypeRows>,
     /// Span and trace ids; `None` until a row has one.
     links: Option<(StringBuilder, StringBuilder)>,
-    /// First row of the current series and type.
+    /// Index of the first row of the current series and type.
     stretch: usize,
 }
 
-/// Neighbouring rows of one profile type.
+/// Consecutive rows of one profile type.
 struct TypeRows {
     profile_type: ProfileTypeId,
     /// Index of the first row after these.
@@ -86,7 +86,7 @@ impl Parts {
         }
     }
 
-    /// Adds a row of a profile type; `create` opens a file.
+    /// Adds a row of a profile type. `create` opens a file.
     pub(crate) fn push(
         &mut self,
         profile_type: &ProfileTypeId,
@@ -170,14 +170,14 @@ impl Part {
 }
 
 impl Columns {
-    /// Whether a row is of the series and type of the last one.
+    /// Returns true if a row has the same series and type as the last one.
     fn continues(&self, profile_type: &ProfileTypeId, row: &Row<'_>) -> bool {
         let last_type = self.types.last().map(|last| &last.profile_type);
         self.series.last() == Some(&row.series) && last_type == Some(profile_type)
     }
 
-    /// Reorders the stacks of the series that ends here. Rows gathered with span or trace ids among them keep their
-    /// order: such rows are few and not in a dictionary.
+    /// Reorders the stacks of the series that ends here. If any gathered row has a span or trace id, the order stays:
+    /// such rows are few, and their ids are not in a dictionary.
     fn end_stretch(&mut self) {
         let start = std::mem::replace(&mut self.stretch, self.value.len());
         if self.links.is_some() {
@@ -189,7 +189,7 @@ impl Columns {
             runs.push(end..end + run.len());
             end += run.len();
         }
-        // Stable: stacks with equally many rows stay in the order of their ids.
+        // The sort is stable: stacks with the same number of rows stay in the order of their ids.
         runs.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
         reorder(&mut self.time, start, &runs);
         reorder(&mut self.stack, start, &runs);
@@ -264,7 +264,7 @@ impl Columns {
     }
 }
 
-/// Puts the rows of a column from `start` on in the order of `runs`, which are rows of the whole column.
+/// Puts the rows of a column from `start` on in the order of `runs`. Each run is a range of rows of the whole column.
 fn reorder<T: Copy>(column: &mut Vec<T>, start: usize, runs: &[Range<usize>]) {
     let rows = column.split_off(start);
     column.extend(runs.iter().flat_map(|run| &rows[run.start - start..run.end - start]));
@@ -332,7 +332,7 @@ mod tests {
             by_type: false,
             stacks_by_rows: true,
         });
-        // Two that share a group, two of their own, and the last.
+        // Two series that share a row group, two with a group of their own, and the last one.
         for (series, count) in [(1, 9_000), (2, 9_000), (3, 20_000), (4, 70_000), (5, 1)] {
             for time in 0..count {
                 let row = Row {

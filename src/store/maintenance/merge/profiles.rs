@@ -1,6 +1,6 @@
-//! Merges rows of the profiles table of many sorted files into one sorted sequence of batches.
+//! Merges rows of the profiles table from many sorted files into one sorted sequence of batches.
 //!
-//! The table has few rows and many columns: cursors choose the next row, and rows are gathered column by column.
+//! The table has few rows and many columns, so cursors choose the next row, and rows are gathered column by column.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::store::common::schema::column::{SERIES, TIME};
 use crate::store::maintenance::merge::input;
 use crate::store::maintenance::merge::input::Input;
 
-/// Rows of an output batch.
+/// Number of rows in an output batch.
 const BATCH_ROWS: usize = 8 << 10;
 
-/// The fields of a row that the receiver decides on.
+/// The fields of a row that decide its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Row<'a> {
     /// Text of the profile type.
@@ -30,7 +30,7 @@ pub(crate) struct Row<'a> {
     pub(crate) time: i64,
 }
 
-/// Merges `inputs`. `choose` names the output of a row, or `None` to leave the row out; `receive` gets the batches of
+/// Merges `inputs`. `choose` returns the output of a row, or `None` to leave the row out. `receive` gets the batches of
 /// each output.
 pub(crate) fn merge<O: Copy + PartialEq>(
     inputs: Vec<Input>,
@@ -68,7 +68,7 @@ pub(crate) fn merge<O: Copy + PartialEq>(
         if count >= BATCH_ROWS || batches.len() > 4 * cursors.len() + 16 {
             flush(&mut gathered, &batches, &mut receive)?;
             count = 0;
-            // Only the batches that cursors point into are still needed.
+            // Only batches with a cursor in them are still needed.
             batches = cursors
                 .iter_mut()
                 .enumerate()
@@ -98,7 +98,7 @@ fn flush<O: Copy>(
     Ok(())
 }
 
-/// A batch and the columns that decide on a row.
+/// A batch, and the columns of the fields in [`Row`].
 struct Rows {
     batch: Arc<RecordBatch>,
     types: DictionaryArray<Int32Type>,
@@ -154,7 +154,7 @@ impl Cursor {
         }
     }
 
-    /// The current row; `None` at the end.
+    /// Returns the current row; `None` at the end.
     fn row(&self) -> Option<Row<'_>> {
         let rows = self.rows.as_ref()?;
         let names = rows.types.values().as_string::<i32>();

@@ -1,8 +1,8 @@
-//! Rewrites files: merges the live rows of some files of a partition into new files, optionally leaving rows out.
+//! Rewrites files: merges the rows of some files of a partition into new files, optionally without some of the rows.
 //!
-//! In: [`Job`]. Out: files that are durable and not committed. Rows keep their order and their values; the job says
-//! which rows are left out and to which interval times are rounded. Each input is read once, and memory is bounded by
-//! the number of inputs.
+//! In: a [`Job`]. Out: files that are durable but not committed. Rows keep their order and their values. The job says
+//! which rows are left out, and to which interval times are rounded. Each input is read once, except for stacks that
+//! memory cannot hold together. The number of inputs bounds the memory.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -33,36 +33,36 @@ use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 use crate::store::tables::stats::{FileStats, extend, extend_type};
 
-/// Level of a file of names that is one of several of a merge, which memory could not hold together. It is not merged
-/// again.
+/// Level of a file of names that is one of several outputs of a merge, because memory could not hold all names
+/// together. It is not merged again.
 pub(crate) const FULL_NAMES: u8 = 2;
 
-/// Rows between two calls of [`Environment::throttle`].
+/// Number of rows between two calls of [`Environment::throttle`].
 const THROTTLE_ROWS: usize = 16 << 10;
 
-/// Change to the rows of a rewrite.
+/// The change that a rewrite makes to the rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
-    /// Rows that this selects are left out.
+    /// Rows that are left out of the output.
     pub(crate) drop: Option<Selection>,
-    /// Times are rounded down to this many microseconds and equal rows summed; span and trace ids are lost. 0 for no
-    /// change.
+    /// Interval in microseconds to which times are rounded down. The values of rows that are equal then are summed;
+    /// span and trace ids are lost. 0 leaves times unchanged.
     pub(crate) interval_us: i64,
 }
 
-/// A selection of rows of samples or profiles; every condition must hold.
+/// A selection of rows of samples or profiles. Every condition must hold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
-    /// Of these series; `None` for all.
+    /// The selected series; `None` for all.
     pub(crate) series: Option<Arc<HashSet<SeriesId>>>,
-    /// Of this profile type; `None` for all.
+    /// The selected profile type; `None` for all.
     pub(crate) profile_type: Option<ProfileTypeId>,
-    /// Of times in this span; `None` for all.
+    /// The selected span of time; `None` for all.
     pub(crate) time: Option<TimeSpan>,
 }
 
 impl Selection {
-    /// Whether the row is selected.
+    /// Returns true if the row is selected.
     pub(crate) fn selects(&self, profile_type: &str, series: SeriesId, time: i64) -> bool {
         self.series.as_ref().is_none_or(|set| set.contains(&series))
             && self
@@ -72,7 +72,7 @@ impl Selection {
             && self.time.is_none_or(|span| span.contains(time))
     }
 
-    /// Whether a file may hold selected rows.
+    /// Returns true if a file may hold selected rows.
     pub(crate) fn touches(&self, file: &FileEntry) -> bool {
         let touches = |span: TimeSpan| file.time.is_none_or(|time| span.touches(time.least, time.most));
         self.time.is_none_or(touches)
@@ -95,24 +95,24 @@ pub(crate) struct Job {
     /// Partition: days since 1970.
     pub(crate) day: i32,
     pub(crate) inputs: Vec<FileEntry>,
-    /// The change to the rows.
+    /// Change to make to the rows.
     pub(crate) change: Change,
     pub(crate) level: u8,
     /// Resolution of the output in seconds, 0 for unchanged times.
     pub(crate) resolution: u32,
     pub(crate) by_hour: bool,
-    /// Each profile type gets its own file.
+    /// If true, each profile type gets its own file.
     pub(crate) by_type: bool,
-    /// Why: for logs and metrics.
+    /// Reason for the rewrite, for logs and metrics.
     pub(crate) reason: &'static str,
 }
 
 /// Name of a file that maintenance writes: `c<level>-<resolution>-<uuid>-<writer>.parquet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MergedName {
-    /// 1 for files merged from flushes, then upwards.
+    /// Merge level: 1 for files merged from flushed files, higher for later merges.
     pub(crate) level: u8,
-    /// Seconds to which times are rounded, 0 for none.
+    /// Interval in seconds to which times are rounded, 0 if they are not.
     pub(crate) resolution: u32,
 }
 
@@ -122,7 +122,7 @@ impl MergedName {
         format!("c{}-{}-{id}-{writer}.parquet", self.level, self.resolution)
     }
 
-    /// Parses the name of a file; flushed files and those of other programs have level 0.
+    /// Parses the name of a file. Flushed files and files of other programs have level 0.
     pub(crate) fn of(path: &str) -> Self {
         let parse = || {
             let name = name_of(path).strip_suffix(".parquet")?.strip_prefix('c')?;
@@ -139,7 +139,7 @@ impl MergedName {
         })
     }
 
-    /// Whether `writer` wrote the merged file.
+    /// Returns true if `writer` wrote the merged file.
     pub(crate) fn is_of(path: &str, writer: &str) -> bool {
         let name = name_of(path);
         name.starts_with('c')
@@ -150,23 +150,23 @@ impl MergedName {
     }
 }
 
-/// What a rewrite needs from its caller.
+/// The environment of a rewrite, which its caller provides.
 pub(crate) struct Environment<'a> {
     pub(crate) root: &'a Root,
     /// Identity of the writer in file names.
     pub(crate) writer: &'a str,
-    /// How the files are written.
+    /// Effort for the new files.
     pub(crate) effort: Effort,
     pub(crate) faults: &'a Faults,
     /// See [`MaintenanceConfig::memory_bytes`](crate::store::maintenance::MaintenanceConfig::memory_bytes).
     pub(crate) memory_bytes: usize,
-    /// Is told how much of that is used.
+    /// Gauge of the bytes that are used of `memory_bytes`.
     pub(crate) memory_used: &'a Gauge,
-    /// Called every some thousand rows: waits to keep within the budget, fails when the work must end.
+    /// Called after every few thousand rows. It waits to keep within the CPU share, and fails if the work must end.
     pub(crate) throttle: &'a mut dyn FnMut() -> Result<(), StoreError>,
 }
 
-/// Writes the files of a job. On an error they are removed again.
+/// Writes the files of a job. On an error it removes them again.
 pub(crate) fn run(job: &Job, environment: &mut Environment<'_>) -> Result<Vec<NewFile>, StoreError> {
     let mut written = Written::default();
     let result = match job.table {
@@ -219,7 +219,7 @@ impl Job {
     }
 }
 
-/// Writes one file, or several when the stacks do not fit into memory together.
+/// Writes one file, or several if the stacks do not fit into memory together.
 fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
     let mut piece = Piece::default();
     loop {
@@ -245,7 +245,7 @@ fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut Writ
     }
 }
 
-/// The stacks of a piece; with `may_stop`, `None` when they take more memory than there may be.
+/// Reads the stacks of a piece. If `may_stop` is true and they take more than the allowed memory, returns `None`.
 fn read_stacks(
     job: &Job,
     environment: &mut Environment<'_>,
@@ -357,7 +357,7 @@ fn extend_stats(stats: &mut FileStats, batch: &RecordBatch) -> Result<(), ArrowE
     let series = schema::integers(batch, SERIES)?;
     extend(&mut stats.series, series.iter().map(|id| SeriesId(*id)));
     let types = schema::texts(batch, PROFILE_TYPE)?;
-    // Sorted by type: the first and the last row have the smallest and the largest.
+    // The batch is sorted by type, so the first and the last row have the smallest and the largest type.
     for row in [0, types.len().saturating_sub(1)] {
         if row < types.len() {
             extend_type(&mut stats.profile_type, types.value(row));
@@ -421,7 +421,7 @@ fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut Wri
     Ok(())
 }
 
-/// A row whose value may still grow.
+/// A row whose value may still grow by equal rows.
 struct Pending {
     row: Row<'static>,
     profile_type: ProfileTypeId,
@@ -443,7 +443,7 @@ impl Pending {
         }
     }
 
-    /// Adds the value of a row with the same key; false when the key differs, or the sum overflows.
+    /// Adds the value of a row with the same key. Returns false if the key differs, or if the sum would overflow.
     fn adds(&mut self, row: &Row<'_>) -> bool {
         let own = &mut self.row;
         if (own.profile_type, own.series, own.stack, own.time) != (row.profile_type, row.series, row.stack, row.time) {

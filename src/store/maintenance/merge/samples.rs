@@ -1,7 +1,7 @@
-//! Merges samples of many sorted files into one sorted sequence of rows, run by run.
+//! Merges the samples of many sorted files into one sorted sequence of rows, run by run.
 //!
-//! In: [`Input`]s. Out: rows, in order, to a receiver. The cursors are kept in a short list sorted by their next row;
-//! the first one emits rows as long as they come before the next cursor's row, so a run of one stack costs one
+//! In: [`Input`]s. Out: rows, passed to a receiver in order. The cursors are kept in a short list, sorted by their next
+//! row. The first cursor emits rows as long as they come before the next cursor's row, so a run of one stack costs one
 //! comparison per row.
 
 use std::cmp::Ordering;
@@ -74,7 +74,7 @@ impl Key {
     }
 }
 
-/// Merges `inputs`; `receive` gets every row.
+/// Merges `inputs`. `receive` gets every row in order.
 pub(crate) fn merge(
     inputs: Vec<Input>,
     mut receive: impl FnMut(&ProfileTypes, Row<'_>) -> Result<(), StoreError>,

@@ -1,4 +1,4 @@
-//! Merges the series of many files, each written once, in the order of their identities.
+//! Merges the series of many files. Each series is written once, in the order of the identities.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,10 +18,10 @@ use crate::store::maintenance::merge::input::Input;
 use crate::store::tables::delta::NewFile;
 use crate::store::tables::stats::{Bounds, FileStats};
 
-/// Series of an output batch.
+/// Number of series in an output batch.
 const BATCH_SERIES: usize = 4 << 10;
 
-/// Passes the series of a file, one by one.
+/// Passes the series of a file to `each`, one by one.
 pub(crate) fn each_series(input: &mut Input, mut each: impl FnMut(SeriesId, Labels)) -> Result<(), StoreError> {
     while let Some(batch) = input.next()? {
         let ids = series_ids(&batch).map_err(|reason| input.failed(reason))?;
@@ -32,7 +32,8 @@ pub(crate) fn each_series(input: &mut Input, mut each: impl FnMut(SeriesId, Labe
     Ok(())
 }
 
-/// Merges series by their identities, each once: a batch of each input is in memory, however many series there are.
+/// Merges series by their identities. Each series comes once. Only one batch of each input is in memory, however many
+/// series there are.
 pub(crate) struct SeriesMerge {
     sources: Vec<SeriesSource>,
     /// The next series of each source that has one, the smallest first.
@@ -48,7 +49,7 @@ struct SeriesSource {
 }
 
 impl SeriesMerge {
-    /// Begins to read the files.
+    /// Starts to read the files.
     pub(crate) fn new(inputs: Vec<Input>) -> Result<Self, StoreError> {
         let mut merge = Self {
             sources: Vec::new(),
@@ -69,7 +70,7 @@ impl SeriesMerge {
         Ok(merge)
     }
 
-    /// The next series, at most a batch of them; none at the end.
+    /// Returns the next series, at most one batch of them. Returns none at the end.
     pub(crate) fn batch(&mut self) -> Result<Vec<(SeriesId, Labels)>, StoreError> {
         let mut batch: Vec<(SeriesId, Labels)> = Vec::new();
         while let Some(Reverse((id, index))) = self.next.peek().copied() {
@@ -86,7 +87,7 @@ impl SeriesMerge {
                 if following < id {
                     return Err(source
                         .input
-                        .failed("its series are not in the order that it names".to_owned()));
+                        .failed("its series are not in the order that its metadata names".to_owned()));
                 }
                 self.next.push(Reverse((following, index)));
             }
@@ -94,14 +95,14 @@ impl SeriesMerge {
         Ok(batch)
     }
 
-    /// Memory of the batches, estimated.
+    /// Estimates the memory of the batches, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let bytes = |source: &SeriesSource| source.batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
         self.sources.iter().map(bytes).sum()
     }
 
-    /// Writes the series to a file; `None` when there are none. `throttle` is called after each batch with the memory
-    /// in use.
+    /// Writes the series to a file. Returns `None` if there are none. `throttle` is called after each batch with the
+    /// memory in use, in bytes.
     pub(crate) fn write(
         mut self,
         target: Target<'_>,
@@ -153,7 +154,7 @@ impl SeriesMerge {
 }
 
 impl SeriesSource {
-    /// Goes to the next series and returns its id.
+    /// Advances to the next series and returns its id.
     fn advance(&mut self) -> Result<Option<SeriesId>, StoreError> {
         self.row += 1;
         while self.row >= self.ids.len() {

@@ -1,8 +1,9 @@
-//! Ageing of data: downsampled after a while, deleted after its retention. Pure functions.
+//! Ageing of data: samples are downsampled after a while, and profiles are deleted after their retention. All functions
+//! are pure.
 //!
-//! Whole files are deleted, so a profile may stay up to a day longer than its period. Where periods differ by profile
-//! type, files that hold several types are split first. Downsampling changes samples only: profiles and their totals
-//! stay as they are.
+//! Only whole files are deleted, so a profile may stay up to a day longer than its period. If periods differ by profile
+//! type, files of several types are split first. Downsampling changes only samples: profiles and their totals stay
+//! unchanged.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,19 +15,19 @@ use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName};
 use crate::store::maintenance::plan::{Policy, partitions};
 use crate::store::tables::snapshot::FileEntry;
 
-/// Settings of ageing. A period of zero means for ever.
+/// Settings of ageing. A period of zero means that profiles are kept forever.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aging {
-    /// `retention_period`: how long profiles are kept.
+    /// How long profiles are kept; the setting `retention_period`.
     pub retention: Duration,
-    /// Retention of single tenants.
+    /// Retention of single tenants, which overrides `retention`.
     pub tenants: BTreeMap<TenantId, Duration>,
-    /// The same for profile types, over that of the tenant. The name is a whole type id or its first part, such as
-    /// `memory`.
+    /// Retention of profile types, which overrides that of the tenant. The key is a whole type id or its first part,
+    /// such as `memory`.
     pub types: BTreeMap<String, Duration>,
     /// Retention of types of single tenants, which overrides all others.
     pub tenant_types: BTreeMap<TenantId, BTreeMap<String, Duration>>,
-    /// Steps of downsampling: older samples are summed over longer intervals.
+    /// Steps of downsampling. Older samples are summed over longer intervals.
     pub downsample: Vec<Downsampling>,
 }
 
@@ -40,7 +41,7 @@ pub struct Downsampling {
 }
 
 impl Aging {
-    /// How long profiles of a tenant and type are kept; `None` for ever.
+    /// Returns how long profiles of a tenant and type are kept; `None` means forever.
     fn period(&self, tenant: &TenantId, profile_type: &ProfileTypeId) -> Option<Duration> {
         let of = |types: &BTreeMap<String, Duration>| {
             let id = profile_type.as_str();
@@ -55,12 +56,12 @@ impl Aging {
         (!period.is_zero()).then_some(period)
     }
 
-    /// Whether any type has a period of its own.
+    /// Returns true if any type has a period of its own.
     pub fn by_type(&self) -> bool {
         !self.types.is_empty() || self.tenant_types.values().any(|types| !types.is_empty())
     }
 
-    /// All periods that may apply to profiles of a tenant.
+    /// Returns all periods that may apply to profiles of a tenant.
     fn periods(&self, tenant: &TenantId) -> impl Iterator<Item = Duration> {
         let own = self.tenants.get(tenant).unwrap_or(&self.retention);
         let of_tenant = self.tenant_types.get(tenant).into_iter().flat_map(BTreeMap::values);
@@ -70,7 +71,7 @@ impl Aging {
             .copied()
     }
 
-    /// The longest period of any profile of a tenant; `None` for ever.
+    /// Returns the longest period of any profile of a tenant; `None` means forever.
     fn longest(&self, tenant: &TenantId) -> Option<Duration> {
         if self.periods(tenant).any(|period| period.is_zero()) {
             None
@@ -79,22 +80,22 @@ impl Aging {
         }
     }
 
-    /// The shortest period of any profile of a tenant.
+    /// Returns the shortest period of any profile of a tenant.
     fn shortest(&self, tenant: &TenantId) -> Option<Duration> {
         self.periods(tenant).filter(|period| !period.is_zero()).min()
     }
 }
 
-/// What retention deletes at one moment.
+/// The files that retention deletes or splits at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
     /// Files to delete, by table.
     pub files: BTreeMap<Table, Vec<FileEntry>>,
-    /// Files of several types, of which some may have to be deleted.
+    /// Jobs that split files of several types, because some of the types may have to be deleted.
     pub splits: Vec<Job>,
 }
 
-/// The files whose time is over at `now_us`.
+/// Returns the files whose period is over at `now_us`.
 pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
     let before = |period: Duration| now_us.saturating_sub(period.as_micros().min(i64::MAX as u128) as i64);
     let mut expired = Expired::default();
@@ -130,7 +131,7 @@ pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expire
             });
         }
     }
-    // Names are deleted with the last rows of a day, and only when no later profile of that day can be kept.
+    // Names are deleted with the last rows of a day, and only if no later profile of that day can be kept.
     for file in files {
         let day_end = TimeSpan::of_day(file.day).end;
         let over = aging
@@ -143,7 +144,7 @@ pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expire
     expired
 }
 
-/// Jobs for the samples that are due for downsampling at `now_us`.
+/// Returns the jobs for samples that are due for downsampling at `now_us`.
 pub(crate) fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Policy) -> Vec<Job> {
     let mut jobs = Vec::new();
     for ((table, tenant, day), files) in partitions(files) {

@@ -1,8 +1,8 @@
-//! Keeps the tables within their size and the disk above its floor, round by round.
+//! Keeps the tables within their size, and the free space of the disk above its floor, round by round.
 //!
 //! In: the live files and the free space. Out: the oldest files leave their tables, counted as the jobs
-//! `retention_size` and `free_space`. What limits ask for stays on disk for the deletion delay like all removed files;
-//! when the disk is nearly full, removed files are deleted after a minute.
+//! `retention_size` and `free_space`. Files removed for a limit on size stay on disk for the deletion delay, like all
+//! removed files. If the disk is nearly full, removed files are deleted after a minute.
 
 use std::time::Instant;
 
@@ -12,17 +12,17 @@ use crate::store::maintenance::retention::space::{Crowded, FreeFloor, oldest};
 use crate::store::maintenance::retention::vacuum_job::Vacuum;
 use crate::store::maintenance::worker::Worker;
 
-/// What of earlier rounds counts in the next one.
+/// State of earlier rounds that the next one needs.
 #[derive(Default)]
 pub(in crate::store::maintenance) struct Room {
-    /// When the files that were removed for free space last are gone from the disk, and more may have to go.
+    /// Time at which the files last removed for free space are gone from the disk, so that more may be removed.
     relieved_at: Option<Instant>,
-    /// The log has said that the newest hour alone is too large.
+    /// True if the log already has the warning that the newest hour alone is too large.
     has_warned: bool,
 }
 
 impl Room {
-    /// Removes what is over the limits; with `may_delete` also what the floor of free space asks for.
+    /// Removes the oldest files beyond the limits on size. With `may_delete`, also keeps the floor of free space.
     pub(in crate::store::maintenance) fn keep(
         &mut self,
         worker: &mut Worker,
@@ -37,7 +37,8 @@ impl Room {
             left_over += crowded.left_over;
             remove(worker, crowded, "retention_size", report)?;
         }
-        // Files of a bucket are not on this disk, and files that only a doubtful clock calls old are not deleted.
+        // Files of a bucket are not on this disk. While the clock cannot be trusted, files that look old are not
+        // deleted.
         if let Some(floor) = space.floor
             && may_delete
             && worker.published.root.bucket().is_none()
@@ -48,8 +49,8 @@ impl Room {
         Ok(())
     }
 
-    /// Deletes removed files and removes the oldest ones while free space is missing; returns the bytes that are still
-    /// missing because what is left must stay.
+    /// Deletes removed files, and removes the oldest live ones while free space is missing. Returns the bytes that are
+    /// still missing because the remaining files must stay.
     fn relieve(
         &mut self,
         worker: &mut Worker,
@@ -83,12 +84,12 @@ impl Room {
         Ok(left_over)
     }
 
-    /// Says once that what must stay is too large, and again after it has fitted.
+    /// Logs once that the files that must stay are too large, and again after they have fitted.
     fn warn(&mut self, left_over: u64) {
         if left_over > 0 && !self.has_warned {
             tracing::warn!(
                 bytes = left_over,
-                "the profiles of the newest hour and the names of two days take more space than there may be: they stay"
+                "the profiles of the newest hour and the names of two days exceed the limit on space, but must stay"
             );
         }
         self.has_warned = left_over > 0;
@@ -104,7 +105,7 @@ fn remove(worker: &mut Worker, crowded: Crowded, reason: &'static str, report: &
         reason,
         bytes = crowded.bytes,
         until = until.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
-        "the oldest profiles go to make room"
+        "removing the oldest profiles to make room"
     );
     worker.remove(crowded.files, reason, report)
 }

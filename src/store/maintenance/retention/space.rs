@@ -1,8 +1,9 @@
-//! Retention by size: which files go when the tables take more than they may, or when the disk is nearly full. Pure
-//! functions, but for the measure of the disk.
+//! Retention by size: chooses the files to remove if the tables exceed their limit, or if the disk is nearly full. All
+//! functions are pure, except the one that measures the disk.
 //!
-//! The oldest profiles go first, up to one moment for all files that compete: what is left is as after a retention that
-//! ends there. Whole files go. Names of a day stay a day longer, as in `aging`, since a late profile may need them.
+//! The oldest profiles are removed first, up to one moment for all files that compete. The result is the same as after
+//! a retention that ends at this moment. Only whole files are removed. Names of a day stay a day longer, as in `aging`,
+//! because a late profile may need them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,27 +15,27 @@ use crate::profile::{TenantId, TimeSpan};
 use crate::store::common::schema::Table;
 use crate::store::tables::snapshot::FileEntry;
 
-/// How much the tables may take. Without any, they grow until retention or the disk ends it.
+/// Limits on the size of the tables. Without any limit, they grow until retention deletes profiles or the disk is full.
 #[derive(Debug, Clone, Default)]
 pub struct SpaceLimits {
-    /// `--retention-size`: bytes of the files of all tables.
+    /// Maximum number of bytes of the files of all tables; the option `--retention-size`.
     pub whole: Option<u64>,
-    /// The same for the files of single tenants.
+    /// Maximum number of bytes of the files of single tenants.
     pub tenants: BTreeMap<TenantId, u64>,
-    /// Free space that stays on the disk of the data folder.
+    /// Free space to keep on the disk of the data folder.
     pub floor: Option<FreeFloor>,
 }
 
-/// Free space that the oldest profiles make way for.
+/// Minimum of free space. The oldest profiles are removed to keep it.
 #[derive(Debug, Clone, Copy)]
 pub struct FreeFloor {
     pub bytes: u64,
-    /// Measures the bytes that are free in the file system of a folder.
+    /// Measures the free bytes in the file system of a folder.
     pub measure: fn(&Path) -> io::Result<u64>,
 }
 
 impl FreeFloor {
-    /// A floor under the free space that the operating system reports.
+    /// Returns a floor for the free space that the operating system reports.
     pub fn of_disk(bytes: u64) -> Self {
         Self {
             bytes,
@@ -45,29 +46,30 @@ impl FreeFloor {
         }
     }
 
-    /// How long removed files stay when space is short: for questions that read them, not for readers of other
+    /// How long removed files stay if space is short. This protects queries that read them, but not readers of other
     /// programs.
     pub(crate) const DELAY: Duration = Duration::from_mins(1);
 
-    /// Bytes that are missing in the file system of `folder`.
+    /// Returns the bytes that are missing in the file system of `folder`.
     pub(crate) fn missing(&self, folder: &Path) -> io::Result<u64> {
         Ok(self.bytes.saturating_sub((self.measure)(folder)?))
     }
 }
 
-/// Files that go so that the others fit.
+/// Files to remove so that the others fit.
 #[derive(Debug)]
 pub(crate) struct Crowded {
     pub(crate) files: BTreeMap<Table, Vec<FileEntry>>,
     pub(crate) bytes: u64,
-    /// The last moment of which rows go, in microseconds since 1970.
+    /// Time of the newest row to remove, in microseconds since 1970.
     pub(crate) until_us: i64,
-    /// Bytes that are still too many: of the newest hour, which is never taken, and of names.
+    /// Bytes that are still beyond the limit. They belong to the newest hour, which is never removed, and to names.
     pub(crate) left_over: u64,
 }
 
 impl SpaceLimits {
-    /// What goes for the limits of tenants and of all together; a tenant that is over its own gives way first.
+    /// Returns the files to remove for the limits of tenants and for the limit of all tables. A tenant that exceeds its
+    /// own limit gives way first.
     pub(crate) fn crowded(&self, files: &[FileEntry]) -> Vec<Crowded> {
         let mut crowded = Vec::new();
         let mut left: Vec<&FileEntry> = files.iter().collect();
@@ -91,11 +93,11 @@ impl Crowded {
     }
 }
 
-/// The files that go so that those left have at most `most` bytes; `None` when all fit.
+/// Returns the files to remove so that the others have at most `most` bytes; `None` if all files fit.
 pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u64) -> Option<Crowded> {
     let mut total = 0;
     let mut newest = i64::MIN;
-    // Each file with the moment that must be over for it to go.
+    // Each file, with the moment that must be over before it can be removed.
     let mut in_order: Vec<(i64, &FileEntry)> = Vec::new();
     for file in files {
         total += file.size;
@@ -121,7 +123,7 @@ pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u
     };
     for (over, file) in in_order {
         let is_enough = total - crowded.bytes <= most;
-        // Samples and profiles of one flush end at the same moment, and go together.
+        // Samples and profiles of one flush end at the same moment, and are removed together.
         if over >= kept_from || is_enough && over > crowded.until_us {
             break;
         }
@@ -139,7 +141,7 @@ mod tests {
     use crate::profile::tenant::tenant_id;
     use crate::store::tables::stats::Bounds;
 
-    /// A file of 10 bytes; `hours` are those of the day 100 at which its rows begin and end.
+    /// Returns a file of 10 bytes. `hours` are the hours of day 100 at which its rows begin and end.
     fn file(table: Table, tenant: &str, name: &str, hours: Option<(i64, i64)>) -> FileEntry {
         let start = 100 * DAY_US;
         FileEntry {
@@ -156,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Rows of an hour in both tables.
+    /// Returns a file of an hour for both tables of rows.
     fn rows(tenant: &str, hour: i64) -> [FileEntry; 2] {
         let name = format!("{hour}.parquet");
         [Table::Samples, Table::Profiles].map(|table| file(table, tenant, &name, Some((hour, hour + 1))))
@@ -186,7 +188,7 @@ mod tests {
         let mut files: Vec<FileEntry> = (0..5).flat_map(|hour| rows("t", hour)).collect();
         files.push(file(Table::Stacks, "t", "names.parquet", None));
         let found = oldest(&files, 0).unwrap();
-        // The fourth hour ends where the newest begins.
+        // The fourth hour ends at the moment at which the newest begins.
         assert_eq!((found.bytes, found.left_over), (60, 50));
         files.extend(rows("t", 72));
         let found = oldest(&files, 25).unwrap();

@@ -1,8 +1,8 @@
-//! Deletes what no reader can need: files removed from a table longer ago than the grace period, files that were never
-//! in a table, and old entries of the log.
+//! Deletes files that no reader can need: files that left a table longer ago than the grace period, files that were
+//! never in a table, and old entries of the log.
 //!
-//! The table's log says when a file was removed. A reader that opened the table within the grace period finds all its
-//! files.
+//! The table's log says when a file was removed. So a reader that opened the table within the grace period finds all
+//! its files.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -18,9 +18,9 @@ use crate::store::tables::delta::log_files::{is_temporary, version_of};
 use crate::store::tables::delta::{last_checkpoint, unescape};
 use crate::store::tables::root::Root;
 
-/// Minimum age of a file that is in no table and no log: another program may be about to commit it.
+/// Minimum age at which a file that is in no table and no log is deleted. Another program may be about to commit it.
 pub(crate) const ORPHAN_AGE: Duration = Duration::from_hours(24);
-/// How long log entries that a checkpoint covers are kept, for readers of older versions.
+/// How long log entries that a checkpoint covers are kept, for readers of older versions of the table.
 const LOG_AGE: Duration = Duration::from_hours(168);
 
 /// A Parquet file in the folder of a table that is not live.
@@ -29,36 +29,38 @@ pub(crate) struct Dead {
     /// Path relative to the root.
     pub(crate) path: String,
     pub(crate) size: u64,
-    /// When it left the table; `None` for a file that the log does not know.
+    /// When the file left the table; `None` if the log does not know it.
     pub(crate) removed: Option<SystemTime>,
     pub(crate) modified: SystemTime,
-    /// How much older it is than what was written last to the table, by the clock of the bucket; no limit in a folder,
-    /// whose clock is our own.
+    /// How much older the file is than the newest file of the table, by the clock of the bucket. In a folder there is
+    /// no limit, because its clock is the server's own.
     pub(crate) older_by: Duration,
 }
 
 impl Dead {
-    /// Whether it may be deleted at `now`.
+    /// Returns true if the file may be deleted at `now`.
     pub(crate) fn is_due(&self, now: SystemTime, grace: Duration) -> bool {
         let age = |since: SystemTime| now.duration_since(since).unwrap_or(Duration::ZERO);
         match self.removed {
             Some(removed) => age(removed) >= grace,
-            // By both clocks: a server whose clock is ahead must not take what another one is about to commit.
+            // The age counts by both clocks: a server whose clock is ahead must not delete a file that another one is
+            // about to commit.
             None => age(self.modified).min(self.older_by) >= ORPHAN_AGE.max(grace),
         }
     }
 }
 
-/// When files were removed from a table, by path relative to the root, as far as its log was read. Each entry is read
-/// once: a log of a week has tens of thousands, and each read from a bucket costs money.
+/// The times at which files were removed from a table, by path relative to the root, as far as its log was read. Each
+/// entry is read once: a log of a week has tens of thousands, and each read from a bucket costs money.
 #[derive(Default)]
 pub(crate) struct Removals {
-    /// Entries below this version were read.
+    /// Version of the first entry that was not read yet.
     next: u64,
     left: HashMap<String, SystemTime>,
 }
 
-/// The files of a table that are not in `live` (paths relative to `root`). Adds new entries of its log to `removals`.
+/// Returns the files of a table that are not in `live` (paths relative to `root`). Adds new entries of its log to
+/// `removals`.
 pub(crate) fn dead_files(
     root: &Root,
     table: Table,
@@ -79,7 +81,7 @@ pub(crate) fn dead_files(
     };
     removals.read_on(root, table, log)?;
     let there: HashSet<&str> = found.iter().map(|file| file.path.as_str()).collect();
-    // Another server may have removed files meanwhile that are in `live`.
+    // Another server may have removed files of `live` meanwhile.
     (removals.left).retain(|path, _| there.contains(path.as_str()) || live.contains(path.as_str()));
     Ok(found
         .into_iter()
@@ -119,8 +121,7 @@ pub(crate) fn delete(
     Ok(())
 }
 
-/// Deletes entries of the log that a checkpoint covers and that are old at `now`, and unfinished writes that a crash
-/// has left.
+/// Deletes old entries of the log that a checkpoint covers, and unfinished writes that a crash has left.
 pub(crate) fn trim_log(
     root: &Root,
     table: Table,
@@ -147,7 +148,7 @@ pub(crate) fn trim_log(
 }
 
 impl Removals {
-    /// Takes in the entries of the log that were not read yet.
+    /// Reads the entries of the log that were not read yet.
     fn read_on(&mut self, root: &Root, table: Table, log: Vec<Found>) -> Result<(), StoreError> {
         let mut entries: Vec<(u64, Found)> = log
             .into_iter()
@@ -162,7 +163,7 @@ impl Removals {
         if let Some((first, file)) = entries.first()
             && (next == 0 || file.modified.elapsed().unwrap_or_default() >= ORPHAN_AGE)
         {
-            // Earlier entries were deleted by a trim.
+            // A trim has deleted earlier entries.
             next = *first;
         }
         for (version, file) in &entries {
@@ -177,7 +178,7 @@ impl Removals {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(StoreError::io("read", &root.name(path))(error)),
             }
-            // A listing may miss files written while it was made: entries after a gap are read again.
+            // A listing may miss files that were written meanwhile. After a gap, entries are read again.
             next += u64::from(*version == next);
         }
         self.next = next;
@@ -185,7 +186,7 @@ impl Removals {
     }
 }
 
-/// The files, relative to their table, that an entry of its log removes, and when.
+/// Returns the files, relative to their table, that an entry of its log removes, and when.
 fn removed_by(entry: &[u8]) -> impl Iterator<Item = (String, SystemTime)> {
     entry.split(|byte| *byte == b'\n').filter_map(|line| {
         if !line.starts_with(b"{\"remove\"") {
@@ -219,7 +220,7 @@ mod tests {
             file.is_due(now, Duration::ZERO)
         };
         assert!(is_due(25, hours(25)) && is_due(25, Duration::MAX));
-        // Our clock is ahead, or the bucket's.
+        // The server's clock is ahead, or the bucket's clock is.
         assert!(!is_due(25, hours(1)) && !is_due(1, hours(25)));
     }
 
@@ -255,13 +256,13 @@ mod tests {
             .into_iter()
             .for_each(file);
         let first = entry(5, "a.parquet");
-        // It left while it was still looked upon as live.
+        // The file is removed while it still counts as live.
         entry(6, "c.parquet");
         assert_eq!(
             left(&["samples/c.parquet", "samples/d.parquet"]),
             [told("a", Some(5)), told("b", None)]
         );
-        // Whoever reads it again reads that it says nothing.
+        // If the entry is read again, it is empty.
         fs::write(first, "").unwrap();
         entry(8, "d.parquet");
         assert_eq!(

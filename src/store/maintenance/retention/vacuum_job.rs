@@ -1,4 +1,4 @@
-//! The vacuum job: one pass over all tables, with state kept for the next pass.
+//! The vacuum job: one pass over all tables. It keeps state for the next pass.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::store::maintenance::retention::vacuum::{Removals, dead_files, delete,
 use crate::store::maintenance::worker::Worker;
 use crate::telemetry::memory;
 
-/// Removal times of files, as far as the logs were read.
+/// The removal times of files, as far as the logs were read.
 #[derive(Default)]
 pub(in crate::store::maintenance) struct Vacuum {
     removals: HashMap<Table, Removals>,
 }
 
 impl Vacuum {
-    /// Deletes the files that left their table longer than `grace` ago.
+    /// Deletes the files that left their table longer ago than `grace`.
     pub(in crate::store::maintenance) fn run(
         &mut self,
         worker: &mut Worker,
@@ -60,11 +60,11 @@ impl Vacuum {
                 files = done.files,
                 bytes = done.bytes,
                 entries = done.entries,
-                "deleted files that nobody needs"
+                "deleted files that no reader needs"
             );
         }
         report.vacuumed = done;
-        // Once per pass is often enough to return the memory freed since the last one.
+        // One call per pass is often enough to return the memory that was freed since the last one.
         memory::give_back();
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! Guards deletion by age against a wall clock that is wrong.
+//! Guards deletion by age against a wrong wall clock.
 //!
-//! A clock that is set wrong for an hour (an empty battery, a bad time server, a typing error) makes everything look
-//! old, and a deletion cannot be undone. The wall clock is therefore compared with an anchor: a time that was believed,
-//! and that runs on with the monotonic clock. Small steps of the wall clock add up, because the anchor follows it by an
-//! hour a day and no faster. The anchor survives a restart in the file `CLOCK` of the data folder, with the time since
-//! the boot of the system; after a boot only the time in the file is left to compare with. After a jump forward nothing
-//! is deleted by age until the clock is back, or has run evenly for a day.
+//! If a clock is wrong for only an hour (an empty battery, a bad time server, a typing error), everything looks old,
+//! and a deletion cannot be undone. The wall clock is therefore compared with an anchor: a trusted time that advances
+//! with the monotonic clock. Small steps of the wall clock add up, because the anchor follows it by at most an hour a
+//! day. The anchor survives a restart in the file `CLOCK` of the data folder, together with the time since the boot of
+//! the system. After a boot, only the time in the file is left for the comparison. After a jump forward nothing is
+//! deleted by age until the clock is back, or has run evenly for a day.
 
 use std::fs;
 use std::io;
@@ -21,23 +21,23 @@ use crate::store::common::metrics::Metrics;
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
-/// How far the clock may be from the expected time.
+/// Maximum distance of the clock from the expected time.
 const SLACK: Duration = DAY;
-/// How long a machine may have been off.
+/// Maximum time that a machine is assumed to have been off.
 const AWAY: Duration = DAY.saturating_mul(30);
-/// How long a clock must run without another jump to be trusted again.
+/// Time that a clock must run without another jump to be trusted again.
 const SETTLE: Duration = DAY;
 /// Interval between writes of the time to `CLOCK`.
 const KEEP: Duration = HOUR;
-/// The anchor follows the wall clock by this part of the time that passes: an hour a day, more than any time server
-/// puts a clock right without a jump.
+/// The anchor follows the wall clock by at most one part in this many of the time that passes. That is an hour a day,
+/// more than any time server corrects a clock without a jump.
 const FOLLOWED: u32 = 24;
 
 pub(crate) struct Watch {
     file: PathBuf,
-    /// The anchor: a time that was believed, with its monotonic time.
+    /// The anchor: a trusted time, with its monotonic time.
     believed: Option<Seen>,
-    /// Since when the clock runs evenly after a jump.
+    /// Reading since which the clock has run evenly after a jump.
     settling: Option<Seen>,
     /// Monotonic time of the last write to `CLOCK`.
     kept: Option<Duration>,
@@ -76,7 +76,7 @@ impl Seen {
         }
     }
 
-    /// The anchor at the time of `later`, a reading at its expected place.
+    /// Returns the anchor at the time of `later`, a reading at its expected place.
     fn followed_by(&self, later: Self) -> Self {
         if self.slack > SLACK {
             // The machine was off for as long as its clock says.
@@ -89,24 +89,24 @@ impl Seen {
     }
 }
 
-/// How far `one` is ahead of `other`.
+/// Returns how far `one` is ahead of `other`.
 fn by(one: SystemTime, other: SystemTime) -> Duration {
     one.duration_since(other).unwrap_or_default()
 }
 
 impl Watch {
-    /// Reads the time that an earlier process stored. Without that file the clock is trusted.
+    /// Reads the time that an earlier process stored. Without the file, the clock is trusted.
     pub(crate) fn open(dir: &Path, clock: &Clock) -> Self {
         let file = dir.join("CLOCK");
         let kept = match fs::read_to_string(&file) {
             Ok(text) => anchor(&text, clock)
                 .inspect_err(
-                    |error| tracing::warn!(%error, file = %file.display(), "the time that was seen last is lost"),
+                    |error| tracing::warn!(%error, file = %file.display(), "cannot parse the last trusted time"),
                 )
                 .ok(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                tracing::warn!(%error, file = %file.display(), "cannot read the time that was seen last");
+                tracing::warn!(%error, file = %file.display(), "cannot read the last trusted time");
                 None
             }
         };
@@ -118,7 +118,7 @@ impl Watch {
         }
     }
 
-    /// Checks the clock; returns whether data may be deleted for its age.
+    /// Checks the clock. Returns whether data may be deleted for its age.
     pub(crate) fn look(&mut self, clock: &Clock, metrics: &Metrics) -> bool {
         let now = Seen {
             wall: clock.now(),
@@ -132,7 +132,7 @@ impl Watch {
         if place == Place::Expected || settled {
             if self.settling.take().is_some() {
                 self.kept = None;
-                tracing::info!(now = text(now.wall), "the clock is believed again");
+                tracing::info!(now = text(now.wall), "the clock is trusted again");
             }
             let anchor = self
                 .believed
@@ -148,8 +148,8 @@ impl Watch {
                     expected = text(believed.expected(now.running)),
                     now = text(now.wall),
                     hours = SETTLE.as_secs() / 3600,
-                    "the clock has jumped: nothing is deleted or made coarser for its age until it is back, or has \
-                        run evenly for so many hours"
+                    "the clock has jumped: nothing is deleted or downsampled for its age until the clock is back, or \
+                        has run evenly for this many hours"
                 );
             }
         }
@@ -159,7 +159,7 @@ impl Watch {
         may_delete
     }
 
-    /// Stores the time for the next process, once per [`KEEP`].
+    /// Stores the anchor for the next process, once per [`KEEP`].
     fn keep(&mut self, now: Seen, clock: &Clock) {
         if self.kept.is_some_and(|kept| now.running.saturating_sub(kept) < KEEP) {
             return;
@@ -167,12 +167,12 @@ impl Watch {
         self.kept = Some(now.running);
         let boot = clock.since_boot().map(|boot| boot.text()).unwrap_or_default();
         if let Err(error) = replace(&self.file, format!("{}\n{boot}\n", text(now.wall)).as_bytes()) {
-            tracing::warn!(%error, file = %self.file.display(), "cannot keep the time for the next start");
+            tracing::warn!(%error, file = %self.file.display(), "cannot store the time for the next start");
         }
     }
 }
 
-/// The anchor that an earlier process left: exact when the system has not been started since.
+/// Returns the anchor that an earlier process left. It is exact if the system has not been booted since.
 fn anchor(text: &str, clock: &Clock) -> Result<Seen, chrono::ParseError> {
     let mut lines = text.lines();
     let wall: SystemTime = DateTime::parse_from_rfc3339(lines.next().unwrap_or_default().trim())?.into();
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use crate::telemetry::metrics::Scope;
 
-    /// A clock that is set by hand.
+    /// A clock that the test sets.
     #[derive(Clone)]
     struct Hands(Arc<Mutex<(Duration, Duration)>>);
 
@@ -213,7 +213,7 @@ mod tests {
             Clock::set_by(move || UNIX_EPOCH + wall.0.lock().0, move || running.0.lock().1)
         }
 
-        /// The clock on a machine that tells the time since its boot.
+        /// Returns the clock of a machine that knows the time since its boot.
         fn clock_of_boot(&self, id: &'static str) -> Clock {
             let hands = self.clone();
             self.clock().with_boot(move || SinceBoot {
@@ -282,7 +282,7 @@ mod tests {
         for _ in 0..100 {
             assert!(machine.look());
             machine.hands.pass(HOUR);
-            // It is put right now and then.
+            // A time server corrects it now and then.
             machine.hands.ahead(Duration::from_mins(1));
         }
         machine.hands.ahead(DAY * 2);
@@ -330,7 +330,7 @@ mod tests {
         assert!(!machine.look());
         machine.hands.back(HOUR * 20);
         assert!(machine.look());
-        // It was not away: the time since the boot says so.
+        // The machine was not off, as the time since the boot shows.
         machine.restart();
         machine.hands.ahead(DAY * 20);
         assert!(!machine.look());
@@ -338,7 +338,7 @@ mod tests {
         machine.restart();
         machine.hands.pass(DAY * 50);
         assert!(machine.look(), "this time passed for the system too");
-        // After another boot nothing says how long the machine was off.
+        // After another boot, nothing shows how long the machine was off.
         machine.clock = machine.hands.clock_of_boot("second");
         machine.restart();
         machine.hands.ahead(DAY * 20);
@@ -385,10 +385,10 @@ mod tests {
         machine.hands.ahead(DAY * 18_000);
         assert!(
             machine.look(),
-            "a machine without a battery asks for the time after its start"
+            "a machine without a battery gets the time after its start"
         );
         assert_eq!(machine.metrics.clock_jumps.get(), 0);
-        // Who puts it back for good is believed after a day, too: what is ahead is measured from there.
+        // A clock that is set back for good is also trusted after a day. A later jump is measured from there.
         machine.hands.back(DAY * 300);
         assert!(machine.look());
         machine.hands.pass(DAY);
@@ -407,7 +407,7 @@ mod tests {
         machine.restart();
         machine.hands.ahead(DAY * 31);
         assert!(!machine.look());
-        // Another start changes nothing about it.
+        // Another start does not change this.
         machine.hands.pass(HOUR);
         machine.restart();
         assert!(!machine.look());

@@ -1,4 +1,4 @@
-//! A store whose clock jumps: what is kept must not be deleted because somebody set the clock.
+//! A store whose clock jumps: a wrong clock must not delete anything that is still kept.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -19,7 +19,7 @@ use crate::store::tests::scratch;
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// What the wall clock shows since 1970, and what has really passed.
+/// The time that the wall clock shows since 1970, and the time that has really passed.
 type Hands = Arc<Mutex<(Duration, Duration)>>;
 
 fn with_clock(dir: &std::path::Path, hands: &Hands) -> StoreConfig {
@@ -53,13 +53,13 @@ async fn nothing_is_deleted_or_made_coarser_after_a_jump_of_the_clock_until_it_h
     fill(&store, "t", 2, 3, 10).await;
     let (live, on_disk) = (store.snapshot().files.len(), files_on_disk(dir.path()));
     assert_eq!(store.maintain(Work::Due).await.unwrap(), Report::default());
-    // Somebody sets the year 2036.
+    // The clock is set to the year 2036.
     hands.lock().0 += DAY * 3650;
     for _ in 0..3 {
         assert_eq!(store.maintain(Work::Due).await.unwrap(), Report::default());
         pass(HOUR);
     }
-    // A server that starts with that clock knows what the last one saw.
+    // A server that starts with that clock knows the last time of its predecessor.
     store.close(Duration::from_mins(1)).await.unwrap();
     drop(store);
     let store = open(with_clock(dir.path(), &hands));
@@ -68,7 +68,7 @@ async fn nothing_is_deleted_or_made_coarser_after_a_jump_of_the_clock_until_it_h
         (store.snapshot().files.len(), files_on_disk(dir.path())),
         (live, on_disk)
     );
-    // It was right after all.
+    // The clock was right after all.
     pass(DAY);
     assert!(store.maintain(Work::Due).await.unwrap().jobs > 0);
     assert_eq!(store.snapshot().files.len(), 0);

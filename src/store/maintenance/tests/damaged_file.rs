@@ -1,4 +1,5 @@
-//! Files whose bytes change on the disk: no job gives them fresh checksums, and what lies beside them is maintained.
+//! Files whose bytes change on the disk: no job gives them fresh checksums, and the files beside them are still
+//! maintained.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use crate::store::tests::scratch;
 use crate::store::tools::inspect;
 use crate::telemetry::metrics::Scope;
 
-/// A live file of a tenant, as it is before a test alters it.
+/// A live file of a tenant, with its contents before a test alters it.
 struct Victim {
     path: PathBuf,
     bytes: Vec<u8>,
@@ -98,7 +99,7 @@ async fn downsampling_leaves_an_altered_file_alone() {
         after: Duration::ZERO,
         interval: Duration::from_mins(5),
     }];
-    // A day after the profiles, which are of a time to come.
+    // A day after the profiles, whose times are in the future.
     config.clock = crate::store::common::clock::Clock::set_by(
         || std::time::UNIX_EPOCH + Duration::from_secs(1_800_100_000),
         || Duration::ZERO,
@@ -110,7 +111,7 @@ async fn downsampling_leaves_an_altered_file_alone() {
     for flip in 0..30 {
         victim.flip(victim.bytes.len() * flip / 30, flip % 8);
         let error = store.maintain(Work::Due).await.err().map(|error| error.to_string());
-        // After the first time the file is left out for a while.
+        // After the first failure, jobs leave the file out for a while.
         if let Some(error) = error {
             assert!(error.contains(&victim.name()), "flip {flip}: {error}");
         }

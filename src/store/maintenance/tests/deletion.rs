@@ -1,5 +1,5 @@
-//! Deletions that are finished late, or come back: what was acknowledged after a request stays, in all tables, and the
-//! maintenance of everything else goes on.
+//! Deletions that are finished late, or come back: profiles that were acknowledged after a request stay in all tables,
+//! and everything else is still maintained.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ use crate::store::tests::scratch;
 
 const CARTS: &str = "{service_name=\"cart\"}";
 
-/// While it is on, requests are not removed.
+/// While it is true, requests cannot be removed.
 #[derive(Default)]
 struct Keep(AtomicBool);
 
@@ -53,13 +53,13 @@ fn files(store: &Store, table: Table, tenant: &str) -> usize {
         .count()
 }
 
-/// Profiles at 08:15, which are pushed after the request.
+/// Returns the number of profiles at 08:15, which are pushed after the request.
 fn late(contents: &Contents) -> usize {
     let lines = contents.profiles.iter();
     lines.filter(|line| line.contains("08:15:00")).count()
 }
 
-/// Keys of samples at 08:15.
+/// Returns the number of keys of samples at 08:15.
 fn late_samples(contents: &Contents) -> usize {
     contents
         .samples
@@ -100,7 +100,7 @@ async fn a_finished_request_that_comes_back_deletes_nothing_that_came_later() {
     };
     fs::write(&request, &text).unwrap();
     again(&store).await;
-    // As a power cut leaves it that comes before the removal is durable.
+    // The state after a power cut before the removal is durable.
     drop(store);
     fs::write(&request, &text).unwrap();
     again(&open(config(dir.path()))).await;
@@ -122,7 +122,7 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
         let error = store.maintain(Work::Delete(deletion(CARTS))).await.unwrap_err();
         assert!(error.to_string().contains(&*victim.to_string_lossy()), "{error}");
         let whole = contents_but(&store, &victim, &bytes, "t");
-        // What comes after the request, of this tenant and of another.
+        // Profiles after the request, of this tenant and of another.
         push(&store, "t", "cart", 100..103, 900).await;
         fill(&store, "other", 3, 1, 40).await;
         if restart {
@@ -135,7 +135,7 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
         assert_eq!(pending(dir.path()).len(), 1);
         for table in [Table::Samples, Table::Profiles] {
             assert_eq!(files(&store, table, "other"), 1, "{table:?}");
-            // Three covered files, and the later ones as one.
+            // Three covered files, and the merged later ones.
             assert_eq!(files(&store, table, "t"), 4, "{table:?}");
         }
         fs::write(&victim, &bytes).unwrap();
@@ -148,7 +148,7 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
             (late(&before), late_samples(&before))
         );
         assert!(late(&after) > 0 && late_samples(&after) > 0);
-        // Half of what the request covers is of the other service.
+        // Half of the covered profiles belong to the other service.
         let early = |contents: &Contents| contents.profiles.len() - late(contents);
         assert_eq!(early(&after) * 2, whole.profiles.len());
         let early = |contents: &Contents| contents.samples.len() - late_samples(contents);
@@ -158,7 +158,7 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
     }
 }
 
-/// The contents with one file as it was.
+/// Returns the contents with one file as it was before.
 fn contents_but(store: &Store, path: &Path, bytes: &[u8], tenant: &str) -> Contents {
     let altered = fs::read(path).unwrap();
     fs::write(path, bytes).unwrap();
@@ -225,7 +225,7 @@ async fn files_that_another_server_has_merged_are_deleted_from_when_somebody_ask
     push(&store, "t", "cart", 101..102, 900).await;
     let before = contents(&store.snapshot(), "t");
     let asking = open(config(two.path()));
-    // Also after this server has merged what it may.
+    // The deletion also waits after this server has merged all files that it may merge.
     for work in [Work::Due, Work::Compact, Work::Compact, Work::Due] {
         let error = asking.maintain(work).await.unwrap_err();
         assert!(matches!(error, StoreError::Unfinished { .. }), "{error}");
@@ -236,7 +236,7 @@ async fn files_that_another_server_has_merged_are_deleted_from_when_somebody_ask
     assert_eq!(
         pending(two.path()).len(),
         0,
-        "the earlier request is carried out with this one"
+        "this request also carries out the earlier one"
     );
     let after = contents(&asking.snapshot(), "t");
     assert!(late(&after) == 0 && late_samples(&after) == 0);
@@ -251,7 +251,7 @@ async fn a_deletion_reaches_what_another_server_has_merged_since_the_list_was_ma
     std::os::unix::fs::symlink(&tables, two.path().join("tables")).unwrap();
     let store = open(config(one.path()));
     fill(&store, "t", 8, 1, 40).await;
-    // Nothing is left of its files, so the exchange has no new file that tells its commit from another.
+    // The deletion leaves no rows, so the exchange has no new file by which its commit could be recognised.
     let asking = open(config(two.path()));
     store.maintain(Work::Compact).await.unwrap();
     asking.maintain(Work::Delete(deletion("{}"))).await.unwrap();
@@ -261,7 +261,7 @@ async fn a_deletion_reaches_what_another_server_has_merged_since_the_list_was_ma
     assert_eq!(contents(&asking.snapshot(), "t"), left);
 }
 
-/// Syncs of the folder of the samples' log that fail, and what was done.
+/// Number of syncs of the folder of the samples' log that still fail, and a trace of all operations.
 #[derive(Default)]
 struct Unsynced {
     left: AtomicUsize,
@@ -327,7 +327,7 @@ async fn a_deletion_that_begins_or_ends_within_a_summed_interval_is_refused_with
     const START: i64 = START_NS / 1000;
     let dir = scratch();
     let store = open(config(dir.path()));
-    // From 08:00 to 08:57, and in the next hour.
+    // Profiles from 08:00 to 08:57, and in the next hour.
     fill(&store, "t", 2, 20, 180).await;
     drop(store);
     let mut config = config(dir.path());
@@ -357,7 +357,7 @@ async fn a_deletion_that_begins_or_ends_within_a_summed_interval_is_refused_with
             (before.clone(), 0)
         );
     }
-    // Edges at times that have no samples, and at those that are named.
+    // The edges are at times without samples, and at the times that the error names.
     store.maintain(Work::Delete(within(-1000, -7))).await.unwrap();
     assert_eq!(contents(&store.snapshot(), "t"), before);
     store.maintain(Work::Delete(within(0, 60))).await.unwrap();

@@ -1,4 +1,4 @@
-//! An exchange of files whose entry was written and whose answer was lost, beside another server that works on.
+//! An exchange of files whose entry was written but whose result was lost, while another server continues to work.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 
-/// Once it is on, the answer to the next entry of the samples is lost, and another server removes one of the merged
+/// Once it is on, the result of the next entry of the samples is lost, and another server removes one of the merged
 /// files that the entry adds.
 struct Overtakes {
     tables: PathBuf,
@@ -38,7 +38,7 @@ impl FaultHook for Overtakes {
     }
 }
 
-/// The merged files of samples that the table names.
+/// Returns the merged files of samples that the table names.
 fn merged(tables: &Path) -> Vec<String> {
     let table = DeltaTable::open(&Root::from(tables), Table::Samples).unwrap();
     let paths = table.files().unwrap().into_iter().map(|file| file.path);
@@ -56,7 +56,7 @@ async fn files_of_an_exchange_that_another_server_has_overtaken_stay_while_they_
         faults: Faults::new(hook.clone()),
         ..config(dir.path())
     });
-    // Eight hours and a half of one day: a merge writes a file for each hour.
+    // Eight and a half hours of one day, so that a merge writes a file for each hour.
     fill(&store, "t", 9, 2, 1700).await;
     let before = contents(&store.snapshot(), "t");
     hook.is_on.store(true, Ordering::SeqCst);

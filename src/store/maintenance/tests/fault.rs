@@ -1,8 +1,8 @@
-//! A fault at every operation on the disk in turn, for every job of the store: the disk fails at the nth operation and
-//! at all after it, heals, and in every second case the process has died in between. Then the job is done again.
+//! A fault at every operation on the disk in turn, for every job of the store. The disk fails at the nth operation and
+//! at all later ones, then heals. In every second case the process dies in between. Then the job is done again.
 //!
-//! Guarantee: what was acknowledged is there once after the fault, after the start, and after the job that was
-//! repeated; the job ends as if nothing had happened, and no file is left over.
+//! Guarantee: every acknowledged profile exists once after the fault, after the start, and after the repeated job. The
+//! job ends as if nothing had happened, and no file is left over.
 
 use std::io;
 use std::path::Path;
@@ -38,10 +38,10 @@ pub(in crate::store::maintenance) fn config(dir: &Path) -> StoreConfig {
 
 pub(in crate::store::maintenance) const DAY: Duration = Duration::from_hours(24);
 
-/// A disk that fails at the nth operation and at all after it.
+/// A disk that fails at the nth operation and at all later ones.
 pub(super) struct FailFrom {
     pub(in crate::store::maintenance) left: AtomicUsize,
-    /// Fails always, once it is set.
+    /// A place at which the disk always fails.
     at: Mutex<Option<Place>>,
 }
 
@@ -53,12 +53,12 @@ impl FailFrom {
         })
     }
 
-    /// Fails at a place and nowhere before.
+    /// Makes the disk fail at every operation at `place`, and at no other.
     pub(super) fn fail_from(&self, place: Place) {
         *self.at.lock() = Some(place);
     }
 
-    /// Whether it has failed; it is whole afterwards.
+    /// Heals the disk. Returns true if it has failed.
     pub(super) fn heal(&self) -> bool {
         self.left.swap(usize::MAX, Ordering::SeqCst) == 0
     }
@@ -66,7 +66,7 @@ impl FailFrom {
 
 impl FaultHook for FailFrom {
     fn check(&self, place: Place) -> io::Result<()> {
-        // The beginning of a job is no operation.
+        // The start of a job is not an operation on the disk.
         if matches!(place, Place::Job(_)) {
             return Ok(());
         }
@@ -86,8 +86,8 @@ impl FaultHook for FailFrom {
     }
 }
 
-/// Every so many operations one fails; each in turn when `ALLUVIUM_ALL_FAULTS` is set (`make faults`), which takes
-/// several times as long.
+/// Returns the number of operations from one fault to the next: `usually`, or 1 if `ALLUVIUM_ALL_FAULTS` is set (`make
+/// faults`), which takes several times as long.
 pub(in crate::store::maintenance) fn step(usually: usize) -> usize {
     match std::env::var_os("ALLUVIUM_ALL_FAULTS") {
         Some(_) => 1,
@@ -95,25 +95,25 @@ pub(in crate::store::maintenance) fn step(usually: usize) -> usize {
     }
 }
 
-/// When the contents are compared.
+/// The moment at which the contents are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The disk has failed, and perhaps the process died: the job is done, or not, or in part.
+    /// The disk has failed, and the process may have died. The job is done completely, in part, or not at all.
     Between,
     /// The job was repeated on a disk that works.
     Done,
 }
 
-/// A job that is run again and again, each time with another operation failing.
+/// A job that runs many times, each time with another failing operation.
 struct Case<'a> {
     name: &'static str,
-    /// A folder to start from.
+    /// The folder to copy before each run.
     first: &'a Path,
     config: &'a dyn Fn(&Path) -> StoreConfig,
     work: Vec<Work>,
-    /// Operations from one that fails to the next, odd: 1 for each. See [`step`].
+    /// Number of operations from one fault to the next. It must be odd; 1 makes each operation fail. See [`step`].
     step: usize,
-    /// Fewer operations than the job has: that its writes are places of faults at all.
+    /// A number below the job's number of operations. It proves that the job's writes are places of faults at all.
     least: usize,
     check: &'a dyn Fn(&Contents, Stage, &str),
 }
@@ -203,7 +203,7 @@ async fn a_failure_at_any_write_of_downsampling_keeps_every_sum() {
     .await;
 }
 
-/// A folder with profiles of so many days ago.
+/// Fills a folder with profiles that are `days` days old.
 async fn of_days(dir: &Path, days: &[i64]) {
     let store = open(config(dir));
     let names = Names::new(SHAPE.functions);
@@ -215,7 +215,7 @@ async fn of_days(dir: &Path, days: &[i64]) {
     store.flush().await.unwrap();
 }
 
-/// The samples of the last so many days, and of a type where one is given.
+/// Returns the samples of the last `days` days whose type starts with `kind`.
 fn young(
     contents: &Contents,
     days: i64,
@@ -283,9 +283,9 @@ async fn a_failure_at_any_write_of_a_retention_by_type_takes_only_that_type() {
         name: "retention by type",
         first: first.path(),
         config: &aging,
-        // The first round splits, the second takes away.
+        // The first round splits the files, the second removes some.
         work: vec![Work::Due, Work::Due],
-        // Each operation comes for several files.
+        // Each operation occurs for several files.
         step: step(3),
         least: 20,
         check: &|after, stage, case| {
@@ -311,7 +311,7 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
             ..config(dir.path())
         });
         fill(&store, "t", 1, 2, 40).await;
-        // Fails once the request is written down: flush (nothing to do), then six steps of the request.
+        // Fails after the request is stored: the flush, which has nothing to do, then six steps of the request.
         hook.left.store(9, Ordering::SeqCst);
         store
             .maintain(Work::Delete(deletion("{service_name=\"cart\"}")))
@@ -321,7 +321,7 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
         assert_eq!(request::pending(dir.path()).unwrap().len(), 1);
         let names = Names::new(SHAPE.functions);
         let mut total = 0;
-        // One goes to a file before the deletion is tried again, one stays in the log and the head.
+        // One profile is flushed to a file before the deletion is tried again; one stays in the log and the head.
         for (seed, flush) in [(1, true), (2, false)] {
             assert!(
                 store
@@ -340,7 +340,7 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
         } else {
             store
         };
-        // Also when somebody asks for a merge first.
+        // The result is the same if a merge is requested first.
         let works = if crash {
             [Work::Due, Work::Compact]
         } else {
@@ -351,7 +351,8 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
         }
         assert_eq!(request::pending(dir.path()).unwrap().len(), 0);
         let left = contents(&store.snapshot(), "t");
-        // Two moments of the other service, and what came later; each profile has two types, and one more for a label.
+        // Profiles of two moments of the other service, and the later profiles. Each profile has two types, and one
+        // more for a label.
         let late = left.profiles.iter().filter(|line| line.contains("08:15:00")).count();
         assert!(late >= total, "{late} of {total}: {:?}", left.profiles);
         assert!(left.profiles.len() > late, "{:?}", left.profiles);
@@ -388,11 +389,11 @@ async fn a_file_that_cannot_be_read_does_not_stop_the_maintenance_of_others() {
             .filter(|file| file.tenant.as_str() == tenant);
         of.count()
     };
-    // What lies beside it is merged all the same, and the next rounds leave it alone.
+    // The files beside it are merged nevertheless, and the next rounds do not touch it.
     assert_eq!((samples("t"), samples("broken")), (1, 2));
     assert_eq!(contents(&store.snapshot(), "t"), before);
     store.maintain(Work::Due).await.unwrap();
-    // Who asks for a merge of everything is told each time that it could not be done.
+    // Each request to merge everything fails with the reason.
     for _ in 0..2 {
         let error = store.maintain(Work::Compact).await.unwrap_err().to_string();
         assert!(error.contains(&*path.to_string_lossy()), "{error}");
@@ -415,7 +416,7 @@ async fn files_that_another_server_has_replaced_are_given_way_to_and_not_called_
     let store = open(config(one.path()));
     fill(&store, "t", 9, 1, 40).await;
     let expected = contents(&store.snapshot(), "t");
-    // It has the list of now, and takes its time.
+    // This server has the present list of files, and acts on it later.
     let late = open(config(two.path()));
     assert_eq!(contents(&late.snapshot(), "t"), expected);
     store.maintain(Work::Compact).await.unwrap();
@@ -426,7 +427,7 @@ async fn files_that_another_server_has_replaced_are_given_way_to_and_not_called_
     assert_eq!(contents(&late.snapshot(), "t"), expected);
     assert_eq!(late.snapshot().files.len(), store.snapshot().files.len());
     drop(late);
-    // What was asked for is done again by itself.
+    // Requested work starts again without another request.
     let names = Names::new(SHAPE.functions);
     for seed in [1, 2] {
         assert!(

@@ -1,9 +1,8 @@
-//! A fault at the operations on the disk of a flush with checkpoints, of a start, and of trimming the tables' logs:
-//! the disk fails at one operation and at all after it, heals, and in part of the cases the process has died in
-//! between.
+//! A fault at the operations on the disk of a flush with checkpoints, of a start, and of trimming the tables' logs. The
+//! disk fails at one operation and at all later ones, then heals. In some of the cases the process dies in between.
 //!
-//! Guarantee: what was acknowledged is there once after the fault and after every start, and the work that failed is
-//! made up for.
+//! Guarantee: every acknowledged profile exists once after the fault and after every start, and the failed work is done
+//! later.
 
 use std::io;
 use std::mem::{Discriminant, discriminant};
@@ -29,7 +28,7 @@ use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 
-/// Brings the tables' logs to so many entries, by transactions of another writer that hold nothing.
+/// Adds `entries` entries to the tables' logs, by empty transactions of another writer.
 fn lengthen(dir: &Path, entries: i64) {
     for table in crate::store::common::schema::Table::ALL {
         let mut opened = DeltaTable::open(&Root::from(dir.join("tables").as_path()), table).unwrap();
@@ -39,7 +38,7 @@ fn lengthen(dir: &Path, entries: i64) {
     }
 }
 
-/// Waits until the log takes profiles again.
+/// Waits until the log accepts profiles again.
 async fn healed(store: &Store) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while store.unavailable().is_some() {
@@ -60,7 +59,7 @@ fn checkpoints(dir: &Path) -> usize {
         .count()
 }
 
-/// The kinds of operations that came, in order, and how often each.
+/// The kinds of operations in their order, with the number of each.
 #[derive(Default)]
 struct Kinds(Mutex<Vec<(Place, usize)>>);
 
@@ -78,17 +77,17 @@ impl FaultHook for Kinds {
     }
 }
 
-/// A disk that fails at the nth operation of a kind, and at all of any kind after it.
+/// A disk that fails at the nth operation of a kind, and at all later ones of any kind.
 struct FailKind {
     kind: Discriminant<Place>,
     left: AtomicUsize,
 }
 
 impl FailKind {
-    /// As many operations as a disk that works allows.
+    /// Value of `left` for a disk that never fails.
     const WHOLE: usize = usize::MAX;
 
-    /// Whether it has failed; it is whole afterwards.
+    /// Heals the disk. Returns true if it has failed.
     fn heal(&self) -> bool {
         self.left.swap(Self::WHOLE, Ordering::SeqCst) == 0
     }
@@ -117,7 +116,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
     let store = open(config(first.path()));
     fill(&store, "t", 1, 1, 40).await;
     drop(store);
-    // Created, flushed once: the flush under faults writes entry 10.
+    // The folder was created and flushed once, so the flush under faults writes entry 10.
     std::thread::scope(|scope| scope.spawn(|| lengthen(first.path(), 8)).join().unwrap());
     let names = Names::new(SHAPE.functions);
     let late = || vec![profile(&names, "late", 7, 900)];
@@ -151,8 +150,8 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             "{wanted:?} is not among {kinds:?}"
         );
     }
-    // The four tables repeat the same operations: each kind fails once, of another table than the kind before, and
-    // every second time the process dies. When all are asked for, each of each kind fails.
+    // The four tables repeat the same operations. So each kind fails once, each time for another table than the kind
+    // before, and the process dies every second time. If all faults are requested, each operation of each kind fails.
     let cases: Vec<_> = kinds
         .iter()
         .enumerate()
@@ -189,15 +188,15 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             store
         };
         let now = contents(&store.snapshot(), "t");
-        // What was refused may come back after a crash, whole; what was acknowledged must.
+        // Refused profiles may come back after a crash, as a whole. Acknowledged profiles must.
         assert!(&now == expected || (!refused.is_empty() && now == whole), "{case}");
         healed(&store).await;
-        // The checkpoint that failed is made up for by one of the next entries.
+        // One of the next entries makes up for the failed checkpoint.
         for flush in 0..6 {
             if flush > 0 && checkpoints(dir.path()) == 4 {
                 break;
             }
-            // Another one each time: the same would not be stored again.
+            // Each profile differs, because a repeated one would not be stored again.
             let more = vec![profile(&names, "late", 8 + flush, 900)];
             assert!(store.append(&tenant_id("t"), more).await.is_empty(), "{case}");
             store.flush().await.unwrap();
@@ -213,7 +212,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
 
 #[tokio::test]
 async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
-    // A folder whose flush has reached one table only.
+    // A folder whose flush has reached only one table.
     let first = scratch();
     let (expected, other) = {
         let hook = FailFrom::new();
@@ -235,9 +234,9 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
                 .await
                 .is_empty()
         );
-        // After the files of all tables and the first entry.
+        // Fails after the files of all tables and the first entry are written.
         hook.fail_from(Place::Commit(Table::ALL[1]));
-        // It stays so: the flush is not tried again with success before the end.
+        // The fault persists, so that no retry of the flush succeeds before the end.
         store.flush().await.unwrap_err();
         (contents(&store.snapshot(), "t"), contents(&store.snapshot(), "u"))
     };
@@ -253,7 +252,7 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
             },
             &crate::telemetry::metrics::Scope::new(),
         );
-        // With a disk that is full, the store may open to be read; it has everything once, and takes nothing.
+        // If the disk is full, the store may open only for reading. It has each profile once and accepts none.
         let reads = opened.as_ref().is_ok_and(|store| store.unavailable().is_some());
         if let Ok(store) = &opened {
             let now = store.snapshot();

@@ -1,8 +1,8 @@
-//! A server that is left alone: the clock is the test's, a flush every quarter of an hour, a round of maintenance
-//! after each.
+//! A server that runs unattended. The test sets the clock. There is a flush every quarter of an hour, and a round of
+//! maintenance after each.
 //!
-//! Guarantee: the numbers of live files, of files on disk and of entries of the tables' logs are the same from one
-//! period of retention to the next, with periods by type too; and the profiles of the period are all there.
+//! Guarantee: the numbers of live files, of files on disk and of entries of the tables' logs do not grow from one
+//! period of retention to the next, even if types have periods of their own. The profiles of the period are all there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ use crate::store::tests::scratch;
 
 const HOUR: u64 = 3600;
 const STEP: u64 = 900;
-/// Hours of a turn, which is the longest retention.
+/// Hours of a turn, which equals the longest retention.
 const TURN: u64 = 6;
 const TINY: Shape = Shape {
     functions: 10,
@@ -36,7 +36,7 @@ const TINY: Shape = Shape {
 async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_retention() {
     let kinds = ["process_cpu", "mutex"];
     let dir = scratch();
-    // A while after the files' own times, so that what is old by the clock may go.
+    // A while after the files' own times, so that files that are old by the clock may be removed.
     let start = (SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400 + 10) * 86_400;
     let now = Arc::new(AtomicU64::new(start));
     let clock = now.clone();
@@ -55,7 +55,7 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
     let names = Names::new(TINY.functions);
     let mut most = Vec::new();
     for turn in 0..3 {
-        // Live files, files on disk, files of a table's log.
+        // Numbers of live files, files on disk, and files of a table's log.
         let mut of_turn = [0; 3];
         for step in 0..TURN * HOUR / STEP {
             let time = start + turn * TURN * HOUR + step * STEP;
@@ -83,7 +83,7 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
     for (before, after) in most[1].iter().zip(most[2]) {
         assert!(after <= before + before / 10, "{most:?}");
     }
-    // Nothing of the period is missing.
+    // No profile of the period is missing.
     let oldest = (now.load(Ordering::SeqCst) - TURN * HOUR / 2) as i64 * 1_000_000;
     let snapshot = store.snapshot();
     let kept = snapshot
@@ -91,6 +91,6 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
         .iter()
         .filter(|file| file.table == Table::Profiles && file.time.is_some_and(|time| time.most >= oldest));
     let rows: u64 = kept.map(|file| file.rows).sum();
-    // Each has two types.
+    // Each profile has two types.
     assert!(rows >= TURN * HOUR / 2 / STEP * 2 * 2, "{rows} rows");
 }

@@ -1,4 +1,4 @@
-//! Merges of more names than memory may hold: they work in pieces, and write the same as others.
+//! Merges of more names than memory may hold: they work in pieces, and write the same rows as others.
 
 use crate::profile::synthetic::{Names, cpu_profile};
 use crate::profile::tenant::tenant_id;
@@ -11,7 +11,7 @@ use crate::store::maintenance::*;
 use crate::store::tables::snapshot::{Snapshot, SnapshotSource};
 use crate::store::tests::scratch;
 
-/// A flush of profiles of series and stacks, of which half were there before.
+/// Flushes profiles, half of whose series and stacks were flushed before.
 async fn flush_one(store: &Store, flush: u64) {
     let names = Names::new(SHAPE.functions);
     let profiles = (0..40).map(|number| {
@@ -59,7 +59,7 @@ async fn a_merge_of_more_names_than_memory_may_hold_works_in_pieces_and_leaves_t
         let before = files(&store.snapshot(), Table::Stacks);
         store.maintain(Work::Compact).await.unwrap();
         let snapshot = store.snapshot();
-        // What does not fit is not merged again and again.
+        // Files that do not fit into memory together are not merged again and again.
         assert_eq!(files(&snapshot, Table::Stacks), before);
         assert_eq!(files(&snapshot, Table::Series).len(), 1);
         let series = snapshot.files.iter().find(|file| file.table == Table::Series).unwrap();

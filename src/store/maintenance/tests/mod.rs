@@ -1,5 +1,5 @@
-//! Tests of maintenance on a whole store: contents stay, files become fewer, and a failure at any write loses and
-//! repeats nothing.
+//! Tests of maintenance on a whole store: contents stay, the number of files falls, and a failure at any write neither
+//! loses nor repeats anything.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -42,7 +42,7 @@ pub(super) const SHAPE: Shape = Shape {
 /// 2027-01-15 08:00 UTC, in nanoseconds.
 pub(super) const START_NS: i64 = 1_800_000_000_000_000_000;
 
-/// A store whose maintenance does nothing by itself.
+/// Returns the configuration of a store whose maintenance does nothing by itself.
 pub(super) fn config(dir: &Path) -> StoreConfig {
     StoreConfig {
         limits: Limits {
@@ -73,7 +73,7 @@ pub(super) fn profile(names: &Names, service: &str, seed: u64, seconds: i64) -> 
     }
 }
 
-/// `flushes` files with profiles of `per_flush` moments each, `step` seconds apart.
+/// Flushes `flushes` times, each time profiles of `per_flush` moments that are `step` seconds apart.
 pub(super) async fn fill(store: &Store, tenant: &str, flushes: i64, per_flush: i64, step: i64) {
     let names = Names::new(SHAPE.functions);
     for flush in 0..flushes {
@@ -89,7 +89,7 @@ pub(super) async fn fill(store: &Store, tenant: &str, flushes: i64, per_flush: i
     }
 }
 
-/// All rows of a table in files and heads.
+/// Returns all rows of a table in files and heads.
 fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
     let mut batches = Vec::new();
     for file in snapshot
@@ -120,7 +120,7 @@ fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
 
 pub(super) type SampleKey = (String, i64, i64, i64, Option<String>);
 
-/// Samples as a multiset, and the rows of the other tables as sets of text.
+/// The contents of the store: the samples as a multiset, and the rows of the other tables as sets of text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Contents {
     pub(super) samples: HashMap<SampleKey, Vec<i64>>,
@@ -212,16 +212,16 @@ async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
     assert!(report.jobs >= 3, "{report:?}");
     let after = store.snapshot();
     assert_eq!(contents(&after, "t"), expected);
-    // One file of the hour, and two of the other tenant that are too few to merge.
+    // One file of the hour, and two files of the other tenant, which are too few to merge.
     assert_eq!(count(&after, Table::Samples), 3);
-    // A view from before still has its files.
+    // An earlier snapshot still has its files.
     assert_eq!(contents(&before, "t"), expected);
-    // Readers of the folder see the same.
+    // Readers of the folder see the same contents.
     let read_only = Store::open_read_only(dir.path()).unwrap();
     assert_eq!(contents(&read_only.snapshot(), "t"), expected);
     // Nothing is left to do.
     assert_eq!(store.maintain(Work::Due).await.unwrap().jobs, 0);
-    // Within the grace period nothing is deleted, after it all that left the tables.
+    // Within the grace period nothing is deleted. After it, all files that left the tables are deleted.
     let report = store.maintain(Work::Vacuum(Duration::from_mins(1))).await.unwrap();
     assert_eq!(report.vacuumed.files, 0);
     assert!(report.vacuumed.waiting > 0);
@@ -254,7 +254,7 @@ async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
         let merged = rewrite::MergedName::of(&file.path).level > 0;
         assert!(!merged || low / HOUR_US == high / HOUR_US, "{file:?}");
     }
-    // After a restart the same stacks are written again; a merge keeps each once.
+    // After a restart the same stacks are written again. A merge keeps each once.
     drop(store);
     let store = open(config(dir.path()));
     fill(&store, "t", 9, 4, 2700).await;
@@ -281,7 +281,7 @@ pub(super) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Fails once, at the nth operation.
+/// A disk that fails once, at the nth operation.
 struct FailOnce {
     left: AtomicUsize,
 }
@@ -325,7 +325,7 @@ async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
             expected,
             "{fails_at}: {merged:?} {vacuumed:?}"
         );
-        // A crash right here, or work that goes on: both end in the same place.
+        // The process crashes here, or continues. Both cases end with the same contents.
         let store = if fails_at % 2 == 0 {
             store
         } else {
@@ -353,7 +353,7 @@ async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
     }
 }
 
-/// Sum of values by profile type, series and interval.
+/// Returns the sums of values by profile type, series and interval.
 #[expect(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
 pub(super) fn sums(contents: &Contents, interval_us: i64) -> HashMap<(String, i64, i64), i64> {
     let mut sums = HashMap::new();
@@ -369,7 +369,7 @@ async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
     let dir = scratch();
     let interval = Duration::from_mins(5);
     let aging = aging::Aging {
-        // The profiles are of the future: an age of nothing.
+        // The profiles are from the future, so their age is zero.
         downsample: vec![Downsampling {
             after: Duration::ZERO,
             interval,
@@ -393,7 +393,7 @@ async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
         (&after.profiles, &after.stacks, &after.series),
         (&before.profiles, &before.stacks, &before.series)
     );
-    // Once is enough, also after a start.
+    // One downsampling is enough, even after a start.
     assert_eq!(store.maintain(Work::Due).await.unwrap().jobs, 0);
     drop(store);
     let store = open(config);
@@ -416,7 +416,7 @@ async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
     store.flush().await.unwrap();
     assert_eq!(store.snapshot().files.len(), 16);
     let report = store.maintain(Work::Due).await.unwrap();
-    // Two days of rows go, and the names of the one that is safely over.
+    // The rows of two days are removed, and the names of the day that is safely over.
     assert_eq!(report.files_in, 6, "{report:?}");
     let left = store.snapshot();
     assert_eq!((count(&left, Table::Samples), count(&left, Table::Stacks)), (2, 3));
@@ -429,7 +429,7 @@ async fn tables_that_are_too_large_lose_their_oldest_profiles() {
     let dir = scratch();
     let mut config = config(dir.path());
     config.maintenance.compaction = false;
-    // Of eight hours; the newest one stays whatever the size.
+    // Profiles of eight hours. The newest hour stays, whatever the limit.
     config.maintenance.space.whole = Some(1);
     let store = open(config);
     fill(&store, "t", 8, 1, 3600).await;
@@ -441,7 +441,7 @@ async fn tables_that_are_too_large_lose_their_oldest_profiles() {
     store.maintain(Work::Due).await.unwrap();
     let left = store.snapshot();
     assert_eq!((count(&left, Table::Samples), count(&left, Table::Profiles)), (2, 2));
-    // Names of the day may be needed by a late profile.
+    // A late profile may need the names of the day.
     assert_eq!(count(&left, Table::Stacks), count(&before, Table::Stacks));
     let report = store.maintain(Work::Due).await.unwrap();
     assert_eq!(report.jobs, 0, "{report:?}");
@@ -465,7 +465,7 @@ async fn names_that_went_for_size_come_again_with_a_late_profile_and_stay_while_
         store.flush().await.unwrap();
     }
     store.maintain(Work::Due).await.unwrap();
-    assert_eq!(stacks(), 1, "those of the first day are gone");
+    assert_eq!(stacks(), 1, "those of the first day are deleted");
     push(60).await;
     store.flush().await.unwrap();
     assert_eq!(stacks(), 2);
@@ -477,7 +477,7 @@ async fn names_that_went_for_size_come_again_with_a_late_profile_and_stay_while_
     assert_eq!(stacks(), 1);
 }
 
-/// Bytes that the disk of a test has free.
+/// Number of free bytes on the disk of a test.
 static FREE: AtomicU64 = AtomicU64::new(0);
 
 #[tokio::test]
@@ -500,7 +500,7 @@ async fn a_disk_that_is_nearly_full_is_relieved_of_the_oldest_profiles_once() {
     store.maintain(Work::Due).await.unwrap();
     let left = store.snapshot();
     assert_eq!((count(&left, Table::Samples), count(&left, Table::Profiles)), (7, 7));
-    // What was removed is deleted in the next round, and until that has helped nothing else goes.
+    // The next round deletes the removed files. Until this has helped, no other file is removed.
     store.maintain(Work::Due).await.unwrap();
     assert_eq!(store.snapshot().files.len(), left.files.len());
     assert_eq!(files_on_disk(dir.path()), left.files.len());
@@ -523,7 +523,7 @@ async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
     fill(&store, "t", 3, 2, 40).await;
     fill(&store, "other", 1, 2, 40).await;
     let names = Names::new(SHAPE.functions);
-    // One more, in memory only.
+    // One more profile, which is only in memory.
     assert!(
         store
             .append(&tenant_id("t"), vec![profile(&names, "cart", 99, 900)])
@@ -557,7 +557,7 @@ async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
     }
     assert!(after.profiles.len() < before.profiles.len());
     assert_eq!(contents(&store.snapshot(), "other"), other);
-    // A type and a time narrow it; what matches nothing changes nothing.
+    // A type and a time narrow the selection. A selection that matches nothing changes nothing.
     let kind = "process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"shop\"}";
     let nothing = crate::store::maintenance::deletion::request::Deletion {
         until_us: 0,
@@ -640,7 +640,7 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
         let store = open(config(dir.path()));
         store.maintain(Work::Due).await.unwrap();
         let after = contents(&store.snapshot(), "t").samples;
-        // Answered or written down: it is carried out. Neither: nothing has happened.
+        // If the deletion succeeded or its request is stored, it is carried out. Otherwise nothing has happened.
         if deleted.is_ok() || pending {
             assert_eq!(after, expected, "{fails_at}: {deleted:?}");
         } else {
@@ -657,12 +657,12 @@ async fn a_failure_at_any_write_of_a_deletion_ends_in_the_whole_deletion_or_none
     }
 }
 
-/// Records what was done, in order.
+/// Records the operations in their order.
 #[derive(Default)]
 pub(super) struct Trace(parking_lot::Mutex<Vec<Place>>);
 
 impl Trace {
-    /// What was done since the last call.
+    /// Returns the operations since the last call.
     pub(super) fn take(&self) -> Vec<Place> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -688,7 +688,7 @@ async fn syncs_come_before_what_relies_on_them() {
     });
     fill(&store, "t", 2, 2, 40).await;
     let taken = trace.take();
-    // An acknowledgement follows a sync of the log that follows its write.
+    // Each acknowledgement follows a sync of the log, which follows the write.
     let mut unsynced = false;
     for place in &taken {
         match place {
@@ -707,8 +707,8 @@ async fn syncs_come_before_what_relies_on_them() {
     };
     let deleted = position(0, Place::LogDelete).unwrap();
     let mut last = 0;
-    // Of each table: file, its sync, its folders; when all have them, of each the entry, its sync, its name, the
-    // folder of the log; names before what refers to them.
+    // For each table: the file, its sync, its folders. When all tables have these, for each table: the entry, its sync,
+    // its name, the folder of the log. Tables of names come before the tables that refer to them.
     let files = Table::ALL.map(|table| {
         [
             Place::FileCreate(table),
@@ -732,7 +732,7 @@ async fn syncs_come_before_what_relies_on_them() {
             last = at;
         }
     }
-    // A merge has its files durable before its entry, and deletes nothing itself.
+    // A merge makes its files durable before its entry, and deletes nothing itself.
     store.maintain(Work::Compact).await.unwrap();
     let merged = trace.take();
     let of = |wanted: Place| merged.iter().position(|place| *place == wanted).unwrap();
