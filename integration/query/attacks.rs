@@ -586,7 +586,7 @@ async fn every_limit_names_itself_and_how_to_raise_it() {
     let next = tokio::spawn(next);
     let waiting = ask(busy.clone(), "SELECT 1").await;
     assert!(
-        waiting.contains("1 queries run already") && waiting.contains("sql.max_concurrent_queries"),
+        waiting.contains("1 queries are already running") && waiting.contains("sql.max_concurrent_queries"),
         "{waiting}"
     );
     drop((held, next.await.unwrap().unwrap()));

@@ -115,7 +115,7 @@ async fn questions_share_their_places_and_sql_has_others() {
     assert_eq!(beside.0, 200);
     let (status, text) = refused;
     assert_eq!(status, 503, "{text}");
-    assert!(text.contains("3 questions") && text.contains("unavailable"), "{text}");
+    assert!(text.contains("3 queries") && text.contains("unavailable"), "{text}");
     for task in &held {
         task.abort();
     }

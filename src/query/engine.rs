@@ -1,7 +1,7 @@
 //! The query engine: runs each query with its tenants, a time limit and a snapshot.
 //!
-//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. Each kind of query is implemented in the
-//! module of its name; SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
+//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: results as plain values. Each kind of query has its own module;
+//! SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -37,7 +37,7 @@ use crate::query::timeline::{heatmap, lines};
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tables::stats::Bounds;
 
-/// Answers queries over a source. Clones share caches and limits.
+/// Runs queries over a source. Clones share caches and limits.
 #[derive(Clone)]
 pub struct QueryEngine {
     shared: Arc<Shared>,
@@ -48,21 +48,21 @@ struct Shared {
     template: Arc<Template>,
     /// Slots of queries that are not SQL.
     places: Semaphore,
-    /// Created with the first session, since a server without the PostgreSQL port does not need its memory.
+    /// Created with the first session, because a server without the PostgreSQL listener does not need their memory.
     sessions: OnceLock<Arc<Sessions>>,
 }
 
-/// Numbers of Parquet files since the start, over all queries.
+/// Numbers of Parquet files over all queries since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanStats {
-    /// Files that were read, from disk or from a cache.
+    /// Files that scans read, from disk or from a cache.
     pub files_read: u64,
-    /// Files that were not read, because of their statistics or because all their rows were cached.
+    /// Files that scans skipped, because of their statistics or because all their rows were cached.
     pub files_pruned: u64,
 }
 
 impl QueryEngine {
-    /// An engine over `source`. Fails when DataFusion refuses its settings, which would be a bug.
+    /// Creates an engine over `source`. Fails if DataFusion refuses its settings, which would be a bug.
     pub fn new(source: Arc<dyn SnapshotSource>, limits: QueryLimits) -> Result<Self, QueryError> {
         let places = Semaphore::new(limits.max_concurrent_queries.max(1));
         let contexts = Contexts::new(source, limits)?;
@@ -76,15 +76,15 @@ impl QueryEngine {
         })
     }
 
-    /// Runs a query that is not SQL in one of the slots of such queries: waits for a slot for at most the time limit of
-    /// a query, and then runs `work` with the same limit. Parsing of the request (its regular expressions, for example)
-    /// belongs into `work`, so that it is limited too.
+    /// Runs a query that is not SQL in one of the slots for such queries. Waits for a slot for at most the time limit
+    /// of a query, and then runs `work` with the same limit. `work` should include the parsing of the request (regular
+    /// expressions, for example), so that it is limited too.
     pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let limits = self.limits();
         let place = Deadline::after(limits.timeout).hold(self.shared.places.acquire()).await;
         let Ok(Ok(_place)) = place else {
             return Err(QueryError::Busy(format!(
-                "{} questions are being answered already and none ended in time: ask again later, or raise \
+                "{} queries are already running, and none ended in time: retry later, or raise \
                  sql.max_concurrent_queries in the server's configuration",
                 limits.max_concurrent_queries
             ))
@@ -93,12 +93,12 @@ impl QueryEngine {
         Deadline::after(limits.timeout).hold(work).await?
     }
 
-    /// The limits of this engine.
+    /// Returns the limits of this engine.
     pub fn limits(&self) -> &QueryLimits {
         &self.shared.contexts.limits
     }
 
-    /// Drops decoded rows that were not used for some minutes; checks once a minute until the future is dropped.
+    /// Drops decoded rows that were not used for some minutes. Checks once a minute until the future is dropped.
     pub(crate) async fn forget_unused(&self) {
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
@@ -106,17 +106,17 @@ impl QueryEngine {
         }
     }
 
-    /// Drops everything that is kept between queries. Later queries read it again.
+    /// Drops everything that is cached between queries. Later queries read it again.
     pub(crate) fn forget_all(&self) {
         self.shared.contexts.forget_all();
     }
 
-    /// What the parts of the engine hold that have a limit.
+    /// Returns the memory of those parts of the engine that have a limit.
     pub(crate) fn memory(&self) -> [MemoryPart; 2] {
         self.shared.contexts.memory()
     }
 
-    /// Counters of scans so far, for metrics.
+    /// Returns the counters of scans for metrics.
     pub fn stats(&self) -> ScanStats {
         let runtime = &self.shared.contexts.runtime;
         ScanStats {
@@ -125,7 +125,7 @@ impl QueryEngine {
         }
     }
 
-    /// The profile types that occur in `range`, or ever, sorted.
+    /// Returns the profile types that occur in `range`, sorted. Without a range, returns all stored types.
     pub async fn profile_types(
         &self,
         tenants: &Tenants,
@@ -138,7 +138,7 @@ impl QueryEngine {
         self.limited(selection::types(self.context(tenants), time)).await
     }
 
-    /// Names of the labels of the series that the matchers select, sorted.
+    /// Returns the names of the labels of the series that the matchers select, sorted.
     pub async fn label_names(
         &self,
         tenants: &Tenants,
@@ -149,7 +149,7 @@ impl QueryEngine {
             let sets = self.label_sets(tenants, matchers, range).await?;
             return self.limited(selection::names(sets, Vec::new())).await;
         }
-        // Without matchers the combinations of type and series are not needed: one series with each type has all names
+        // Without matchers, the combinations of type and series are not needed. One series with each type has all names
         // that types add. A type without a period adds fewer.
         let (own, types) = self.occurring(tenants, range).await?;
         let first = own.first().cloned();
@@ -158,7 +158,7 @@ impl QueryEngine {
         self.limited(selection::names(own, more)).await
     }
 
-    /// Values of one label over the series that the matchers select, sorted.
+    /// Returns the values of one label over the series that the matchers select, sorted.
     pub async fn label_values(
         &self,
         tenants: &Tenants,
@@ -177,8 +177,8 @@ impl QueryEngine {
         self.limited(selection::values(sets, name.to_owned())).await
     }
 
-    /// Distinct label sets of the series that the matchers select, reduced to `label_names` unless that is empty,
-    /// sorted.
+    /// Returns the distinct label sets of the series that the matchers select, sorted. They are reduced to
+    /// `label_names` unless that is empty.
     pub async fn series(
         &self,
         tenants: &Tenants,
@@ -190,26 +190,26 @@ impl QueryEngine {
         self.limited(selection::narrowed(sets, label_names.to_vec())).await
     }
 
-    /// Time lines of the totals of profiles.
+    /// Returns the totals of profiles as series of points over time.
     pub async fn select_series(&self, tenants: &Tenants, query: SeriesQuery) -> Result<Vec<SeriesPoints>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
         self.limited(lines::select(self.context(tenants), query)).await
     }
 
-    /// How many profiles or spans have which values, step by step.
+    /// Returns for each step how many profiles or spans have a value in which range.
     pub async fn select_heatmap(&self, tenants: &Tenants, query: HeatmapQuery) -> Result<Vec<HeatmapLine>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
         self.limited(heatmap::select(self.context(tenants), query)).await
     }
 
-    /// The tree of all stacks of a query.
+    /// Returns the tree of all stacks of a query.
     pub async fn merge_stacktraces(&self, tenants: &Tenants, query: StackQuery) -> Result<Tree, QueryError> {
         let merged = self.merged(tenants, query)?;
         let tree = async { Ok(flame::tree(merged.await?).await?.tree) };
         self.limited(tree).await
     }
 
-    /// The flame graph of all stacks of a query, with about `max_nodes` nodes (0: all).
+    /// Returns the flame graph of all stacks of a query with about `max_nodes` nodes (0 for all).
     pub async fn flamegraph(
         &self,
         tenants: &Tenants,
@@ -222,8 +222,8 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The difference between the stacks of two queries, with functions identified by name alone and about `max_nodes`
-    /// nodes (0: all).
+    /// Returns the difference between the stacks of two queries with about `max_nodes` nodes (0 for all). Functions are
+    /// identified by name alone.
     pub async fn diff(
         &self,
         tenants: &Tenants,
@@ -239,8 +239,8 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The call graph of all stacks of a query, with `max_functions` functions (0: all). Functions are identified by
-    /// name alone.
+    /// Returns the call graph of all stacks of a query with `max_functions` functions (0 for all). Functions are
+    /// identified by name alone.
     pub(crate) async fn call_graph(
         &self,
         tenants: &Tenants,
@@ -252,7 +252,7 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The merged stacks as a pprof profile, converted by `write`.
+    /// Merges the stacks to a pprof profile and returns it as converted by `write`.
     pub async fn merge_profile<T: Send + 'static>(
         &self,
         tenants: &Tenants,
@@ -264,7 +264,8 @@ impl QueryEngine {
             .await
     }
 
-    /// The stored profiles of a query that have an id, the oldest first. With ids, the range has no maximum length.
+    /// Returns the stored profiles of a query that have an id, oldest first. If the query has ids, its range has no
+    /// maximum length.
     pub(crate) async fn kept_profiles(
         &self,
         tenants: &Tenants,
@@ -276,30 +277,31 @@ impl QueryEngine {
         self.limited(kept::find(self.context(tenants), query)).await
     }
 
-    /// The times of the first and the last profile of the tenants, in microseconds; `None` without profiles.
+    /// Returns the times of the first and the last profile of the tenants in microseconds; `None` if there are no
+    /// profiles.
     pub(crate) async fn profile_times(&self, tenants: &Tenants) -> Result<Option<Bounds<i64>>, QueryError> {
         self.limited(impact::profile_times(self.context(tenants))).await
     }
 
-    /// The files of the tenants by table and by day.
+    /// Returns the sizes of the tenants' files by table and by day.
     pub(crate) fn holdings(&self, tenants: &Tenants) -> Holdings {
         holdings(&self.shared.contexts.snapshot(), tenants)
     }
 
-    /// What a query for stacks would read, as far as that is known without reading it.
+    /// Estimates what a query for stacks would read, without reading it.
     pub(crate) async fn impact(&self, tenants: &Tenants, query: StackQuery) -> Result<Impact, QueryError> {
         query.range.check(self.limits().max_query_length)?;
         self.limited(impact::impact(self.context(tenants), query)).await
     }
 
-    /// Runs one read-only SQL query over the tables of the tenants. The time limit covers the stream of the answer to
+    /// Runs one read-only SQL query over the tables of the tenants. The time limit covers the stream of the result to
     /// its end.
     pub async fn sql(&self, tenants: &Tenants, text: &str) -> Result<SqlResult, QueryError> {
         let context = self.context(tenants);
         statement::run(&self.shared.template, context, self.limits(), text).await
     }
 
-    /// A session in PostgreSQL's dialect over the tables of the tenant.
+    /// Creates a session in PostgreSQL's dialect over the tables of the tenant.
     pub(crate) fn session(&self, tenant: &TenantId) -> Result<SqlSession, QueryError> {
         let sessions = if let Some(sessions) = self.shared.sessions.get() {
             sessions.clone()

@@ -1,7 +1,7 @@
-//! The rows of an answer with the limits of a query: time, rows, bytes, and isolation of a panic to its query.
+//! Enforces the limits of a query on the rows of its result: time, rows and bytes. A panic ends only its own query.
 //!
-//! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Dropping the stream stops
-//! the query; so does the deadline, even when nobody reads.
+//! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). The query stops when the
+//! stream is dropped, and at the deadline, even if nobody reads the stream.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -22,22 +22,22 @@ use crate::query::common::stream::BatchStream;
 use crate::query::common::types::QueryLimits;
 
 /// Error message of a query that panicked.
-const FAULT: &str = "the query ended in a fault of the engine";
+const FAULT: &str = "the query failed because of a bug in the query engine";
 
-/// The answer of a SQL query.
+/// The result of a SQL query.
 pub struct SqlResult {
     /// Schema of the rows, with plain types.
     pub schema: SchemaRef,
-    /// The rows. The last item is an error when the query failed or exceeded a limit after it had started. At the
+    /// The rows. The last item is an error if the query failed or exceeded a limit after it had started. At the
     /// deadline the query releases its slot and its memory, even if its rows have not been read.
     pub stream: BatchStream,
     pub(crate) deadline: Deadline,
-    /// Maximum size of the rows in bytes: as columns in memory, and as text where the answer becomes one.
+    /// Maximum size of the rows in bytes, as columns in memory and, if the result is written as text, as text.
     pub(crate) max_output_bytes: usize,
 }
 
 impl SqlResult {
-    /// Deadline of the stream: buffered rows are useless after it.
+    /// Returns the deadline of the stream. Buffered rows are useless after it.
     pub(crate) fn ends_at(&self) -> Instant {
         self.deadline.at
     }
@@ -58,7 +58,7 @@ impl SqlResult {
     }
 }
 
-/// The latest end of a query, with the time limit that it follows from.
+/// The latest end of a query, with the time limit that determines it.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline {
     at: Instant,
@@ -66,7 +66,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// A deadline that is `length` from now.
+    /// Creates a deadline that is `length` from now.
     pub fn after(length: Duration) -> Self {
         Self {
             at: Instant::now() + length,
@@ -74,12 +74,12 @@ impl Deadline {
         }
     }
 
-    /// The error for a passed deadline.
+    /// Returns the error for a deadline that has passed.
     fn passed(self) -> QueryError {
         QueryError::Timeout(self.length)
     }
 
-    /// Fails when the deadline has passed.
+    /// Fails if the deadline has passed.
     pub(crate) fn check(self) -> Result<(), QueryError> {
         if Instant::now() >= self.at {
             return Err(self.passed());
@@ -94,9 +94,9 @@ impl Deadline {
     }
 }
 
-/// Runs a stream in a task that ends at the deadline. The next item is made only when one is requested. At the deadline
-/// the source is dropped with its resources, whether or not anybody reads, and the rest of the items is replaced by the
-/// error.
+/// Runs a stream in a task that ends at the deadline. The task computes an item only when the reader requests it. At
+/// the deadline the task drops the source with its resources, even if nobody reads, and the timeout error replaces the
+/// remaining items.
 pub fn until<T: Send + 'static>(
     deadline: Deadline,
     mut items: BoxStream<'static, Result<T, QueryError>>,
@@ -119,7 +119,7 @@ pub fn until<T: Send + 'static>(
             made = deadline.hold(making) => made,
         };
         if let Err(error) = made {
-            // Waits for the reader; the resources of the query are already released.
+            // The task may wait for the reader here, because the resources of the query are already released.
             let _ = sender.send(Err(error)).await;
         }
     });
@@ -129,15 +129,15 @@ pub fn until<T: Send + 'static>(
             Some(Ok(Some(item))) => Some((Ok(item), Some(receiver))),
             Some(Ok(None)) => None,
             Some(Err(error)) => Some((Err(error), None)),
-            // The task always sends an end marker, so without it there was a panic.
+            // The task always sends an end marker. If it is missing, the task panicked.
             None => Some((Err(QueryError::internal(FAULT)), None)),
         }
     });
     taken.boxed()
 }
 
-/// Adds the limits to an answer. `held` (the slot of the query, and its threads) is released when the stream ends or is
-/// dropped, or at the deadline.
+/// Adds the limits to a result. `held` (the slot of the query, and its threads) is released when the stream ends or is
+/// dropped, and at the deadline at the latest.
 pub(crate) fn guarded(
     schema: &SchemaRef,
     rows: BatchStream,
@@ -164,10 +164,10 @@ pub(crate) fn guarded(
     }
 }
 
-/// The error of an answer of more than `most` bytes.
+/// Returns the error for a result of more than `most` bytes.
 pub(crate) fn too_large(most: usize) -> QueryError {
     QueryError::Limit(format!(
-        "the answer has more than {} MiB: ask for fewer columns or rows, or raise sql.max_output in the server's \
+        "the result has more than {} MiB: select fewer columns or rows, or raise sql.max_output in the server's \
             configuration",
         most >> 20
     ))
@@ -188,7 +188,7 @@ impl Guarded {
     async fn next(mut self) -> Result<Option<(RecordBatch, Self)>, QueryError> {
         let next = AssertUnwindSafe(self.rows.next()).catch_unwind();
         let next = self.deadline.hold(next).await?.map_err(|_| {
-            tracing::error!("a query ended in a panic of the engine");
+            tracing::error!("a query panicked");
             QueryError::internal(FAULT)
         })?;
         let Some(batch) = next.transpose()? else {
@@ -196,7 +196,7 @@ impl Guarded {
         };
         self.rows_left = self.rows_left.checked_sub(batch.num_rows()).ok_or_else(|| {
             QueryError::Limit(format!(
-                "the answer has more than {} rows: add a LIMIT or aggregate, or raise sql.max_rows in the server's \
+                "the result has more than {} rows: add a LIMIT or aggregate, or raise sql.max_rows in the server's \
                     configuration",
                 self.max_rows
             ))
@@ -208,7 +208,7 @@ impl Guarded {
     }
 }
 
-/// Size of the rows of a batch in bytes; shared buffers count only as far as the rows refer to them.
+/// Returns the size of the rows of a batch in bytes. Of a shared buffer, only the part that the rows use counts.
 pub(crate) fn bytes_of(batch: &RecordBatch) -> usize {
     let of = |column: &ArrayRef| {
         let data = column.to_data();
@@ -217,7 +217,7 @@ pub(crate) fn bytes_of(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(of).sum()
 }
 
-/// The schema with plain types instead of views and dictionaries, which some clients cannot read.
+/// Returns the schema with plain types instead of views and dictionaries, which some clients cannot read.
 fn plain_schema(schema: &SchemaRef) -> SchemaRef {
     let fields: Vec<Field> = schema
         .fields()

@@ -1,19 +1,18 @@
 //! Runs CPU work of a query on blocking threads; the work ends soon after the query is dropped.
 //!
-//! In: a closure that checks its [`Cancellation`] regularly. Out: its result. A computing thread cannot be stopped from
-//! outside: without the checks, work of queries that exceeded their time limit would continue indefinitely, each on a
-//! thread of its own.
+//! In: a closure that checks its [`Cancellation`] regularly. Out: its result. A thread that computes cannot be stopped
+//! from outside. Without the checks, a query that has exceeded its time limit could keep a thread busy indefinitely.
 
 use std::sync::{Arc, Weak};
 
 use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
 
-/// Tells work whether its query was dropped.
+/// Tells a closure whether its query was dropped.
 pub(crate) struct Cancellation(Weak<()>);
 
 impl Cancellation {
-    /// Fails when the query was dropped.
+    /// Fails if the query was dropped.
     pub(crate) fn check(&self) -> Result<(), QueryError> {
         if self.0.strong_count() == 0 {
             return Err(QueryError::Cancelled);
@@ -31,7 +30,7 @@ pub(crate) fn run<T: Send + 'static>(
     Box::pin(async move {
         let done = tokio::task::spawn_blocking(move || work(&cancellation)).await;
         drop(waiting);
-        done.map_err(|error| QueryError::internal(format!("work on an answer failed: {error}")))?
+        done.map_err(|error| QueryError::internal(format!("a computing task of the query failed: {error}")))?
     })
 }
 

@@ -1,6 +1,6 @@
-//! Errors of queries, in kinds that the wire layer maps to its codes.
+//! Errors of queries. Their kinds are what the protocols map to their own codes.
 //!
-//! In: errors of DataFusion, Arrow, Parquet and the file system. Out: a [`QueryError`] with a message for people.
+//! In: errors of DataFusion, Arrow, Parquet and the file system. Out: a [`QueryError`] with a readable message.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use datafusion::parquet::errors::ParquetError;
 
-/// Why a query was not answered.
+/// The reason why a query failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// The query is wrong; it would fail again. HTTP 400.
+    /// The query is wrong and would fail again. HTTP 400.
     #[error("{0}")]
     InvalidArgument(String),
     /// The query exceeds a limit: memory, rows, range. HTTP 400, Connect `resource_exhausted` or `invalid_argument`.
@@ -21,24 +21,24 @@ pub enum QueryError {
     #[error("{0}")]
     Busy(String),
     /// The time limit of the query passed. HTTP 504.
-    #[error("the query took longer than its time limit of {}; narrow its range of time, or raise sql.timeout in the \
-        server's configuration", crate::base::duration::format(*.0))]
+    #[error("the query exceeded its time limit of {}; shorten its time range, or raise sql.timeout in the server's \
+        configuration", crate::base::duration::format(*.0))]
     Timeout(Duration),
-    /// The caller disconnected, or the program stops.
+    /// The client disconnected, or the program stops.
     #[error("the query was cancelled")]
     Cancelled,
-    /// A bug or a failure of the disk. HTTP 500.
+    /// A bug or a disk failure. HTTP 500.
     #[error("{0}")]
     Internal(String),
 }
 
 impl QueryError {
-    /// An error of the kind [`QueryError::InvalidArgument`].
+    /// Creates an error of the kind [`QueryError::InvalidArgument`].
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::InvalidArgument(message.into())
     }
 
-    /// An error of the kind [`QueryError::Internal`].
+    /// Creates an error of the kind [`QueryError::Internal`].
     pub fn internal(message: impl Into<String>) -> Self {
         Self::Internal(message.into())
     }
@@ -66,7 +66,7 @@ impl From<DataFusionError> for QueryError {
                     Self::Limit(first.to_owned())
                 } else {
                     Self::Limit(format!(
-                        "the query needs more memory than it may have ({first}): ask for less time or fewer groups, \
+                        "the query exceeded its memory limit ({first}): select a shorter time range or fewer groups, \
                             or raise sql.max_query_memory or sql.max_memory in the server's configuration"
                     ))
                 }
@@ -79,7 +79,7 @@ impl From<DataFusionError> for QueryError {
             | DataFusionError::Execution(_) => Self::InvalidArgument(text),
             DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
                 ArrowError::OffsetOverflowError(_) => Self::Limit(
-                    "a step of the query makes a column of more than 2 GiB: make shorter texts and lists".to_owned(),
+                    "a step of the query produces a column of more than 2 GiB: use shorter texts and lists".to_owned(),
                 ),
                 ArrowError::DivideByZero
                 | ArrowError::ArithmeticOverflow(_)
@@ -107,7 +107,7 @@ impl From<QueryError> for DataFusionError {
 
 impl From<ArrowError> for QueryError {
     fn from(error: ArrowError) -> Self {
-        Self::Internal(format!("computing on record batches: {error}"))
+        Self::Internal(format!("cannot compute on record batches: {error}"))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::base::duration;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::check_time_ms;
 
-/// Parses a point in time between the years 1 and 9999; `now_us` is the current time in microseconds.
+/// Parses a point in time from the year 1 to the year 9999. `now_us` is the current time in microseconds.
 pub(crate) fn parse(text: &str, now_us: i64) -> Result<i64, QueryError> {
     let micros = read(text, now_us)?;
     check_time_ms(&format!("`{text}`"), micros.div_euclid(1000))?;
@@ -55,8 +55,8 @@ fn read(text: &str, now_us: i64) -> Result<i64, QueryError> {
     Err(wrong())
 }
 
-/// Converts a number of seconds, milliseconds, microseconds or nanoseconds since 1970; its size determines the unit.
-/// Each limit is the year 5138 in the coarser unit and 1973 in the finer one.
+/// Converts a number of seconds, milliseconds, microseconds or nanoseconds since 1970. Its size determines the unit.
+/// Each limit between two units is the year 5138 in the coarser unit and 1973 in the finer one.
 pub(crate) fn number_to_micros(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(1_000_000),

@@ -1,4 +1,4 @@
-//! Queries and answers as plain values, without DataFusion types.
+//! Queries and their results as plain values, without DataFusion types.
 //!
 //! The server and the command line create queries; limits come from the configuration.
 
@@ -10,7 +10,7 @@ use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType, ProfileTypeId, TimeSpan};
 use crate::query::common::error::QueryError;
 
-/// A time range in milliseconds since 1970, start included, end excluded.
+/// A time range in milliseconds since 1970. It includes the start and excludes the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
     /// First millisecond of the range.
@@ -19,7 +19,7 @@ pub struct TimeRange {
     pub end_ms: i64,
 }
 
-/// How profiles in one step are combined.
+/// How the profiles of one step are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Aggregation {
     /// The sum of the totals of the profiles.
@@ -29,10 +29,10 @@ pub enum Aggregation {
     Average,
 }
 
-/// What stands for a point of a time line or a cell of a heatmap.
+/// The kind of exemplar of a point of a time series or a cell of a heatmap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExemplarKind {
-    /// Nothing: points have no exemplars.
+    /// Points and cells have no exemplars.
     #[default]
     None,
     /// The profile with the largest value.
@@ -41,52 +41,52 @@ pub enum ExemplarKind {
     Span,
 }
 
-/// A profile or span that stands for a point.
+/// A profile or span that stands for a point or cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemplar {
     /// Start of the profile in milliseconds.
     pub time_ms: i64,
     /// The value of the profile, or of the span in it.
     pub value: i64,
-    /// Id of the profile, by which it can be asked for.
+    /// Id of the profile. A query can select the profile by it.
     pub profile_id: Arc<str>,
-    /// 16 hexadecimal digits; empty when the profile as a whole stands for the point.
+    /// 16 hexadecimal digits. Empty if the whole profile stands for the point.
     pub span_id: String,
-    /// 32 hexadecimal digits; empty when it is not known.
+    /// 32 hexadecimal digits. Empty if unknown.
     pub trace_id: String,
     /// All labels of the series.
     pub labels: Labels,
 }
 
-/// A query for time lines.
+/// A query for series of points over time.
 #[derive(Debug, Clone)]
 pub struct SeriesQuery {
     /// The profile type of the query.
     pub profile_type: ProfileType,
     /// Matchers on labels; all must match.
     pub matchers: Vec<Matcher>,
-    /// Only profiles that start in this range.
+    /// Selects only profiles that start in this range.
     pub range: TimeRange,
-    /// Only values of stacks that begin with these functions, root first; empty for all.
+    /// Only values of stacks that begin with these functions, root first. Empty for all stacks.
     pub call_site: Vec<String>,
     /// Length of a step in seconds, at least a millisecond.
     pub step: f64,
-    /// Labels by which profiles are grouped; an empty list gives one series without labels.
+    /// Labels by which profiles are grouped. An empty list results in one series without labels.
     pub group_by: Vec<String>,
-    /// How profiles in one step are combined.
+    /// How the profiles of one step are combined.
     pub aggregation: Aggregation,
-    /// Maximum number of series, those with the largest sum; 0 for all.
+    /// Maximum number of series. Those with the largest sums are returned. 0 for all.
     pub limit: usize,
-    /// What stands for each point.
+    /// The kind of exemplar of each point.
     pub exemplars: ExemplarKind,
 }
 
-/// What a heatmap counts, by value and time.
+/// The subject of a heatmap, which counts it by value and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeatmapOf {
     /// Profiles, by their totals.
     Profiles,
-    /// Spans, by what each took in one profile.
+    /// Spans, by the value of each in one profile.
     Spans,
 }
 
@@ -97,26 +97,26 @@ pub struct HeatmapQuery {
     pub profile_type: ProfileType,
     /// Matchers on labels; all must match.
     pub matchers: Vec<Matcher>,
-    /// Only profiles that start in this range.
+    /// Selects only profiles that start in this range.
     pub range: TimeRange,
     /// Length of a step in seconds, at least a millisecond.
     pub step: f64,
-    /// Labels by which profiles are grouped; an empty list gives one series without labels.
+    /// Labels by which profiles are grouped. An empty list results in one series without labels.
     pub group_by: Vec<String>,
-    /// What is counted by its value.
+    /// What the heatmap counts.
     pub of: HeatmapOf,
-    /// What stands for each cell.
+    /// The kind of exemplar of each cell.
     pub exemplars: ExemplarKind,
-    /// Maximum number of series, those with the largest sum; 0 for all.
+    /// Maximum number of series. Those with the largest sums are returned. 0 for all.
     pub limit: usize,
 }
 
 /// One series of a heatmap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatmapLine {
-    /// The labels of `group_by` that the series have.
+    /// Those labels of `group_by` that the series has.
     pub labels: Labels,
-    /// Ascending by time; steps without values have none.
+    /// The steps, in ascending order of time. Steps without values are left out.
     pub slots: Vec<HeatmapSlot>,
 }
 
@@ -125,7 +125,7 @@ pub struct HeatmapLine {
 pub struct HeatmapSlot {
     /// Right edge of the step in milliseconds.
     pub end_ms: i64,
-    /// Ascending by value; ranges without values have none.
+    /// The ranges, in ascending order of value. Ranges without values are left out.
     pub cells: Vec<HeatmapCell>,
 }
 
@@ -136,7 +136,7 @@ pub struct HeatmapCell {
     pub least: i64,
     /// Number of profiles or spans with a value in the range.
     pub count: u64,
-    /// What stands for the cell.
+    /// The exemplar of the cell, if requested.
     pub exemplar: Option<Exemplar>,
 }
 
@@ -147,47 +147,47 @@ pub struct StackQuery {
     pub profile_type: ProfileType,
     /// Matchers on labels; all must match.
     pub matchers: Vec<Matcher>,
-    /// Only profiles that start in this range.
+    /// Selects only profiles that start in this range.
     pub range: TimeRange,
-    /// Only stacks that begin with these functions, root first; empty for all.
+    /// Only stacks that begin with these functions, root first. Empty for all stacks.
     pub call_site: Vec<String>,
-    /// Only profiles with one of these ids; empty for all.
+    /// Only profiles with one of these ids. Empty for all profiles.
     pub profile_ids: Vec<String>,
-    /// Only samples of one of these spans (16 hexadecimal digits); empty for all.
+    /// Only samples of one of these spans (16 hexadecimal digits). Empty for all samples.
     pub span_ids: Vec<String>,
-    /// Only samples of one of these traces (32 hexadecimal digits); empty for all.
+    /// Only samples of one of these traces (32 hexadecimal digits). Empty for all samples.
     pub trace_ids: Vec<String>,
-    /// What is kept of the stacks; `None` for all of them.
+    /// How stacks are reduced for Go's compiler. `None` to leave them unchanged.
     pub go_pgo: Option<GoPgo>,
-    /// Approximate number of nodes in the tree of a pprof answer; 0 for all.
+    /// Approximate number of nodes in the tree of a pprof result; 0 for all.
     pub pprof_nodes: usize,
 }
 
-/// What Go's compiler wants of stacks for profile-guided optimization.
+/// How stacks are reduced for the profile-guided optimization of Go's compiler.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GoPgo {
-    /// Number of locations that are kept, counted from the leaf; 0 for all.
+    /// Number of locations to keep, counted from the leaf; 0 for all.
     pub keep_locations: usize,
-    /// True: samples of one function are the same at the leaf, whatever their lines.
+    /// If true, samples that differ only in the line of the leaf become one.
     pub aggregate_callees: bool,
 }
 
-/// A query for stored profiles one by one.
+/// A query for individual stored profiles.
 #[derive(Debug, Clone)]
 pub(crate) struct ProfilesQuery {
-    /// Matchers on labels of series, without synthetic ones; all must match.
+    /// Matchers on labels of series, without synthetic labels; all must match.
     pub(crate) matchers: Vec<Matcher>,
-    /// Only profiles that start in this range.
+    /// Selects only profiles that start in this range.
     pub(crate) range: TimeRange,
-    /// The names of their types.
+    /// Names of the profile types to select.
     pub(crate) names: TypeNames,
-    /// Only profiles with one of these ids; empty for all that have one.
+    /// Only profiles with one of these ids. Empty for all profiles that have an id.
     pub(crate) ids: Vec<String>,
-    /// Maximum number of profiles, the newest; 0 for all.
+    /// Maximum number of profiles. The newest are returned. 0 for all.
     pub(crate) limit: usize,
 }
 
-/// Profile types by their names, which are the first parts of their ids.
+/// A set of profile types, by their names. A name is the first part of the id of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TypeNames {
     AnyOf(&'static [&'static str]),
@@ -197,98 +197,98 @@ pub(crate) enum TypeNames {
 /// A stored profile without its samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptProfile {
-    /// Id that the sender gave.
+    /// Id that the sender chose.
     pub(crate) id: Arc<str>,
     /// Start in microseconds since 1970.
     pub(crate) time_us: i64,
-    /// Length in nanoseconds; 0 when unknown.
+    /// Length in nanoseconds; 0 if unknown.
     pub(crate) duration_ns: i64,
     /// Its profile types, sorted.
     pub(crate) types: Vec<ProfileTypeId>,
-    /// The labels that all of its series have.
+    /// The labels that are the same for all of its series.
     pub(crate) labels: Labels,
 }
 
 /// How functions of a flame graph are identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// By name alone: functions with one name in two files are the same.
+    /// By name alone: functions with the same name in different files are the same.
     Names,
     /// By name, file and binary; each node has its line.
     Files,
 }
 
-/// One time line of an answer.
+/// One series of points over time in a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesPoints {
-    /// The labels of `group_by` that the series have.
+    /// Those labels of `group_by` that the series has.
     pub labels: Labels,
-    /// Right edge of the step in milliseconds, and the value. Steps without profiles have no point.
+    /// The right edge of each step in milliseconds, and the value. Steps without profiles have no point.
     pub points: Vec<(i64, f64)>,
-    /// What stands for points, by the right edge of their step.
+    /// Exemplars of points, by the right edge of their step in milliseconds.
     pub exemplars: BTreeMap<i64, Exemplar>,
 }
 
-/// Limits on time, memory and answers of queries.
+/// Limits on the time, memory and results of queries.
 #[derive(Debug, Clone)]
 pub struct QueryLimits {
     /// Time limit of each query.
     pub timeout: Duration,
-    /// Memory of all running queries together, in bytes. Nothing is spilled to disk.
+    /// Memory limit of all running queries together in bytes. Queries spill nothing to disk.
     pub memory_bytes: usize,
-    /// Memory of one query in bytes, within that of all queries.
+    /// Memory limit of one query in bytes. The limit of all queries applies as well.
     pub max_query_memory_bytes: usize,
-    /// Maximum number of concurrent SQL queries, and also of concurrent other queries, so that the requests of a page
-    /// do not wait for those of a report, nor the other way round. Further queries wait for at most the time limit of a
-    /// query.
+    /// Maximum number of concurrent SQL queries, and also of concurrent other queries. The two are counted separately,
+    /// so that the requests of a page and those of a report do not wait for each other. Further queries wait for at
+    /// most the time limit of a query.
     pub max_concurrent_queries: usize,
-    /// Maximum number of rows of a SQL answer.
+    /// Maximum number of rows of a SQL result.
     pub max_rows: usize,
-    /// Maximum size of a SQL answer in bytes, as columns in memory.
+    /// Maximum size of a SQL result in bytes, as columns in memory.
     pub max_output_bytes: usize,
     /// Maximum time range of a Pyroscope query; zero for no limit. Pyroscope's default is 24 h.
     pub max_query_length: Duration,
-    /// Bytes of decoded stack frames kept between queries.
+    /// Maximum bytes of decoded stack frames kept between queries.
     pub stack_cache_bytes: usize,
-    /// Bytes of labels of series kept between queries.
+    /// Maximum bytes of labels of series kept between queries.
     pub series_cache_bytes: usize,
-    /// Bytes of decoded sample rows kept between queries.
+    /// Maximum bytes of decoded sample rows kept between queries.
     pub block_cache_bytes: usize,
-    /// Bytes of times and totals of profiles kept between queries.
+    /// Maximum bytes of times and totals of profiles kept between queries.
     pub totals_cache_bytes: usize,
-    /// Bytes of Parquet footers kept between queries.
+    /// Maximum bytes of Parquet footers kept between queries.
     pub footer_cache_bytes: usize,
     /// Number of concurrent tasks of one query; 0 for the number of cores.
     pub parallelism: usize,
-    /// Stack size in bytes of the threads that plan and run SQL. It must be enough for the largest plan that is
-    /// accepted, in a debug build. Untouched pages take no memory.
+    /// Stack size in bytes of the threads that plan and run SQL. It must be enough for the largest accepted plan in a
+    /// debug build. Untouched pages take no memory.
     pub stack_bytes: usize,
 }
 
 impl TimeRange {
-    /// The times that queries may name: from the year 1 to the year 9999, as in RFC 3339.
+    /// The times that queries may use: from the year 1 to the year 9999, as in RFC 3339.
     pub const ALL: TimeRange = TimeRange {
         start_ms: -62_135_596_800_000,
         end_ms: 253_402_300_800_000,
     };
 
-    /// The range from `start_ms` (included) to `end_ms` (excluded).
+    /// Creates the range from `start_ms` (included) to `end_ms` (excluded).
     pub const fn new(start_ms: i64, end_ms: i64) -> Self {
         Self { start_ms, end_ms }
     }
 
-    /// The span in microseconds, as the tables keep time.
+    /// Returns the span in microseconds, the unit of the tables.
     pub(crate) fn micros(self) -> TimeSpan {
         TimeSpan::new(self.start_ms.saturating_mul(1000), self.end_ms.saturating_mul(1000))
     }
 
-    /// Fails when the range is absent, reversed, outside of [`TimeRange::ALL`], or longer than `max` (zero: any
-    /// length). The error texts are those that Pyroscope's clients know.
+    /// Fails if the range is absent, reversed, outside of [`TimeRange::ALL`], or longer than `max` (zero for no limit).
+    /// The error texts are those that Pyroscope's clients know.
     pub fn check(self, max: Duration) -> Result<(), QueryError> {
         self.check_of("", max)
     }
 
-    /// As [`TimeRange::check`], for a range whose fields are named with a prefix in the request.
+    /// Like [`TimeRange::check`], for a range whose fields have a prefix in the request.
     pub(crate) fn check_of(self, prefix: &str, max: Duration) -> Result<(), QueryError> {
         if self.start_ms == 0 && self.end_ms == 0 {
             return Err(QueryError::invalid("missing time range in the query"));
@@ -311,7 +311,7 @@ impl TimeRange {
     }
 }
 
-/// Refuses a time in Unix milliseconds outside of [`TimeRange::ALL`], with which sums of times and steps could
+/// Refuses a time in Unix milliseconds outside of [`TimeRange::ALL`], because sums of such times and steps could
 /// overflow. `field` is its name in the error.
 pub(crate) fn check_time_ms(field: &str, time: i64) -> Result<(), QueryError> {
     let TimeRange { start_ms, end_ms } = TimeRange::ALL;
@@ -324,10 +324,10 @@ pub(crate) fn check_time_ms(field: &str, time: i64) -> Result<(), QueryError> {
 }
 
 impl TypeNames {
-    /// All profile types, whatever they are called.
+    /// All profile types, whatever their names.
     pub(crate) const ALL: Self = Self::NoneOf(&[]);
 
-    /// True when a profile type, given as its id, has a name that is wanted.
+    /// Returns true if the profile type with this id is in the set.
     pub(crate) fn contain(self, type_id: &str) -> bool {
         let name = type_id.split(':').next().unwrap_or_default();
         match self {
@@ -338,7 +338,7 @@ impl TypeNames {
 }
 
 impl StackQuery {
-    /// A query for all stacks of a type in a range.
+    /// Creates a query for all stacks of a profile type in a range.
     pub fn new(profile_type: ProfileType, matchers: Vec<Matcher>, range: TimeRange) -> Self {
         Self {
             profile_type,

@@ -1,6 +1,6 @@
 //! Caches blocks of sample rows between queries.
 //!
-//! Files never change, so cached blocks are never stale. `sums` decides which rows are cached.
+//! Files never change, so cached blocks are never stale. The module `sums` decides which rows are cached.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::profile::{ProfileTypeId, SeriesId};
 use crate::query::decoded::blocks::{BLOCK_BYTES, Block, Chunk};
 use crate::query::resources::cache::{Bytes, Cache};
 
-/// Identifies a chunk of one file and profile type.
+/// Identifies the rows of one file and profile type in one chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) file: Arc<str>,
@@ -25,7 +25,7 @@ pub(crate) struct Found {
     pub(crate) missing: Missing,
 }
 
-/// Series that the cache lacks.
+/// The series that the cache lacks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     None,
@@ -33,14 +33,14 @@ pub(crate) enum Missing {
     All,
 }
 
-/// The blocks of all tenants, whose files have different paths.
+/// The blocks of all tenants. The paths of their files are different.
 pub(crate) struct BlockCache(Cache<Key, Series>);
 
 #[derive(Default)]
 struct Series {
-    /// True when the entry has all series that have rows.
+    /// True if the entry has all series that have rows.
     complete: bool,
-    /// `None` for a series that has no rows.
+    /// The block of each series; `None` for a series without rows.
     blocks: HashMap<SeriesId, Option<Arc<Block>>>,
     bytes: usize,
 }
@@ -52,10 +52,10 @@ impl Bytes for Series {
 }
 
 impl Series {
-    /// The blocks of the series `wanted`; `None` for all series.
+    /// Returns the blocks of the series `wanted`; `None` for all series.
     #[expect(
         clippy::iter_over_hash_type,
-        reason = "the rows of blocks are summed, in whatever order"
+        reason = "the rows of blocks are summed, so their order does not matter"
     )]
     fn look(&self, wanted: Option<&HashSet<SeriesId>>) -> Found {
         let (mut blocks, mut lacking) = (Vec::new(), Vec::new());
@@ -94,12 +94,12 @@ impl Found {
 }
 
 impl BlockCache {
-    /// A cache that holds `limit` bytes.
+    /// Creates a cache of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self(Cache::new(limit))
     }
 
-    /// Most bytes that it holds.
+    /// Returns the size of the cached blocks in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.bytes()
     }
@@ -108,14 +108,14 @@ impl BlockCache {
         self.0.limit()
     }
 
-    /// The cached blocks of a chunk for the series `wanted`; `None` for all series.
+    /// Returns the cached blocks of a chunk for the series `wanted`; `None` for all series.
     pub(crate) fn look(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> Found {
         let found = self.0.with(key, |series| series.look(wanted));
         found.unwrap_or_else(|| Found::nothing(wanted))
     }
 
-    /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all). A series without a block
-    /// has no rows.
+    /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all series). A series without a
+    /// block has no rows.
     pub(crate) fn keep(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, asked: Option<&[SeriesId]>) {
         self.0.change(key, |kept| {
             kept.complete |= asked.is_none();
@@ -135,7 +135,7 @@ impl BlockCache {
         self.0.retain(|key| files.contains(&*key.file));
     }
 
-    /// Drops all blocks, to free memory.
+    /// Drops all blocks to free memory.
     pub(crate) fn clear(&self) {
         self.0.clear();
     }

@@ -1,6 +1,6 @@
 //! Decoded sample rows of one file, profile type and series, in chunks of 15 minutes.
 //!
-//! A [`Block`] stores its rows by profile in about four to six bytes a row. Sums over any time range are exact.
+//! A [`Block`] stores its rows by profile in about four to six bytes per row. Sums over any time range are exact.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::profile::{StackId, TimeSpan};
 use crate::query::common::checked;
 use crate::query::common::error::QueryError;
 
-/// Length of the time that a block covers, microseconds.
+/// Length of the time that a block covers, in microseconds.
 const CHUNK_US: i64 = 15 * 60 * 1_000_000;
 /// Estimated overhead of a block and its map entries in bytes.
 pub(crate) const BLOCK_BYTES: usize = 256;
@@ -20,12 +20,12 @@ pub(crate) const BLOCK_BYTES: usize = 256;
 pub(crate) struct Chunk(pub(crate) i64);
 
 impl Chunk {
-    /// The chunk that contains a time in microseconds.
+    /// Returns the chunk that contains a time in microseconds.
     pub(crate) fn of(time_us: i64) -> Self {
         Self(time_us.div_euclid(CHUNK_US))
     }
 
-    /// The time span from this chunk to `last`, both included.
+    /// Returns the time span from this chunk to `last`, both included.
     pub(crate) fn through(self, last: Self) -> TimeSpan {
         let start = |chunk: i64| chunk.saturating_mul(CHUNK_US);
         TimeSpan::new(start(self.0), start(last.0.saturating_add(1)))
@@ -67,12 +67,12 @@ pub(crate) struct Builder {
 }
 
 impl Block {
-    /// Number of rows within `time`.
+    /// Returns the number of rows within `time`.
     pub(crate) fn rows_between(&self, time: TimeSpan) -> usize {
         self.rows(time).len()
     }
 
-    /// Adds the values of the rows within `time` to the sums by stack. `scratch` is a buffer that is reused between
+    /// Adds the values of the rows within `time` to the sums by stack. Callers reuse the buffer `scratch` between
     /// calls.
     pub(crate) fn add_to(
         &self,
@@ -99,7 +99,7 @@ impl Block {
         Ok(())
     }
 
-    /// Adds up the values by place; false when a sum does not fit.
+    /// Adds up the values by place. Returns false if a sum does not fit.
     fn sum(&self, places: impl Iterator<Item = usize>, rows: Range<usize>, scratch: &mut [i64]) -> bool {
         let mut fits = true;
         let mut add = |at: usize, value: i64| {
@@ -128,7 +128,7 @@ impl Block {
         first..bound(span.end).max(first)
     }
 
-    /// Estimated memory in bytes.
+    /// Estimates its memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let places = match &self.places {
             Places::Narrow(places) => places.len() * 2,
@@ -144,7 +144,7 @@ impl Block {
 }
 
 impl Builder {
-    /// Adds a row. Rows may come in any order; consecutive rows with the same stack are cheapest.
+    /// Adds a row. Rows may come in any order. Consecutive rows with the same stack cost least.
     pub(crate) fn push(&mut self, time: i64, stack: StackId, value: i64) {
         let place = match self.last {
             Some((last, place)) if last == stack => place,
@@ -170,7 +170,7 @@ impl Builder {
         }
     }
 
-    /// Memory held, estimated.
+    /// Estimates its memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.times.capacity() * 20 + self.stacks.capacity() * 28
     }
@@ -179,7 +179,7 @@ impl Builder {
         let mut times = self.times.clone();
         times.sort_unstable();
         times.dedup();
-        // Counting sort by time, since there are few times and many rows.
+        // A counting sort by time is fast, because there are few times and many rows.
         let index: HashMap<i64, u32> = times.iter().zip(0..).map(|(time, at)| (*time, at)).collect();
         let at_time: Vec<u32> = self.times.iter().map(|time| index[time]).collect();
         let mut ends = vec![0u32; times.len()];
@@ -250,10 +250,10 @@ fn block(
     }
 }
 
-/// Encodes values in the smallest number of bytes that holds them.
+/// Encodes values in the smallest number of bytes that can hold them.
 fn values(rows: &[(u32, i64)]) -> Values {
     let values = || rows.iter().map(|(_, value)| *value);
-    // CPU times are multiples of the sampling period, so a common divisor is stored once.
+    // CPU times are multiples of the sampling period, so the common divisor is stored once.
     let unit = values().fold(0i64, |unit, value| match unit {
         0 => divisor(unit, value),
         unit if value % unit == 0 => unit,
@@ -272,7 +272,7 @@ fn values(rows: &[(u32, i64)]) -> Values {
     }
 }
 
-/// The greatest common divisor, by Euclid.
+/// Returns the greatest common divisor by Euclid's algorithm.
 fn divisor(mut left: i64, mut right: i64) -> i64 {
     while right != 0 {
         (left, right) = (right, left.checked_rem(right).unwrap_or(0));
@@ -326,7 +326,7 @@ mod tests {
             for (_, stack, value) in rows.iter().filter(|row| (start..start + length).contains(&row.0)) {
                 *expected.entry(*stack).or_default() += i128::from(*value);
             }
-            // None of the values is negative, so a part of a sum fits if the whole does.
+            // No value is negative, so a part of a sum fits if the whole sum fits.
             let expected = expected.into_iter().map(|(stack, sum)| Some((stack, i64::try_from(sum).ok()?)));
             prop_assert_eq!(sums(&blocks, time), expected.collect());
         }

@@ -1,6 +1,6 @@
 //! The context of one query: tenants, snapshot, memory, and caches that queries share.
 //!
-//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: a [`Context`] for each query. Queries are answered elsewhere.
+//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: a [`Context`] for each query. Other modules run the queries.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot, SnapshotSo
 
 /// The tenants, data, memory and caches of one query.
 pub(crate) struct Context {
-    /// Has the memory pool of this query.
+    /// The runtime with the memory pool of this query.
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) tenants: Tenants,
@@ -36,7 +36,7 @@ pub(crate) struct Context {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Answer,
-    /// Only its columns are described; parameters may have no values yet.
+    /// Only the columns of the result are described. Parameters may have no values yet.
     Describe,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Contexts {
 }
 
 impl Context {
-    /// The labels of all series of the tenants on the days of `time`, by id.
+    /// Returns the labels of all series of the tenants on the days of `time`, by id.
     pub(crate) fn labels(&self, time: TimeSpan) -> BoxFuture<'static, Result<SeriesLabels, QueryError>> {
         labels::load(
             self.runtime.clone(),
@@ -70,12 +70,12 @@ impl Context {
         )
     }
 
-    /// A table with the frames of all stacks `ids` that occur on the days of `time`.
+    /// Returns a table with the frames of all stacks `ids` that occur on the days of `time`.
     pub(crate) fn frames(&self, time: TimeSpan, ids: Vec<StackId>) -> BoxFuture<'static, Result<Loaded, QueryError>> {
         self.load(time, ids, Missing::Frames)
     }
 
-    /// As [`Context::frames`], with the lines at which functions start if the store has them by now.
+    /// Like [`Context::frames`], and also reads the lines at which functions start, if the store has them.
     pub(crate) fn frames_with_start_lines(
         &self,
         time: TimeSpan,
@@ -100,7 +100,7 @@ impl Context {
         )
     }
 
-    /// Times and totals of the profiles that pass the filter.
+    /// Returns times and totals of the profiles that pass the filter.
     pub(crate) fn totals(&self, filter: ScanFilter) -> BoxFuture<'static, Result<Chosen, QueryError>> {
         totals::load(
             self.runtime.clone(),
@@ -110,7 +110,7 @@ impl Context {
         )
     }
 
-    /// The cached blocks of all tenants.
+    /// Returns the cached blocks of all tenants.
     pub(crate) fn blocks(&self) -> &BlockCache {
         &self.caches.blocks
     }
@@ -132,12 +132,12 @@ impl Contexts {
         })
     }
 
-    /// The snapshot of this moment.
+    /// Returns the current snapshot.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.source.snapshot()
     }
 
-    /// The context of a new query of some tenants, over the current data.
+    /// Creates the context of a new query of some tenants over the current data.
     pub(crate) fn of(&self, tenants: &Tenants, purpose: Purpose) -> Arc<Context> {
         let snapshot = self.source.snapshot();
         self.forget_gone(&snapshot);
@@ -156,7 +156,7 @@ impl Contexts {
         self.caches.totals.forget_unused();
     }
 
-    /// What queries hold, and what is cached between them (without the footers of files).
+    /// Returns the memory of running queries, and of the caches between queries (without the footers of files).
     pub(crate) fn memory(&self) -> [MemoryPart; 2] {
         let (caches, limits) = (&self.caches, &self.limits);
         let cached = [
@@ -185,7 +185,7 @@ impl Contexts {
         ]
     }
 
-    /// Drops everything that is cached.
+    /// Drops all data in the caches.
     pub(crate) fn forget_all(&self) {
         self.caches.stacks.clear();
         self.caches.series.clear();
@@ -208,7 +208,7 @@ impl Contexts {
         self.caches.totals.retain(|path| live.contains(path.as_str()));
         self.caches.series.for_each(|series| series.lock().retain(&live));
         for gone in before.iter().filter(|file| !live.contains(file.path.as_str())) {
-            // A path without a valid location was never opened.
+            // If a path has no valid location, the file was never opened.
             if let Ok(location) = snapshot.root.location(&gone.path) {
                 self.runtime.forget_footer(&location);
             }

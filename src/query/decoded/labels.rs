@@ -1,5 +1,6 @@
-//! Caches labels of series between queries. Neither the labels of a series id nor files ever change: a warm query reads
-//! no Parquet for them. What a query reads and holds of them is charged to it, also when the cache is too small for it.
+//! Caches labels of series between queries. Neither the labels of a series id nor files ever change, so a query whose
+//! series are cached reads no Parquet for them. A query is charged for the labels that it reads and holds, even if the
+//! cache is too small for them.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -24,7 +25,7 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{LABELS, SERIES};
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot};
 
-/// The cached series, by the set of tenants that is asked for.
+/// The cached series, by the set of tenants of a query.
 pub(crate) type SeriesCache = Cache<Tenants, Arc<Mutex<KnownSeries>>>;
 
 /// Cached rows of the `series` table.
@@ -43,7 +44,7 @@ const ENTRY_BYTES: usize = 64;
 /// Memory of an entry of [`SeriesLabels`] with its share of the empty slots, in bytes.
 const LABELS_BYTES: usize = 32;
 
-/// Labels of series by id, charged to the query while they are held.
+/// Labels of series by id. The query is charged for them while it holds them.
 #[derive(Default)]
 pub(crate) struct SeriesLabels {
     labels: HashMap<SeriesId, Labels>,
@@ -51,7 +52,7 @@ pub(crate) struct SeriesLabels {
 }
 
 impl SeriesLabels {
-    /// Bytes that are charged for them.
+    /// Returns the bytes that are charged for them.
     pub(crate) fn charged(&self) -> usize {
         self.memory.as_ref().map_or(0, |memory| memory.size())
     }
@@ -66,7 +67,7 @@ impl Deref for SeriesLabels {
 }
 
 impl Bytes for Mutex<KnownSeries> {
-    /// 0 while a query fills the value; it is weighed again when that is done.
+    /// Returns 0 while a query fills the value. The query weighs it again when it has finished.
     fn bytes(&self) -> usize {
         self.try_lock().map_or(0, |series| {
             let ids: usize = series
@@ -80,13 +81,13 @@ impl Bytes for Mutex<KnownSeries> {
 }
 
 impl KnownSeries {
-    /// Drops the ids of all other files.
+    /// Drops the ids of all files but these.
     pub(crate) fn retain(&mut self, files: &HashSet<&str>) {
         self.files.retain(|path, _| files.contains(path.as_str()));
     }
 }
 
-/// The labels of all series of the tenants on the days of `time`, by id.
+/// Returns the labels of all series of the tenants on the days of `time`, by id.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<SeriesCache>,
@@ -97,13 +98,14 @@ pub(crate) fn load(
     Box::pin(async move {
         let known = cache.change(&tenants, |series| series.clone());
         let loaded = read(&runtime, known, &snapshot, &tenants, time).await;
-        // Weighs the grown value again. Above the limit it is evicted, and the next query starts with an empty one.
+        // Weighs the grown value again. If it exceeds the limit, it is evicted, and the next query starts with an empty
+        // one.
         cache.change(&tenants, |_| ());
         loaded
     })
 }
 
-/// Reads what `known` lacks.
+/// Reads the labels that `known` lacks.
 fn read(
     runtime: &Arc<Runtime>,
     known: Arc<Mutex<KnownSeries>>,
@@ -118,7 +120,7 @@ fn read(
             let memory = memory.clone();
             move |ids: &mut Vec<SeriesId>, batch: &RecordBatch| {
                 let grown = target.lock().insert(batch, ids)?;
-                // The ids are in a second list for a moment.
+                // For a moment, a second list holds the ids as well.
                 Ok(memory.try_grow(grown + 2 * batch.num_rows() * size_of::<SeriesId>())?)
             }
         };
@@ -128,7 +130,7 @@ fn read(
             ..ScanFilter::default()
         };
         let mut missing: Vec<&FileEntry> = Vec::new();
-        // Clone the ids now: a query with a newer snapshot may drop them from the cache meanwhile.
+        // Clone the ids now, because a query with a newer snapshot may drop them from the cache meanwhile.
         let mut ids: Vec<Arc<[SeriesId]>> = Vec::new();
         {
             let known = known.lock();
@@ -181,7 +183,8 @@ fn read(
 }
 
 impl KnownSeries {
-    /// Adds a batch of the columns `series` and `labels`, and collects its ids. Returns by how many bytes it has grown.
+    /// Adds a batch of the columns `series` and `labels` and collects its ids. Returns the number of bytes by which it
+    /// has grown.
     fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<SeriesId>) -> Result<usize, QueryError> {
         let before = self.bytes;
         let column = schema::integers(batch, SERIES)?.iter().map(|id| SeriesId(*id));

@@ -1,8 +1,9 @@
-//! Decoded stacks in memory: stack id to frames. Each distinct frame and text is there once and has a number.
+//! Decoded stacks in memory: stack ids with their frames. Each distinct frame and each distinct text is stored once and
+//! has a number.
 //!
-//! In: batches of the table `stacks`. Out: frames by number, and the stacks as paths of names. A table only grows. What
-//! is kept of a frame are numbers, so that the stacks of a fleet fit into the cache: a frame takes some 60 bytes beside
-//! its texts, a stack 40 and 4 for each frame.
+//! In: batches of the table `stacks`. Out: frames by number, and the stacks as paths of names. A table only grows. A
+//! frame is stored as numbers, so that the stacks of a fleet fit into the cache. A frame takes about 60 bytes besides
+//! its texts. A stack takes 40 bytes, and 4 for each frame.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -26,11 +27,11 @@ pub(crate) struct Frame<'a> {
     pub(crate) line: i64,
     pub(crate) mapping: &'a str,
     pub(crate) address: i64,
-    /// Where the mapping begins in its file, when `address` is an offset in it.
+    /// Offset in the file at which the mapping begins, if `address` is an offset in the file.
     pub(crate) mapped: Option<u64>,
     pub(crate) build_id: &'a str,
     pub(crate) inlined: bool,
-    /// Line at which the function starts; 0 when unknown.
+    /// Line at which the function starts; 0 if unknown.
     pub(crate) start_line: i32,
 }
 
@@ -40,13 +41,13 @@ pub(crate) struct StackTable {
     text_index: HashTable<u32>,
     frames: Vec<KeptFrame>,
     frame_index: HashTable<u32>,
-    /// The frames of all stacks, one stack behind the other.
+    /// The frames of all stacks, one stack after the other.
     stack_frames: Vec<u32>,
     stacks: HashMap<StackId, Stack>,
-    /// The stacks as paths of names, as far as flame graphs by name needed them.
+    /// The stacks as paths of names. Only stacks that a flame graph by name needed have one.
     paths: Paths,
     hasher: DefaultHashBuilder,
-    /// Memory of the texts themselves.
+    /// Memory of the texts themselves, in bytes.
     text_bytes: usize,
 }
 
@@ -59,26 +60,26 @@ struct KeptFrame {
     file: u32,
     mapping: u32,
     build_id: u32,
-    /// Its function, or binary and address where the function is unknown.
+    /// The display name: its function, or binary and address if the function is unknown.
     name: u32,
     start_line: i32,
     inlined: bool,
 }
 
-/// What is known of a stack.
+/// The table's entry for a stack.
 #[derive(Clone, Copy)]
 struct Stack {
-    /// Where its frames begin in `stack_frames`, leaf first.
+    /// Index in `stack_frames` at which its frames begin, leaf first.
     start: u32,
     len: u32,
-    /// End of its path in `paths`; [`NO_PATH`] before it is needed.
+    /// The end of its path in `paths`; [`NO_PATH`] until it is needed.
     leaf: u32,
-    /// True when the first line of any of its functions is known.
+    /// True if the first line of any of its functions is known.
     has_start_lines: bool,
 }
 
 const NO_PATH: u32 = u32::MAX;
-/// The counters before a shared text, and what an allocator loses by its classes of sizes.
+/// Bytes of the counters before a shared text, and of the memory that the size classes of an allocator waste.
 const TEXT_OVERHEAD: usize = 24;
 
 /// The end of the path of a stack.
@@ -93,13 +94,13 @@ pub(crate) enum Leaf {
 }
 
 impl StackTable {
-    /// Frame numbers of a stack, leaf first.
+    /// Returns the frame numbers of a stack, leaf first.
     pub(crate) fn stack(&self, id: StackId) -> Option<&[u32]> {
         let stack = self.stacks.get(&id)?;
         self.stack_frames.get(stack.start as usize..)?.get(..stack.len as usize)
     }
 
-    /// The frame with a number from [`StackTable::stack`].
+    /// Returns the frame with a number from [`StackTable::stack`].
     pub(crate) fn frame(&self, number: u32) -> Frame<'_> {
         let frame = &self.frames[number as usize];
         let function = self.text(frame.function);
@@ -117,47 +118,47 @@ impl StackTable {
         }
     }
 
-    /// Whether the frame at a place of a stack is the last of its location: an inlined function belongs to the location
-    /// of the function that it was inlined into, which comes next.
+    /// Returns true if the frame at index `at` of a stack is the last of its location. An inlined function belongs to
+    /// the location of the function that it was inlined into, which comes next.
     pub(crate) fn ends_location(&self, frames: &[u32], at: usize) -> bool {
         let frame = |at: usize| frames.get(at).map(|number| &self.frames[*number as usize]);
         let Some(own) = frame(at) else { return true };
         !own.inlined || frame(at + 1).is_none_or(|next| next.address != own.address)
     }
 
-    /// Display name of the frame with a number; never empty.
+    /// Returns the display name of the frame with a number. It is never empty.
     pub(crate) fn name(&self, number: u32) -> &Arc<str> {
         &self.texts[self.frames[number as usize].name as usize]
     }
 
-    /// Total size of the texts of a stack's frames in bytes, repeated texts included.
+    /// Returns the total size of the texts of a stack's frames in bytes, including repeated texts.
     pub(crate) fn text_bytes(&self, id: StackId) -> usize {
         let frames = self.stack(id).unwrap_or_default();
         let of = |number: &u32| self.bytes_of_texts(&self.frames[*number as usize]);
         frames.iter().map(of).sum()
     }
 
-    /// Total size of the texts of all distinct frames in bytes, repeated texts included.
+    /// Returns the total size of the texts of all distinct frames in bytes, including repeated texts.
     pub(crate) fn all_text_bytes(&self) -> usize {
         self.frames.iter().map(|frame| self.bytes_of_texts(frame)).sum()
     }
 
-    /// Number of distinct frames.
+    /// Returns the number of distinct frames.
     pub(crate) fn frame_count(&self) -> usize {
         self.frames.len()
     }
 
-    /// The stacks as paths of names.
+    /// Returns the stacks as paths of names.
     pub(crate) fn paths(&self) -> &Paths {
         &self.paths
     }
 
-    /// Memory in bytes, that of the paths too.
+    /// Returns its memory in bytes, including that of the paths.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes_of_stacks() + self.paths.bytes()
     }
 
-    /// Memory in bytes, without the paths.
+    /// Returns its memory in bytes without the paths.
     pub(crate) fn bytes_of_stacks(&self) -> usize {
         self.text_bytes
             + self.texts.capacity() * size_of::<Arc<str>>()
@@ -168,23 +169,23 @@ impl StackTable {
             + self.stacks.allocation_size()
     }
 
-    /// True when the table has the frames of the stack.
+    /// Returns true if the table has the frames of the stack.
     pub(crate) fn has(&self, id: StackId) -> bool {
         self.stacks.contains_key(&id)
     }
 
-    /// True when the table has the frames of the stack, with the first line of at least one function.
+    /// Returns true if the table has the frames of the stack and the first line of at least one of its functions.
     pub(crate) fn has_start_lines(&self, id: StackId) -> bool {
         self.stacks.get(&id).is_some_and(|stack| stack.has_start_lines)
     }
 
-    /// The end of a path with a single name.
+    /// Adds a path with a single name and returns its end.
     pub(crate) fn single(&mut self, name: &str) -> u32 {
         let name = self.paths.name(&name.into());
         self.paths.insert([name])
     }
 
-    /// The end of the path of a stack.
+    /// Returns the end of the path of a stack.
     pub(crate) fn leaf(&self, id: StackId) -> Leaf {
         match self.stacks.get(&id) {
             None => Leaf::Lost,
@@ -209,14 +210,15 @@ impl StackTable {
         }
     }
 
-    /// Adds a batch of the columns `stack` and `frames`, and `start_lines` if it has that. Of rows of one stack the
-    /// first with first lines of functions counts, or else the first.
+    /// Adds a batch of the columns `stack` and `frames`, and also `start_lines` if the batch has it. If a stack has
+    /// several rows, the first row with first lines of functions counts. If no row has them, the first row counts.
     pub(crate) fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let ids = schema::integers(batch, STACK)?;
         let lists = schema::lists(batch, FRAMES)?;
         let columns = FrameColumns::new(lists.values().as_ref())?;
         let beside = StartLines::of(batch)?;
-        // Files, mappings and build ids often repeat in succession, so the last one of each column is tried first.
+        // Files, mappings and build ids often repeat in consecutive frames, so the last one of each column is tried
+        // first.
         let mut recent: [Option<(&str, u32)>; 4] = [None; 4];
         let mut numbers = Vec::new();
         let offsets = lists.value_offsets();
@@ -264,7 +266,7 @@ impl StackTable {
         Ok(())
     }
 
-    /// Puts a stack in, or in the place of what was known of it.
+    /// Inserts a stack, or replaces its known entry.
     fn put(
         &mut self,
         id: StackId,
@@ -272,7 +274,7 @@ impl StackTable {
         frames: &[u32],
         has_start_lines: bool,
     ) -> Result<(), QueryError> {
-        // Its path of names is the same, and so is the number of its frames, for its id is a hash of them.
+        // Its path of names and the number of its frames stay the same, because its id is a hash of them.
         let leaf = known.map_or(NO_PATH, |known| known.leaf);
         let old = known.filter(|known| known.len as usize == frames.len());
         let start = match old {
@@ -331,16 +333,16 @@ impl StackTable {
     }
 }
 
-/// The next number of a list of this length.
+/// Returns the next number for a list of this length.
 fn number_of(len: usize) -> Result<u32, QueryError> {
     u32::try_from(len).map_err(|_| {
         QueryError::Limit(
-            "the stacks have more than 4 billion frames: ask for less time or for fewer stacks".to_owned(),
+            "the stacks have more than 4 billion frames: select a shorter time range or fewer stacks".to_owned(),
         )
     })
 }
 
-/// Display name for a frame without a function; `None` when the function is known.
+/// Returns the display name of a frame without a function; `None` if the function is known.
 fn display_name(function: &str, mapping: &str, address: i64) -> Option<String> {
     if !function.is_empty() {
         return None;
@@ -424,7 +426,7 @@ mod tests {
         let four = [("main".into(), 2, 0), ("work".into(), 1, 0), ("main".into(), 3, 0)];
         assert_eq!(named(&table, 4), four);
         assert_eq!(table.frame_count(), 4);
-        // Two functions, the file, the mapping, the build id, no function, and the name that stands for it.
+        // Two functions, the file, the mapping, the build id, the empty function, and the name that stands for it.
         assert_eq!(table.texts.len(), 7);
         assert_eq!(table.stack(StackId(5)), None);
         assert_eq!(

@@ -1,7 +1,8 @@
-//! Caches decoded stacks between queries. Ids are content hashes, so cached stacks are never stale, but for the lines
-//! at which functions start: who needs these reads stacks again that lack them. The cache is limited in bytes.
+//! Caches decoded stacks between queries. Ids are content hashes, so cached stacks are never stale, except for the
+//! lines at which functions start. A query that needs these lines reads stacks again that lack them. The cache has a
+//! limit in bytes.
 //!
-//! In: stack ids of a query. Out: a [`StackTable`] with their frames. A table only grows; when it does not fit into the
+//! In: stack ids of a query. Out: a [`StackTable`] with their frames. A table only grows. If it does not fit into the
 //! cache, the next query starts a new one.
 
 use std::collections::HashSet;
@@ -22,18 +23,18 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{FRAMES, STACK, START_LINES};
 use crate::store::tables::snapshot::{ScanFilter, Snapshot};
 
-/// The cached tables, one for each set of tenants that is asked for.
+/// The cached tables, one for each set of tenants of a query.
 pub(crate) type StackCache = Cache<Tenants, Arc<RwLock<StackTable>>>;
 
 impl Bytes for RwLock<StackTable> {
-    /// 0 while a query fills the table; it is weighed again when that is done.
+    /// Returns 0 while a query fills the table. The query weighs it again when it has finished.
     fn bytes(&self) -> usize {
         self.try_read().map_or(0, |table| table.bytes())
     }
 }
 
-/// The ends of the paths of stacks, with their values; the values of missing stacks are added to `lost`. The memory of
-/// new paths is charged to `memory`.
+/// Returns the ends of the paths of stacks with their values. Adds the values of missing stacks to `lost`. Charges the
+/// memory of new paths to `memory`.
 pub(crate) fn leaves(
     table: &RwLock<StackTable>,
     sums: &[(StackId, i64)],
@@ -63,19 +64,19 @@ pub(crate) fn leaves(
     Ok(leaves)
 }
 
-/// A table with the frames of stacks, and the charge for the frames that were read for this query: while the query
+/// A table with the frames of stacks, and the charge for the frames that were read for this query. While the query
 /// holds the table, the cache cannot release its memory.
 pub(crate) struct Loaded {
     pub(crate) table: Arc<RwLock<StackTable>>,
     _memory: Arc<MemoryReservation>,
 }
 
-/// Which frames [`load`] reads from the store.
+/// The frames that [`load`] reads from the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// Those of stacks that the table lacks.
+    /// The frames of stacks that the table lacks.
     Frames,
-    /// Those too of stacks that it has without first lines of functions.
+    /// Also the frames of stacks that the table has without first lines of functions.
     StartLines,
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn load(
             },
         )
         .await?;
-        // Weighs the grown table again. Above the limit it is evicted, and the next query starts a new one.
+        // Weighs the grown table again. If it exceeds the limit, it is evicted, and the next query starts a new one.
         cache.change(&tenants, |_| ());
         Ok(loaded)
     })

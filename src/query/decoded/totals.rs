@@ -1,9 +1,9 @@
 //! Caches the decoded `profiles` table between queries, by file: the times and totals of the profiles of each profile
 //! type and series.
 //!
-//! In: a filter. Out: runs of profiles of one type and series ([`Run`]), from the cache for files, and read each time
-//! for heads. Files never change, so cached runs are never stale. Time lines, label queries and periods are computed
-//! from runs; profile ids are read from the table.
+//! In: a filter. Out: runs of profiles of one type and series ([`Run`]). Those of files come from the cache; those of
+//! heads are read each time. Files never change, so cached runs are never stale. Time series, label queries and periods
+//! are computed from runs. Profile ids are read from the table.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::store::common::schema::column::{PERIOD, PROFILE_TYPE, SERIES, TIME, T
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot};
 use crate::store::tables::stats::Bounds;
 
-/// Profiles of one type and series, ascending by time.
+/// Profiles of one type and series, in ascending order of time.
 pub(crate) struct Run {
     pub(crate) profile_type: ProfileTypeId,
     pub(crate) series: SeriesId,
-    /// Time of the first and of the last profile, stored near the fields that are checked first; `None` without
-    /// profiles.
+    /// Times of the first and the last profile; `None` if there are no profiles. They are stored near the fields that
+    /// are checked first.
     bounds: Option<Bounds<i64>>,
     times: Vec<i64>,
     totals: Vec<i64>,
@@ -68,7 +68,7 @@ impl Run {
         }
     }
 
-    /// Whether there is a profile in `time`; comparing the bounds nearly always avoids a search.
+    /// Returns true if there is a profile in `time`. Comparing the bounds nearly always avoids a search.
     pub(crate) fn occurs(&self, time: Option<TimeSpan>) -> bool {
         let Some(Bounds { least, most }) = self.bounds else {
             return false;
@@ -80,14 +80,14 @@ impl Run {
         span.contains(least) || span.contains(most) || (is_within && !self.rows(time).is_empty())
     }
 
-    /// Time and total of the profiles in `time`.
+    /// Returns the time and total of the profiles in `time`.
     pub(crate) fn between(&self, time: Option<TimeSpan>) -> impl ExactSizeIterator<Item = (i64, i64)> {
         let rows = self.rows(time);
         let times = self.times[rows.clone()].iter().copied();
         times.zip(self.totals[rows].iter().copied())
     }
 
-    /// The longest period of the profiles in `time`.
+    /// Returns the longest period of the profiles in `time`.
     pub(crate) fn longest_period(&self, time: Option<TimeSpan>) -> Option<i64> {
         let rows = self.rows(time);
         if self.periods.len() == self.times.len() {
@@ -130,8 +130,8 @@ impl Run {
     }
 }
 
-/// The runs that may contain profiles that pass the filter: all runs of its type and series. The time is not checked;
-/// use the methods of [`Run`].
+/// Returns the runs that may contain profiles that pass the filter: all runs of its type and series. This function does
+/// not check the time; the methods of [`Run`] do.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<TotalsCache>,
@@ -175,7 +175,8 @@ pub(crate) fn load(
     })
 }
 
-/// Runs with the filter that selected them; those that were read for it are charged to the query while it is held.
+/// Runs with the filter that selected them. While the query holds the value, it is charged for the runs that were read
+/// for it.
 pub(crate) struct Chosen {
     runs: Vec<Runs>,
     filter: ScanFilter,
@@ -183,7 +184,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// The runs of the filter's type and series.
+    /// Returns the runs of the filter's type and series.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
         let profile_type = self.filter.profile_type.as_ref();
         let series: Option<&HashSet<SeriesId>> = self.filter.series.as_deref();
@@ -193,13 +194,13 @@ impl Chosen {
         })
     }
 
-    /// The time span of the filter.
+    /// Returns the time span of the filter.
     pub(crate) fn time(&self) -> Option<TimeSpan> {
         self.filter.time
     }
 }
 
-/// All runs of a file, regardless of the filter, since the next query may need others.
+/// Reads all runs of a file regardless of the filter, because the next query may need others.
 fn read_file(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -220,7 +221,7 @@ fn read_file(
     })
 }
 
-/// Runs that are being collected, charged to the query.
+/// Collects runs and charges their memory to the query.
 struct Builder {
     runs: Vec<Run>,
     index: HashMap<(ProfileTypeId, SeriesId), usize>,
@@ -269,7 +270,7 @@ impl Builder {
     }
 
     fn run(&mut self, profile_type: &str, series: SeriesId) -> usize {
-        // There are few types, and equal ids that share their text compare faster.
+        // There are few types, and equal ids compare faster if they share their text.
         let profile_type = if let Some(known) = self.types.iter().find(|known| known.as_str() == profile_type) {
             known.clone()
         } else {

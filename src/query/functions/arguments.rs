@@ -1,4 +1,4 @@
-//! Parses arguments of the table functions: a selector, a time range, a number.
+//! Parses the arguments of table functions: a selector, a time range, a number.
 //!
 //! In: expressions that the planner has folded to literals. Out: values, or an error that names the function and shows
 //! its usage.
@@ -15,7 +15,7 @@ use crate::query::common::time;
 use crate::query::common::types::{TimeRange, check_time_ms};
 use crate::query::decoded::context::Purpose;
 
-/// Usage of a function, for errors and checks.
+/// The usage of a function, for errors and checks.
 #[derive(Clone, Copy)]
 pub(crate) struct Usage {
     /// The call syntax, for errors.
@@ -35,8 +35,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Parses the arguments; a fourth is a number where `usage` shows one. The error for a wrong number or kind of
-    /// arguments shows the usage.
+    /// Parses the arguments. `usage` says whether a fourth one, a number, is allowed. If the count or the type of an
+    /// argument is wrong, the error shows the usage.
     pub(crate) fn read(
         usage: Usage,
         args: &[Expr],
@@ -69,9 +69,7 @@ impl Arguments {
             Some(expr) => match literal(expr) {
                 Some(ScalarValue::Int64(Some(number))) if *number >= 0 => usize::try_from(*number).ok(),
                 _ => {
-                    return Err(wrong(
-                        "the last argument must be a whole number that is not negative".to_owned(),
-                    ));
+                    return Err(wrong("the last argument must be a non-negative integer".to_owned()));
                 }
             },
         };
@@ -83,7 +81,7 @@ impl Arguments {
         })
     }
 
-    /// Placeholder for parameters without values. It is never read, since the plan is only described.
+    /// Returns a placeholder for parameters without values. It is never read, because the plan is only described.
     fn unknown() -> Self {
         Self {
             profile_type: ProfileType {
@@ -99,7 +97,7 @@ impl Arguments {
         }
     }
 
-    /// The range in milliseconds that covers the span in microseconds.
+    /// Returns the range in milliseconds that covers the span in microseconds.
     pub(crate) fn range(&self) -> TimeRange {
         TimeRange::new(self.time.start.div_euclid(1000), -(-self.time.end).div_euclid(1000))
     }
@@ -138,7 +136,7 @@ fn moment(expr: &Expr, now: i64) -> Result<i64, QueryError> {
     };
     let micros = micros.ok_or_else(|| {
         QueryError::invalid(format!(
-            "`{expr}` is not a time; write for example 'now-1h' or a timestamp"
+            "`{expr}` is not a time; write, for example, 'now-1h' or a timestamp"
         ))
     })?;
     check_time_ms(&format!("`{expr}`"), micros.div_euclid(1000))?;

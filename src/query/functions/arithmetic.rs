@@ -1,8 +1,7 @@
-//! `+`, `-` and `*` of whole numbers, which fail when the result does not fit its type. DataFusion's own operators wrap
-//! around, and answer with a wrong number.
+//! `+`, `-` and `*` of integers, which fail if the result does not fit its type. DataFusion's own operators wrap around
+//! and return a wrong number.
 //!
-//! In: whole numbers. Out: the sum, difference or product, or an error. Operators with other operands stay those of
-//! DataFusion.
+//! In: integers. Out: the sum, difference or product, or an error. Other operands keep DataFusion's operators.
 
 use arrow::compute::kernels::numeric;
 use arrow::datatypes::DataType;
@@ -16,7 +15,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr_common::datum;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-/// Replaces operators between whole numbers with functions that check.
+/// Replaces operators between integers with functions that check for overflow.
 #[derive(Debug)]
 pub(crate) struct ArithmeticPlanner;
 
@@ -46,7 +45,7 @@ impl Step {
         }
     }
 
-    /// Whether both may follow each other in a chain, which is computed from left to right.
+    /// Returns true if the operators may follow each other in a chain, which is computed from left to right.
     fn chains_with(self, other: Self) -> bool {
         (self == Self::Multiply) == (other == Self::Multiply)
     }
@@ -60,7 +59,8 @@ impl ExprPlanner for ArithmeticPlanner {
         let Some(kind) = common_type(&expr, step, schema) else {
             return Ok(PlannerResult::Original(expr));
         };
-        // A chain becomes one call: finding the type of nested calls takes the cube of their number.
+        // A chain becomes one call, because the time to find the type of nested calls grows with the cube of their
+        // number.
         let chained = match &expr.left {
             Expr::ScalarFunction(call) => checked(call)
                 .filter(|inner| inner.kind == kind && inner.steps.iter().all(|last| last.chains_with(step)))
@@ -83,7 +83,7 @@ impl ExprPlanner for ArithmeticPlanner {
     }
 }
 
-/// The type of whole numbers in which both sides are computed; `None` when a side is something else.
+/// Returns the integer type in which both sides are computed; `None` if a side is not an integer.
 fn common_type(expr: &RawBinaryExpr, step: Step, schema: &DFSchema) -> Option<DataType> {
     let [left, right] = [&expr.left, &expr.right].map(|side| {
         let known = match side {
@@ -106,10 +106,10 @@ fn checked(call: &ScalarFunction) -> Option<&Checked> {
     inner.downcast_ref()
 }
 
-/// A chain of operators between whole numbers of one type.
+/// A chain of operators between integers of one type.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
-    /// One fewer than the arguments.
+    /// The operators between the arguments, one fewer than those.
     steps: Vec<Step>,
     kind: DataType,
     signature: Signature,
@@ -120,7 +120,7 @@ impl ScalarUDFImpl for Checked {
         "checked_arithmetic"
     }
 
-    /// As DataFusion names the operators.
+    /// Returns the name that DataFusion gives the operators.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let mut names = args.iter().map(|arg| arg.schema_name().to_string());
         let mut name = names.next().unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Limits DataFusion's functions whose result can be far larger than their arguments: `repeat`, `lpad`, `range`,
 //! `concat` and similar ones.
 //!
-//! In: DataFusion's function. Out: the same function, which computes an upper bound of its result and refuses before it
-//! allocates. Memory pools do not see the allocations of scalar functions, so a single `repeat('x', 1000000000)` could
-//! otherwise exhaust the memory of the machine.
+//! In: DataFusion's function. Out: the same function, which computes an upper bound of its result and refuses a call
+//! before it allocates. Memory pools do not see the allocations of scalar functions. Without this limit, a single
+//! `repeat('x', 1000000000)` could exhaust the memory of the machine.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::query::resources::allowance::{Allowance, CallLimits};
 
 /// Name of the function of the operator `||`.
 pub(crate) const JOIN: &str = "text_join";
-/// Estimated size of a value of a function whose results are about as long as its arguments, in bytes.
+/// Estimated size in bytes of a result of a function whose results are about as long as its arguments.
 const MODEST_BYTES: u64 = 1 << 10;
 
-/// Functions that are not available in SQL: types that double with each call have no bound on their size, and distances
-/// of long texts block a thread for hours.
+/// Functions that are not available in SQL. Some make types that double with each call, so that their size has no
+/// bound. `levenshtein` of long texts blocks a thread for hours.
 const LEFT_OUT: [&str; 9] = [
     "struct",
     "row",
@@ -43,23 +43,23 @@ const LEFT_OUT: [&str; 9] = [
 /// How the size of a result depends on the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Growth {
-    /// Text of argument 0 times argument 1.
+    /// The text in argument 0, repeated as often as argument 1 says.
     Repeat,
     /// As many characters as argument 1 says.
     Pad,
     /// Every character of argument 0 may be replaced with argument 2.
     Replace,
-    /// As `Replace`, with references to the matched text.
+    /// Like `Replace`; argument 2 may refer to the matched text.
     RegexReplace,
     /// Argument 1 copies of argument 0.
     Copies,
     /// As many elements as argument 1 says.
     Resize,
-    /// A number series: start, end, step.
+    /// A series of numbers from start, end and step.
     Series,
     /// Each character of the pattern in argument 1 may produce a text.
     Pattern,
-    /// At most a few times the arguments; the result is checked afterwards.
+    /// At most a few times the size of the arguments. Only the actual result is checked.
     Modest,
 }
 
@@ -102,7 +102,7 @@ const GROWING: [(&str, Growth); 27] = [
     ("array_transform", Growth::Modest),
 ];
 
-/// DataFusion's functions without the unavailable ones, with limits on those that grow.
+/// Returns DataFusion's functions without the unavailable ones. Those whose results can grow have a limit.
 pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
     functions
         .into_iter()
@@ -111,7 +111,7 @@ pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
         .collect()
 }
 
-/// The function, with a limit if its result can grow.
+/// Returns the function, with a limit if its result can grow.
 pub(crate) fn bound(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     match GROWING.iter().find(|(name, _)| named(&function, name)) {
         Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded {
@@ -126,8 +126,8 @@ fn named(function: &ScalarUDF, name: &str) -> bool {
     function.name() == name || function.aliases().iter().any(|alias| alias == name)
 }
 
-/// The estimated size of a value that a call makes beyond its arguments in bytes; `None` for functions whose results
-/// cannot grow.
+/// Estimates the bytes of a result of a call beyond those of its arguments. `None` for functions whose results cannot
+/// grow.
 pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
     if name == JOIN {
         return Some(MODEST_BYTES);
@@ -153,7 +153,8 @@ pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
     }
 }
 
-/// Refuses a result that is larger than the limit of a call, and charges one that is made while a query is planned.
+/// Refuses a result that is larger than the limit of a call. Charges the query for results that are made while it is
+/// planned.
 pub(crate) fn check_result(name: &str, value: &ColumnarValue, options: &ConfigOptions) -> Result<()> {
     let bytes = match value {
         ColumnarValue::Array(array) => array.get_array_memory_size(),
@@ -167,7 +168,7 @@ pub(crate) fn check_result(name: &str, value: &ColumnarValue, options: &ConfigOp
 pub(crate) fn check_call(name: &str, bytes: usize, most: usize) -> Result<()> {
     if bytes > most {
         return Err(QueryError::Limit(format!(
-            "{name} would make {} KiB at once, more than {} KiB: make shorter texts and lists, or raise \
+            "{name} would produce {} KiB in one call, more than {} KiB: use shorter texts and lists, or raise \
                 sql.max_query_memory in the server's configuration",
             bytes >> 10,
             most >> 10
@@ -236,12 +237,12 @@ impl ScalarUDFImpl for Bounded {
 }
 
 impl Growth {
-    /// An upper bound of the result of a call in bytes. No text may be longer than `longest`.
+    /// Returns an upper bound of the size of a result in bytes. Fails if one text would be longer than `longest` bytes.
     fn bytes(self, name: &str, args: &[ColumnarValue], longest: usize) -> Result<i64> {
         let one_value = |bytes: i64| -> Result<i64> {
             if bytes > longest as i64 {
                 Err(QueryError::Limit(format!(
-                    "{name} would make a text of {bytes} bytes, more than {longest}"
+                    "{name} would produce a text of {bytes} bytes, more than {longest}"
                 ))
                 .into())
             } else {
@@ -273,7 +274,7 @@ impl Growth {
             Growth::Copies | Growth::Resize => {
                 let counts = numbers(args, 1)?;
                 if self == Growth::Resize && counts.iter().any(|count| *count < 0) {
-                    return Err(QueryError::invalid("a list has no negative length (array_resize)").into());
+                    return Err(QueryError::invalid("the length of a list must not be negative (array_resize)").into());
                 }
                 let most = counts.into_iter().max().unwrap_or(0).max(0);
                 let source = if self == Growth::Copies { 0 } else { 2 };
@@ -310,7 +311,7 @@ impl Growth {
     }
 }
 
-/// Pairs two columns row by row; a shorter one has a single value for all rows.
+/// Pairs two columns row by row. The single value of a shorter column counts for all rows.
 fn rows<'a>(left: &'a [i64], right: &'a [i64]) -> impl Iterator<Item = (i64, i64)> + 'a {
     let at = |column: &[i64], row: usize| column.get(row).or(column.first()).copied().unwrap_or(0);
     (0..left.len().max(right.len())).map(move |row| (at(left, row), at(right, row)))
@@ -331,14 +332,15 @@ fn column(args: &[ColumnarValue], index: usize) -> Result<Option<ArrayRef>> {
     })
 }
 
-/// The numbers of an argument, with null as 0; other types (a date, for example) cannot be bounded and are refused.
+/// Returns the numbers of an argument, with 0 for null. Fails for other types, such as dates, whose results have no
+/// known bound.
 fn numbers(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
     let Some(array) = column(args, index)? else {
         return Ok(Vec::new());
     };
     if !array.data_type().is_integer() && !matches!(array.data_type(), DataType::Null) {
         return Err(QueryError::invalid(format!(
-            "series and lists are made of whole numbers only, not of {}; for times, see time_bucket",
+            "series and lists can only be made of integers, not of {}; for times, use time_bucket",
             array.data_type()
         ))
         .into());
@@ -348,7 +350,7 @@ fn numbers(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
     Ok(array.iter().map(Option::unwrap_or_default).collect())
 }
 
-/// Lengths of the texts of an argument in bytes.
+/// Returns the lengths of the texts of an argument in bytes.
 fn lengths(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
     let Some(array) = column(args, index)? else {
         return Ok(Vec::new());

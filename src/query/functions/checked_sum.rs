@@ -1,7 +1,8 @@
-//! `sum` over whole numbers that fails when the sum does not fit its type, instead of answering with a wrong number.
+//! `sum` over integers, which fails if the sum does not fit its type. DataFusion's `sum` returns a wrong number
+//! instead.
 //!
 //! In: DataFusion's `sum`. Out: the same function, whose accumulators for 64-bit numbers add up in 128 bits and check
-//! the result. Sums of other types (decimals, floats, durations) are DataFusion's.
+//! the result. DataFusion computes sums of other types (decimals, floats, durations).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,7 +20,7 @@ use datafusion::logical_expr::{
 
 use crate::query::common::error::QueryError;
 
-/// `sum`, instead of DataFusion's.
+/// The function `sum`, in place of DataFusion's.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CheckedSum(Arc<AggregateUDF>);
 
@@ -88,10 +89,10 @@ impl AggregateUDFImpl for CheckedSum {
     }
 }
 
-/// The error of a sum that does not fit.
+/// Returns the error for a sum that does not fit.
 fn too_large(sum: i128) -> QueryError {
     QueryError::invalid(format!(
-        "sum: {sum} does not fit 64 bits; sum decimals instead, as in sum(value::decimal(38, 0))"
+        "sum: {sum} does not fit in 64 bits; sum decimals instead, as in sum(value::decimal(38, 0))"
     ))
 }
 
@@ -102,7 +103,7 @@ where
     Ok(T::Native::try_from(sum).map_err(|_| too_large(sum))?)
 }
 
-/// The sum of values that are not null.
+/// Adds up the values that are not null.
 fn sum_of<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>) -> i128
 where
     T::Native: Into<i128>,
@@ -182,7 +183,7 @@ where
     }
 }
 
-/// The sum of different values, which DataFusion collects.
+/// The sum of distinct values, which DataFusion collects.
 #[derive(Debug)]
 struct Distinct(Box<dyn Accumulator>);
 
@@ -199,7 +200,7 @@ impl Accumulator for Distinct {
         let mut sum = 0;
         let state = self.0.state()?;
         let Some(ScalarValue::List(values)) = state.first() else {
-            return exec_err!("the state of a sum of different values is a list");
+            return exec_err!("the state of a sum of distinct values must be a list");
         };
         for values in values.iter().flatten() {
             sum += match values.data_type() {
@@ -228,7 +229,7 @@ impl Accumulator for Distinct {
 /// The sums of many groups.
 struct Totals<T> {
     sums: Vec<i128>,
-    /// Whether a group has a value that is not null.
+    /// For each group, whether it has a value that is not null.
     has_value: Vec<bool>,
     of: PhantomData<fn() -> T>,
 }

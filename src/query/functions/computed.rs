@@ -1,4 +1,4 @@
-//! A relation whose rows are computed when it is read: the answers of `top`, `flamegraph` and the like.
+//! A relation whose rows are computed when it is read: the results of `top`, `flamegraph` and the like.
 //!
 //! In: a function that returns one batch. Out: a plan that calls it when it runs, not when it is planned.
 

@@ -1,8 +1,8 @@
-//! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: functions before and after, sorted by
-//! the largest change of the own value.
+//! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: compares the values of functions before
+//! and after. Rows are sorted by the change of the own value, largest first.
 //!
-//! The first three arguments select the profiles before, the next three those after. Values are not normalized: divide
-//! by the totals to compare shares.
+//! The first three arguments select the profiles before, and the next three those after. Values are not normalized:
+//! divide by the totals to compare shares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::query::scan::provider::Called;
 use crate::query::stacks::flame;
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
-/// The first side takes no number, the second may.
+/// The first side has no number; the second side may have one.
 const BEFORE: Usage = Usage {
     text: USAGE,
     counts: &[3],
@@ -33,7 +33,7 @@ const AFTER: Usage = Usage {
     text: USAGE,
     counts: &[3, 4],
 };
-/// Columns of numbers: own value before, after and difference, then the same for the total.
+/// Columns of numbers: own value before, own value after and their difference, then the same for the total.
 const NUMBERS: [&str; 6] = [
     "self_before",
     "self_after",
@@ -43,7 +43,7 @@ const NUMBERS: [&str; 6] = [
     "total_change",
 ];
 
-/// The table function over the data of a query.
+/// Returns the table function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let mut fields = vec![text("function"), text("file")];
@@ -85,7 +85,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
 }
 
 fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize, most: usize) -> Result<RecordBatch, QueryError> {
-    // By function and file: own value before and after, total before and after.
+    // For each function and file: own value before and after, total before and after.
     let mut rows: BTreeMap<(String, String), [i64; 4]> = BTreeMap::new();
     for (side, top) in tops.into_iter().enumerate() {
         for row in top.rows {

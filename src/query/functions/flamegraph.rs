@@ -1,7 +1,8 @@
-//! `flamegraph('TYPE{selector}', from, until [, max_nodes])`: the boxes of a flame graph, one a row.
+//! `flamegraph('TYPE{selector}', from, until [, max_nodes])`: the boxes of a flame graph, one in each row.
 //!
-//! `level` 0 is the single box `total`; `x` and `total` are start and width in the unit of the values. Boxes that are
-//! too small are folded into `other`; `max_nodes` is 8192 by default, 0 keeps all.
+//! `level` 0 has the single box `total`. `x` and `total` are the start and the width of a box in the unit of the
+//! values. If there are more than `max_nodes` boxes, the smallest are folded into `other`. `max_nodes` defaults to
+//! 8192; 0 keeps all boxes.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ const USAGE: Usage = Usage {
 /// Pyroscope's default of `max_nodes`.
 const DEFAULT_NODES: usize = 8192;
 
-/// The table function over the data of a query.
+/// Returns the table function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
     let schema = Arc::new(Schema::new(vec![
         Field::new("level", DataType::Int64, false),

@@ -1,4 +1,4 @@
-//! `function_matches(frames, 'regex')`: whether the regular expression matches part of the name of a function in the
+//! `function_matches(frames, 'regex')`: true if the regular expression matches a part of the name of a function in the
 //! stack.
 
 use std::sync::Arc;

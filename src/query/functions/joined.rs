@@ -1,9 +1,9 @@
-//! Operators that are replaced with bounded functions: `||` between texts (between lists it stays DataFusion's), and
-//! `~` and its variants.
+//! Replaces operators with bounded functions: `||` between texts, and `~` and its variants. `||` between lists stays
+//! DataFusion's.
 //!
-//! In: texts. Out: their concatenation, null when one is null; or whether the second, a regular expression, matches
-//! the first. DataFusion's own operators could double a text with each step without a limit, and compile patterns of
-//! any size.
+//! In: texts. Out: their concatenation, or null if one is null; for `~`, whether the second, a regular expression,
+//! matches the first. DataFusion's own operators have no limit: `||` could double a text with each step, and `~`
+//! compiles patterns of any size.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use crate::query::functions::bounded::{JOIN, check_call, check_result};
 use crate::query::resources::allowance::Allowance;
 
-/// Replaces operators with functions.
+/// Replaces operators with calls of functions.
 #[derive(Debug)]
 pub(crate) struct OperatorPlanner {
     join: Arc<ScalarUDF>,
@@ -30,7 +30,7 @@ pub(crate) struct OperatorPlanner {
 }
 
 impl OperatorPlanner {
-    /// `matches` is `regexp_like`.
+    /// `matches` is the function `regexp_like`.
     pub(crate) fn new(matches: Arc<ScalarUDF>) -> Self {
         let join = ScalarUDF::new_from_impl(Joined(Signature::user_defined(Volatility::Immutable)));
         Self {
@@ -50,7 +50,8 @@ impl ExprPlanner for OperatorPlanner {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let is_plain = |side: &Expr| side.get_type(schema).is_ok_and(|kind| !kind.is_nested());
         if expr.op == BinaryOperator::StringConcat {
-            // A chain becomes one call: to find the type of nested calls takes the cube of their number.
+            // A chain becomes one call, because the time to find the type of nested calls grows with the cube of their
+            // number.
             let (mut args, is_joined) = match expr.left {
                 Expr::ScalarFunction(call) if call.func == self.join => (call.args, true),
                 left => (vec![left], false),

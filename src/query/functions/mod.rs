@@ -1,7 +1,6 @@
 //! SQL functions beyond DataFusion's own, one for each file: on stacks, on time, and tables by selector.
 //!
-//! In: the arguments as the planner has them. Out: columns or relations. All functions are registered in the lists
-//! here.
+//! In: the arguments as the planner has them. Out: columns or relations. The lists here register all functions.
 
 mod arguments;
 mod arithmetic;
@@ -33,7 +32,7 @@ pub(crate) use arithmetic::ArithmeticPlanner;
 pub(crate) use bounded::{bound, bounded, grown};
 pub(crate) use joined::OperatorPlanner;
 
-/// The scalar functions of this module.
+/// Returns the scalar functions of this module.
 pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
     vec![
         Arc::new(ScalarUDF::new_from_impl(function_matches::FunctionMatches::new())),
@@ -42,14 +41,14 @@ pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
     ]
 }
 
-/// Makes `to_char` take PostgreSQL's patterns.
+/// Makes `to_char` accept PostgreSQL's patterns.
 pub(crate) fn translate_patterns(functions: &mut [Arc<ScalarUDF>]) {
     for function in functions.iter_mut().filter(|function| function.name() == "to_char") {
         *function = Arc::new(ScalarUDF::new_from_impl(to_char::ToChar::new(function.clone())));
     }
 }
 
-/// The aggregate functions of this module.
+/// Returns the aggregate functions of this module.
 pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
     vec![
         Arc::new(AggregateUDF::new_from_impl(checked_sum::CheckedSum::new())),
@@ -57,7 +56,7 @@ pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
     ]
 }
 
-/// The table functions, over the data of one query.
+/// Returns the table functions over the data of one query.
 pub(crate) fn tables(context: &Arc<Context>) -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
     let called: [Called; 6] = [
         diff::function(context.clone()),

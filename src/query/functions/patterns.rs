@@ -1,8 +1,8 @@
-//! Checks regular expressions of SQL before DataFusion compiles them: their compiled size, and their number in one
-//! call.
+//! Checks regular expressions of SQL before DataFusion compiles them: the size of each when compiled, and their number
+//! in one call.
 //!
-//! In: the argument with the pattern. Out: success, or an error with the number. A pattern may be a column, and
-//! DataFusion keeps every compiled pattern until the end of the call, so without a limit a batch of rows could request
+//! In: the argument with the pattern. Out: success, or an error with the limit. A pattern may be a column, and
+//! DataFusion keeps every compiled pattern until the end of the call. Without a limit, a batch of rows could request
 //! gigabytes.
 
 use std::collections::HashSet;
@@ -29,13 +29,11 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, QueryError> {
         .build();
     built.map_err(|error| {
         let shown: String = pattern.chars().take(100).collect();
-        QueryError::invalid(format!(
-            "`{shown}` is not a regular expression that can be used here: {error}"
-        ))
+        QueryError::invalid(format!("invalid regular expression `{shown}`: {error}"))
     })
 }
 
-/// Refuses patterns that do not compile within the size limit, and too many of them.
+/// Refuses patterns that do not compile within the size limit, and calls with too many patterns.
 pub(crate) fn check(name: &str, pattern: &ColumnarValue) -> Result<()> {
     let patterns = match pattern {
         ColumnarValue::Scalar(value) => value.to_array()?,
@@ -49,7 +47,7 @@ pub(crate) fn check(name: &str, pattern: &ColumnarValue) -> Result<()> {
         }
         if seen.len() > MAX_PATTERNS {
             return Err(QueryError::Limit(format!(
-                "{name} has more than {MAX_PATTERNS} different regular expressions at once: write them as constants"
+                "{name} uses more than {MAX_PATTERNS} regular expressions in one call: write them as constants"
             ))
             .into());
         }

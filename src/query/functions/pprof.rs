@@ -1,8 +1,8 @@
 //! `pprof('TYPE{selector}', from, until)`: the selected samples as one pprof profile, in one row with one column of
 //! bytes.
 //!
-//! The profile is the same as that of `SelectMergeProfile`. For other selections of rows there is the aggregate
-//! function of the same name.
+//! The profile is the same as that of `SelectMergeProfile`. The aggregate function of the same name accepts any
+//! selection of rows.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const USAGE: Usage = Usage {
     counts: &[3],
 };
 
-/// The table function over the data of a query.
+/// Returns the table function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
     let schema = Arc::new(Schema::new(vec![Field::new("pprof", DataType::Binary, false)]));
     Called {

@@ -1,7 +1,8 @@
-//! `pprof(profile_type, stack, frames, value)`: the aggregate that merges rows of `flat` into one pprof profile in
-//! bytes.
+//! `pprof(profile_type, stack, frames, value)`: aggregate function that merges rows of `flat` into the bytes of one
+//! pprof profile.
 //!
-//! In: rows of one profile type. Out: pprof without compression; null for no rows. Frames are kept once for each stack.
+//! In: rows of one profile type. Out: pprof without compression, or null if there are no rows. The state has the frames
+//! of each stack once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ impl AggregateUDFImpl for PprofSum {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
             [_, DataType::Int64, frames @ DataType::List(_), value] if value.is_integer() => {
-                // Those of `flat` have a field more than those of `stacks`.
+                // The frames of `flat` have one field more than those of `stacks`.
                 let frames = if *frames == frame_columns::flat_frames() {
                     frames.clone()
                 } else {
@@ -83,7 +84,7 @@ struct Sum {
     kind: Option<ProfileType>,
     sums: HashMap<StackId, i64>,
     table: StackTable,
-    /// Stacks and frames as received, for the state of the aggregate.
+    /// The stacks and frames as received, for the state of the aggregate.
     kept: Vec<RecordBatch>,
     kept_bytes: usize,
 }
@@ -99,7 +100,7 @@ impl Sum {
         let is_other = |kind: &ProfileType| kind.to_string() != text;
         match &self.kind {
             Some(kind) if is_other(kind) => Err(QueryError::invalid(format!(
-                "a pprof profile has one profile type, not both {kind} and {text}: name one in the WHERE"
+                "a pprof profile can only have one profile type, not both {kind} and {text}: select one with WHERE"
             ))),
             Some(_) => Ok(()),
             None => {
@@ -110,7 +111,7 @@ impl Sum {
         }
     }
 
-    /// Keeps the frames of new stacks.
+    /// Stores the frames of stacks that are new.
     fn keep(&mut self, stacks: &ArrayRef, frames: &ArrayRef) -> Result<(), QueryError> {
         let ids = stacks.as_primitive::<Int64Type>();
         let mut seen = std::collections::HashSet::new();
@@ -168,7 +169,7 @@ impl Accumulator for Sum {
             return Ok(ScalarValue::Binary(None));
         };
         let mut sums: Vec<(StackId, i64)> = self.sums.iter().map(|(stack, value)| (*stack, *value)).collect();
-        // Sorted, so that the same rows give the same bytes.
+        // The sums are sorted so that the same rows give the same bytes.
         sums.sort_unstable();
         let about = About {
             kind,
@@ -204,7 +205,7 @@ impl Accumulator for Sum {
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         let [kinds, sums, frames] = states else {
-            return plan_err!("a pprof state has three columns");
+            return plan_err!("the state of pprof must have three columns");
         };
         let kinds = cast(kinds, &DataType::Utf8)?;
         let kinds: &StringArray = kinds.as_string::<i32>();

@@ -12,7 +12,7 @@ const USAGE: Usage = Usage {
     counts: &[3],
 };
 
-/// The table function over the data of a query, under one of its names.
+/// Returns the table function over the data of a query, under one of its two names.
 pub(crate) fn function(name: &'static str, context: Arc<Context>) -> Called {
     Called {
         name,

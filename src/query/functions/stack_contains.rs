@@ -1,4 +1,4 @@
-//! `stack_contains(frames, 'name')`: whether a function with exactly this name is in the stack.
+//! `stack_contains(frames, 'name')`: true if a function of exactly this name is in the stack.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl ScalarUDFImpl for StackContains {
     }
 }
 
-/// The argument types of both functions on frames: a list of frames and a text.
+/// Checks and returns the argument types of both functions on frames: a list of frames and a text.
 pub(crate) fn frames_and_text(function: &str, types: &[DataType]) -> Result<Vec<DataType>> {
     if let [
         frames @ DataType::List(_),
@@ -54,15 +54,15 @@ pub(crate) fn frames_and_text(function: &str, types: &[DataType]) -> Result<Vec<
     {
         Ok(vec![frames.clone(), DataType::Utf8])
     } else {
-        plan_err!("{function} takes the column `frames` and a text, as in {function}(frames, 'main.main')")
+        plan_err!("{function} requires the column `frames` and a text, as in {function}(frames, 'main.main')")
     }
 }
 
-/// The frames as an array, and the text, which must be constant.
+/// Returns the frames as an array, and the text, which must be constant.
 pub(crate) fn two_arguments(args: ScalarFunctionArgs, function: &str) -> Result<(ArrayRef, Option<String>)> {
     let rows = args.number_rows;
     let [frames, text] = <[ColumnarValue; 2]>::try_from(args.args)
-        .map_err(|args| QueryError::invalid(format!("{function} takes 2 arguments, not {}", args.len())))?;
+        .map_err(|args| QueryError::invalid(format!("{function} requires 2 arguments, not {}", args.len())))?;
     let text = match text {
         ColumnarValue::Scalar(value) => value.try_as_str().flatten().map(str::to_owned),
         ColumnarValue::Array(_) => return plan_err!("the second argument of {function} must be a constant text"),
@@ -70,9 +70,9 @@ pub(crate) fn two_arguments(args: ScalarFunctionArgs, function: &str) -> Result<
     Ok((frames.into_array(rows)?, text))
 }
 
-/// For each stack, whether one of its functions is accepted; null for a null stack.
+/// Returns for each stack whether `accept` returns true for one of its functions; null for a null stack.
 pub(crate) fn any_function(frames: &ArrayRef, accept: impl Fn(&str) -> bool) -> Result<BooleanArray> {
-    let wrong = || QueryError::invalid("the first argument is not a list of frames");
+    let wrong = || QueryError::invalid("the first argument must be a list of frames");
     let lists = frames.as_list_opt::<i32>().ok_or_else(wrong)?;
     let elements = lists.values().as_struct_opt().ok_or_else(wrong)?;
     let names = elements

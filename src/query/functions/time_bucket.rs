@@ -37,7 +37,7 @@ impl ScalarUDFImpl for TimeBucket {
         {
             Ok(vec![DataType::Utf8, schema::timestamp()])
         } else {
-            plan_err!("time_bucket takes a duration and a time, as in time_bucket('15s', time)")
+            plan_err!("time_bucket requires a duration and a time, as in time_bucket('15s', time)")
         }
     }
 

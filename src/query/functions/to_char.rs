@@ -1,8 +1,8 @@
-//! `to_char` with PostgreSQL's patterns of dates and times, such as `YYYY-MM-DD HH24:MI`, besides those of strftime,
-//! which DataFusion's function takes.
+//! `to_char` with PostgreSQL's patterns of dates and times, such as `YYYY-MM-DD HH24:MI`, and also with those of
+//! strftime, which DataFusion's function accepts.
 //!
-//! In: a time and a pattern. Out: the text. A pattern with a `%` is one of strftime. Of PostgreSQL's patterns, those
-//! that strftime cannot write are refused by name.
+//! In: a time and a pattern. Out: the text. A pattern with a `%` is one of strftime. A pattern of PostgreSQL that
+//! strftime cannot express is an error that names it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use datafusion::logical_expr::{
 
 use crate::query::common::error::QueryError;
 
-/// `to_char` over DataFusion's.
+/// The function `to_char` around DataFusion's.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ToChar(Arc<ScalarUDF>);
 
 impl ToChar {
-    /// Translates patterns for `inner`.
+    /// Translates patterns for the function `inner`.
     pub(crate) fn new(inner: Arc<ScalarUDF>) -> Self {
         Self(inner)
     }
@@ -85,7 +85,8 @@ fn translated(pattern: &ColumnarValue) -> Result<ColumnarValue> {
     })
 }
 
-/// PostgreSQL's patterns with strftime's, the longer ones first. Names of months and days are not padded with blanks.
+/// PostgreSQL's patterns with those of strftime. A pattern comes before those that it begins with. Names of months and
+/// days are not padded with blanks.
 const PATTERNS: [(&str, &str); 23] = [
     ("HH24", "%H"),
     ("HH12", "%I"),
@@ -112,13 +113,13 @@ const PATTERNS: [(&str, &str); 23] = [
     ("pm", "%P"),
 ];
 
-/// Patterns of PostgreSQL that have no counterpart.
+/// Patterns of PostgreSQL that have no counterpart in strftime.
 const WITHOUT: [&str; 26] = [
     "SSSSS", "SSSS", "Y,YYY", "MONTH", "month", "A.M.", "P.M.", "a.m.", "p.m.", "TZH", "TZM", "IDDD", "IYY", "YYY",
     "MON", "mon", "DAY", "day", "B.C.", "TH", "th", "RM", "CC", "WW", "TZ", "OF",
 ];
 
-/// The strftime pattern of a pattern.
+/// Translates a pattern to one of strftime.
 fn to_strftime(pattern: &str) -> Result<Cow<'_, str>, QueryError> {
     if pattern.contains('%') {
         return Ok(Cow::Borrowed(pattern));
@@ -140,13 +141,13 @@ fn to_strftime(pattern: &str) -> Result<Cow<'_, str>, QueryError> {
         let known = PATTERNS
             .iter()
             .find_map(|(name, to)| Some((*to, rest.strip_prefix(name)?)));
-        // Each pattern that has no counterpart is longer than one that begins as it does and has one.
+        // If a pattern without a counterpart begins with one that has a counterpart, the longer one counts.
         let without = WITHOUT.iter().find(|name| rest.starts_with(**name));
         let is_longer = |name: &&&str| known.is_none_or(|(_, after)| rest.len() - after.len() < name.len());
         if let Some(name) = without.filter(is_longer) {
             return Err(QueryError::invalid(format!(
-                "to_char has no pattern `{name}` here: write text in double quotes, or use a pattern of strftime \
-                    such as `%Y-%m-%d`"
+                "to_char does not support the pattern `{name}`: write text in double quotes, or use a pattern of \
+                    strftime such as `%Y-%m-%d`"
             )));
         }
         if let Some((to, after)) = known {

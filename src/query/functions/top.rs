@@ -1,6 +1,8 @@
-//! `top('TYPE{selector}', from, until [, n])`: functions with their own value and the total of all stacks with them.
+//! `top('TYPE{selector}', from, until [, n])`: functions with their own value and the total of all stacks that contain
+//! them.
 //!
-//! Rows are sorted by the own value, largest first; `total` counts a stack once even if the function recurs in it.
+//! Rows are sorted by the own value, largest first. `total` counts a stack once, even if the function occurs several
+//! times in it.
 
 use std::sync::Arc;
 
@@ -25,7 +27,7 @@ const USAGE: Usage = Usage {
     counts: &[3, 4],
 };
 
-/// The table function over the data of a query.
+/// Returns the table function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
     let schema = Arc::new(Schema::new(vec![
         Field::new("function", DataType::Utf8, false),

@@ -1,8 +1,8 @@
-//! Answers from statistics: between which times tenants have profiles, and what a query would read.
+//! Computes from statistics the times of the first and last profile of tenants, and what a query would read.
 //!
 //! In: the files of the snapshot with their statistics, and the rows of `profiles` in heads, which are few. Out: bounds
-//! and counts. No file is read but `series`, whose rows are cached, and a `profiles` file whose writer left out its
-//! times.
+//! and counts. Only two kinds of files are read: `series`, whose rows are cached, and a `profiles` file whose
+//! statistics have no times.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,44 +21,44 @@ use crate::store::common::schema::column::{SAMPLE_COUNT, SERIES, TIME};
 use crate::store::tables::snapshot::{FileEntry, ScanFilter};
 use crate::store::tables::stats::{Bounds, extend};
 
-/// What a query would read.
+/// The data that a query would read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Impact {
-    /// In Parquet files, by their statistics: rows are those of whole files.
+    /// The data in Parquet files according to their statistics. Rows are those of whole files.
     pub(crate) files: Reading,
-    /// In memory; these numbers are exact.
+    /// The data in memory. These numbers are exact.
     pub(crate) heads: Reading,
-    /// Series that match on the days of the range.
+    /// Number of series that match on the days of the range.
     pub(crate) series: u64,
 }
 
-/// What a query would read in one place.
+/// The data that a query would read in files or in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// Files of all tables, or heads.
+    /// Number of files of all tables, or of heads.
     pub(crate) blocks: u64,
-    /// Series that may have rows there.
+    /// Number of series that may have rows there.
     pub(crate) series: u64,
-    /// Rows of the table `profiles`.
+    /// Number of rows of the table `profiles`.
     pub(crate) profiles: u64,
-    /// Rows of the table `samples`.
+    /// Number of rows of the table `samples`.
     pub(crate) samples: u64,
-    /// Bytes of the files of `series` and `profiles`.
+    /// Size of the files of `series` and `profiles` in bytes.
     pub(crate) index_bytes: u64,
-    /// Bytes of the files of `samples`.
+    /// Size of the files of `samples` in bytes.
     pub(crate) sample_bytes: u64,
-    /// Bytes of the files of `stacks`.
+    /// Size of the files of `stacks` in bytes.
     pub(crate) symbol_bytes: u64,
 }
 
 impl Reading {
-    /// Size of all files in bytes.
+    /// Returns the size of all files in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.index_bytes + self.sample_bytes + self.symbol_bytes
     }
 }
 
-/// The times of the first and the last profile of the tenants in microseconds; `None` without profiles.
+/// Returns the times of the first and the last profile of the tenants in microseconds; `None` if there are no profiles.
 pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<Option<Bounds<i64>>, QueryError>> {
     Box::pin(async move {
         let filter = ScanFilter {
@@ -97,7 +97,7 @@ pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<
     })
 }
 
-/// What a query for stacks would read.
+/// Returns the data that a query for stacks would read.
 pub(crate) fn impact(context: Arc<Context>, query: StackQuery) -> BoxFuture<'static, Result<Impact, QueryError>> {
     Box::pin(async move {
         let filter = flame::filter(&context, &query).await?;
@@ -146,7 +146,7 @@ pub(crate) fn impact(context: Arc<Context>, query: StackQuery) -> BoxFuture<'sta
     })
 }
 
-/// Rows of a head that a query selects.
+/// The rows of a head that a query selects.
 #[derive(Default)]
 struct Rows {
     profiles: u64,

@@ -1,4 +1,4 @@
-//! What tenants have in files: by table, and by day. Answered from the table's log, without reading a file.
+//! Counts the files of tenants by table and by day. Uses the table's log and reads no file.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::profile::Tenants;
 use crate::store::common::schema::Table;
 use crate::store::tables::snapshot::Snapshot;
 
-/// Days that are listed at most, the newest.
+/// Maximum number of days that are listed. The newest days are kept.
 const MAX_DAYS: usize = 62;
 
 /// The live files of tenants.
@@ -14,11 +14,11 @@ const MAX_DAYS: usize = 62;
 pub(crate) struct Holdings {
     /// Every table, sorted by name.
     pub(crate) tables: Vec<(&'static str, Holding)>,
-    /// Days since 1970 of what the files have, the oldest first.
+    /// The days of the data in the files, as days since 1970, oldest first.
     pub(crate) days: Vec<(i32, Holding)>,
 }
 
-/// Files with what is in them.
+/// Number, size and rows of some files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Holding {
     pub(crate) files: u64,

@@ -1,7 +1,7 @@
-//! Single values of an answer without Arrow types, for row-based wire protocols.
+//! Single values of a result without Arrow types, for row-based wire protocols.
 //!
-//! In: batches of an answer. Out: the [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists; maps,
-//! structs and lists of those become JSON. Encoding for a wire protocol is elsewhere.
+//! In: batches of a result. Out: the [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists; maps,
+//! structs and lists of those become JSON. The encoding for a wire protocol is not here.
 
 use std::borrow::Cow;
 
@@ -65,7 +65,7 @@ pub(crate) enum Cell<'a> {
     /// For [`Simple::Text`], [`Simple::Json`] and [`Simple::Numeric`].
     Text(Cow<'a, str>),
     Bytes(&'a [u8]),
-    /// A day, counted since 1970.
+    /// A day, as the number of days since 1970.
     Date(i32),
     /// Microseconds since midnight.
     Time(i64),
@@ -80,7 +80,7 @@ pub(crate) enum Cell<'a> {
     List(Vec<Cell<'a>>),
 }
 
-/// Names and types of the columns of `schema`.
+/// Returns the names and types of the columns of `schema`.
 pub(crate) fn kinds(schema: &SchemaRef) -> Vec<ColumnKind> {
     let fields = schema.fields().iter();
     fields
@@ -91,7 +91,7 @@ pub(crate) fn kinds(schema: &SchemaRef) -> Vec<ColumnKind> {
         .collect()
 }
 
-/// The kind for an Arrow type.
+/// Returns the kind for an Arrow type.
 pub(crate) fn kind(kind: &DataType) -> Kind {
     let plain = |simple| Kind { simple, is_list: false };
     plain(match kind {
@@ -129,14 +129,14 @@ pub(crate) fn kind(kind: &DataType) -> Kind {
     })
 }
 
-/// A batch whose columns are converted for reading cells.
+/// A batch whose columns are converted so that cells can be read.
 pub(crate) struct Cells {
     columns: Vec<(Kind, ArrayRef)>,
     rows: usize,
 }
 
 impl Cells {
-    /// Prepares a batch of an answer.
+    /// Prepares a batch of a result.
     pub(crate) fn new(batch: &RecordBatch) -> Result<Self, QueryError> {
         let columns = batch.columns().iter().map(|column| {
             let kind = kind(column.data_type());
@@ -152,7 +152,7 @@ impl Cells {
         self.rows
     }
 
-    /// The value in a row and column; null outside of the batch.
+    /// Returns the value in a row and column; null outside of the batch.
     pub(crate) fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, QueryError> {
         match self.columns.get(column) {
             Some((kind, array)) if row < array.len() => cell(*kind, array, row),

@@ -1,8 +1,8 @@
-//! Encodes SQL answers: JSON, CSV, Arrow, Parquet, pprof.
+//! Encodes SQL results as JSON, CSV, Arrow, Parquet or pprof.
 //!
-//! In: [`SqlResult`]. Out: a stream of pieces, so that the server need not hold the whole answer; at the query's
-//! deadline everything but the current piece is released. An error after the first piece ends the stream; the bytes
-//! before it are then an incomplete document.
+//! In: [`SqlResult`]. Out: a stream of pieces, so that the server need not hold the whole result. At the query's
+//! deadline, everything but the current piece is released. An error after the first piece ends the stream, and the
+//! bytes before it are an incomplete document.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
-// DataFusion's version of Parquet: an answer as a Parquet file is not a table of the store.
+// A result as a Parquet file is not a table of the store, so DataFusion's version of Parquet writes it.
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::errors::ParquetError;
@@ -30,13 +30,12 @@ use crate::query::common::stream::BatchStream;
 use crate::query::output::names;
 use crate::query::output::text_values::Column;
 
-/// How an answer is encoded.
+/// The encoding of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// An array of objects, one for each row, with keys in the order of the columns; the second of two columns `a` is
-    /// called `a_2`, in Arrow and Parquet as well. Integers beyond 2^53 are strings,
-    /// since a JavaScript number cannot represent them; times are RFC 3339 in UTC; maps are objects; NaN and infinities
-    /// are null.
+    /// An array of objects, one for each row, with keys in the order of the columns. Of two columns `a`, the second is
+    /// called `a_2`, in Arrow and Parquet as well. Integers beyond 2^53 are strings, because a JavaScript number cannot
+    /// represent them. Times are RFC 3339 in UTC, maps are objects, and NaN and infinities are null.
     Json,
     /// RFC 4180 with a header line. Lists and maps are written as JSON.
     Csv,
@@ -44,15 +43,15 @@ pub enum Format {
     Arrow,
     /// A Parquet file, compressed with zstd.
     Parquet,
-    /// The pprof profile in the only row and column of the answer.
+    /// The pprof profile in the only row and column of the result.
     Pprof,
 }
 
-/// Approximate size of a chunk in bytes: as columns in memory, and of JSON and CSV as text.
+/// Approximate size of a chunk in bytes, as columns in memory and, for JSON and CSV, as text.
 const CHUNK_BYTES: usize = 4 << 20;
-/// Size of a piece of an answer in bytes.
+/// Maximum size of a piece of a result in bytes.
 const PIECE_BYTES: usize = 64 << 10;
-/// Size of a row group of Parquet in bytes.
+/// Approximate size of a Parquet row group in bytes.
 const ROW_GROUP_BYTES: usize = 32 << 20;
 
 impl FromStr for Format {
@@ -66,20 +65,21 @@ impl FromStr for Format {
             "parquet" => Ok(Format::Parquet),
             "pprof" => Ok(Format::Pprof),
             _ => Err(QueryError::invalid(format!(
-                "`{text}` is not a format; choose json, csv, arrow, parquet or pprof"
+                "unknown format `{text}`; choose json, csv, arrow, parquet or pprof"
             ))),
         }
     }
 }
 
-/// Encodes the answer as pieces of bytes, each with its own memory.
+/// Encodes the result as pieces of bytes, each with its own memory.
 pub fn encode(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
     let deadline = result.deadline;
     let pieces = chunks(result, format).map_ok(|chunk| stream::iter(pieces(chunk).map(Ok)));
     answer::until(deadline, pieces.try_flatten().boxed())
 }
 
-/// Splits a chunk into pieces that share no memory: a piece that waits for a slow reader holds only its own bytes.
+/// Splits a chunk into pieces that share no memory, so that a piece that waits for a slow reader holds only its own
+/// bytes.
 fn pieces(chunk: Bytes) -> impl Iterator<Item = Bytes> {
     let starts = (0..chunk.len()).step_by(PIECE_BYTES);
     starts.map(move |start| Bytes::copy_from_slice(&chunk[start..chunk.len().min(start + PIECE_BYTES)]))
@@ -103,23 +103,23 @@ fn chunks(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes,
             None => Ok(None),
         }
     })
-    // Some formats buffer and give no bytes for a batch.
+    // Some formats buffer rows and return no bytes for a batch.
     .try_filter(|chunk| std::future::ready(!chunk.is_empty()))
     .boxed()
 }
 
-/// An answer while it is encoded.
+/// A result while it is encoded.
 struct Chunks {
     rows: BatchStream,
     encoder: Encoder,
     parts: VecDeque<RecordBatch>,
-    /// Bytes that the answer may still have as text.
+    /// Number of bytes of text left until the limit.
     left: usize,
     limit: usize,
 }
 
 impl Chunks {
-    /// The next chunk, and the rest of the answer if there is one.
+    /// Returns the next chunk, and the rest of the result if there is one.
     async fn next(mut self) -> Result<Option<(Bytes, Option<Self>)>, QueryError> {
         if self.parts.is_empty()
             && let Some(batch) = self.rows.next().await.transpose()?
@@ -153,7 +153,7 @@ fn split(batch: &RecordBatch) -> VecDeque<RecordBatch> {
     starts.map(|start| batch.slice(start, each.min(rows - start))).collect()
 }
 
-/// Encodes the whole answer into one buffer.
+/// Encodes the whole result into one buffer.
 pub async fn encode_all(result: SqlResult, format: Format) -> Result<Vec<u8>, QueryError> {
     let mut chunks = encode(result, format);
     let mut all = Vec::new();
@@ -163,7 +163,7 @@ pub async fn encode_all(result: SqlResult, format: Format) -> Result<Vec<u8>, Qu
     Ok(all)
 }
 
-/// The batch with the names of a schema.
+/// Returns the batch with the column names of a schema.
 fn with_names(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let named = RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options);
@@ -173,7 +173,7 @@ fn with_names(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Qu
 enum Encoder {
     Json {
         out: Vec<u8>,
-        /// Names of the columns as texts of JSON.
+        /// Names of the columns as JSON strings.
         names: Vec<String>,
         rows: u64,
     },
@@ -194,7 +194,7 @@ enum Encoder {
     },
 }
 
-/// Output of a writer, shared so that it can be taken while the writer is in use.
+/// The output of a writer. It is shared, so that it can be taken while the writer is in use.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -255,8 +255,8 @@ impl Encoder {
         })
     }
 
-    /// Writes rows of a batch, and returns how many. A text ends with the row that fills a chunk: names, quotes and
-    /// escapes can make it much longer than the columns are.
+    /// Writes rows of a batch and returns their number. JSON and CSV stop after the row that fills a chunk, because
+    /// names, quotes and escapes can make a text much longer than its columns.
     fn batch(&mut self, batch: &RecordBatch) -> Result<usize, QueryError> {
         match self {
             Encoder::Json { out, names, rows } => {
@@ -300,7 +300,7 @@ impl Encoder {
             Encoder::Parquet { writer, schema, .. } => {
                 if let Some(writer) = writer {
                     writer.write(&with_names(batch, schema)?).map_err(parquet_error)?;
-                    // A row group is buffered in memory, so a large one is written early.
+                    // The writer buffers a row group in memory, so a large one is written early.
                     if writer.in_progress_size() > ROW_GROUP_BYTES {
                         writer.flush().map_err(parquet_error)?;
                     }
@@ -349,13 +349,13 @@ impl Encoder {
 
 fn no_profile() -> QueryError {
     QueryError::invalid(
-        "the format pprof needs an answer of one row with one column of bytes, such as SELECT * FROM \
+        "the format pprof requires a result of one row with one column of bytes, such as SELECT * FROM \
             pprof('TYPE{selector}', from, until)",
     )
 }
 
 fn parquet_error(error: ParquetError) -> QueryError {
-    QueryError::internal(format!("writing Parquet: {error}"))
+    QueryError::internal(format!("cannot write Parquet: {error}"))
 }
 
 fn csv_field(text: &str) -> String {

@@ -1,8 +1,8 @@
-//! Column names of an answer that occur twice, which SQL allows and DataFusion's planner does not: `SELECT 1, 1`, or
-//! `SELECT total, total::double`.
+//! Handles column names of a result that occur twice. SQL allows them and DataFusion's planner does not: `SELECT 1, 1`,
+//! or `SELECT total, total::double`.
 //!
-//! In: a statement that was refused for that. Out: the same statement, in which columns that may collide have names of
-//! their own, and the names that the answer has for them.
+//! In: a statement that the planner refused because of such names. Out: the same statement, in which columns that may
+//! collide have unique names, and the names that the result shows for them.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -19,15 +19,15 @@ use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
 use crate::query::tables::hint;
 
-/// Begin of a name that stands for a column of the answer; no user writes it.
+/// Prefix of a name that stands for a column of the result. Users do not write such names.
 const STAND_IN: &str = "alluvium.column.";
 
-/// The names of the answer for stand-ins, by their number.
+/// The names that the result shows for stand-ins, by their number.
 #[derive(Debug, Default)]
 pub(crate) struct Names(Vec<String>);
 
 impl Names {
-    /// The schema with the names of the answer, which may occur twice.
+    /// Returns the schema with the names of the result, which may occur twice.
     pub(crate) fn of(&self, schema: &SchemaRef) -> SchemaRef {
         if self.0.is_empty() {
             return schema.clone();
@@ -47,7 +47,7 @@ impl Names {
     }
 }
 
-/// The plan of a statement, and the names of its answer.
+/// Returns the plan of a statement and the column names of its result.
 pub(crate) fn plan(
     state: &SessionState,
     statement: Statement,
@@ -72,7 +72,7 @@ fn is_collision(error: &DataFusionError) -> bool {
     text.contains("unique expression names") || text.contains("duplicate unqualified field name")
 }
 
-/// The statement with stand-ins for the columns that may collide; `None` when there is none.
+/// Returns the statement with stand-ins for the columns that may collide; `None` if there are none.
 fn renamed(statement: Statement) -> Option<(Statement, Names)> {
     let Statement::Statement(mut inner) = statement else {
         return None;
@@ -120,7 +120,7 @@ impl VisitorMut for Renaming<'_> {
     }
 }
 
-/// Of a column, or of a cast of one: its text, its name, and whether it is no cast.
+/// Returns the text and the name of a column or of a cast of one, and true if it is not a cast.
 fn column(expr: &Expr) -> Option<(String, String, bool)> {
     match expr {
         Expr::Identifier(name) => Some((folded(name), folded(name), true)),
@@ -131,7 +131,7 @@ fn column(expr: &Expr) -> Option<(String, String, bool)> {
     }
 }
 
-/// The expression below casts, by which DataFusion names the column.
+/// Returns the expression inside of casts. DataFusion names the column after it.
 fn uncast(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast { expr, .. } | Expr::Nested(expr) => uncast(expr),
@@ -139,7 +139,7 @@ fn uncast(expr: &Expr) -> &Expr {
     }
 }
 
-/// A name without quotes is in lower case.
+/// Returns the name. Without quotes, it is in lower case.
 fn folded(name: &Ident) -> String {
     match name.quote_style {
         Some(_) => name.value.clone(),
@@ -147,7 +147,8 @@ fn folded(name: &Ident) -> String {
     }
 }
 
-/// Names of columns that are each there once: the second `a` is called `a_2`. Formats need it in which a row is a map.
+/// Returns the schema with unique names: of two columns `a`, the second is called `a_2`. Formats whose rows are maps
+/// need this.
 pub(crate) fn distinct(schema: &SchemaRef) -> SchemaRef {
     let all = schema.fields().iter().map(|field| field.name().clone());
     let mut taken: HashSet<String> = all.collect();

@@ -1,7 +1,7 @@
 //! Writes the values of a column one by one, as JSON or as plain text.
 //!
-//! In: arrays of plain types. Out: bytes. Integers beyond 2^53 are strings, since a JavaScript number cannot represent
-//! them; not-a-number and infinity are null.
+//! In: arrays of plain types. Out: bytes. Integers beyond 2^53 are strings, because a JavaScript number cannot
+//! represent them. Not-a-number and infinity are null.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::query::common::error::QueryError;
 
-/// Largest integer up to which a double represents all integers exactly.
+/// Largest integer up to which a floating-point number of 64 bits represents all integers exactly.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// A column prepared for writing value by value.
@@ -153,7 +153,7 @@ impl<'a> Column<'a> {
         Ok(())
     }
 
-    /// Writes the value as text, without quotes; nothing for null.
+    /// Writes the value as text without quotes. Writes nothing for null.
     pub(crate) fn write_plain(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
         match self {
             Column::Null => Ok(()),
@@ -187,5 +187,5 @@ fn whole(value: impl std::fmt::Display, magnitude: u64, out: &mut Vec<u8>) {
 
 fn formatted(formatter: &ArrayFormatter<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
     out.write_fmt(format_args!("{}", formatter.value(row)))
-        .map_err(|error| QueryError::internal(format!("writing a value: {error}")))
+        .map_err(|error| QueryError::internal(format!("cannot write a value: {error}")))
 }

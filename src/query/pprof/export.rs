@@ -1,4 +1,4 @@
-//! Merged stacks as one pprof profile, with the functions, files, lines, binaries and addresses in the store.
+//! Builds one pprof profile from merged stacks, with the functions, files, lines, binaries and addresses in the store.
 //!
 //! In: sums by stack with their frames. Out: the result of the caller's writer. Frames of inlined functions become
 //! lines of one location.
@@ -21,7 +21,7 @@ use crate::query::pprof::nodes;
 use crate::query::stacks::flame;
 use crate::query::stacks::flame::Merged;
 
-/// Answers a query with the result of `write`.
+/// Merges the profiles of a query and returns the result of `write`.
 pub(crate) fn merge_profile<T: Send + 'static>(
     context: Arc<Context>,
     query: StackQuery,
@@ -38,7 +38,7 @@ pub(crate) fn merge_profile<T: Send + 'static>(
     })
 }
 
-/// The longest period among the profiles of a query.
+/// Returns the longest period of the profiles of a query.
 fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Result<i64, QueryError>> {
     let filter = flame::filter(context, query);
     let context = context.clone();
@@ -71,7 +71,7 @@ pub(crate) struct About<'a> {
     pub(crate) period: i64,
     pub(crate) time_nanos: i64,
     pub(crate) duration_nanos: i64,
-    /// What is kept of the stacks; `None` for all of them.
+    /// How stacks are reduced for Go's compiler; `None` to leave them unchanged.
     pub(crate) pgo: Option<GoPgo>,
     /// Approximate number of nodes of the tree; 0 for all.
     pub(crate) max_nodes: usize,
@@ -124,14 +124,14 @@ pub(crate) fn profile_of<'a>(
 struct Export<'a> {
     table: &'a StackTable,
     builder: Builder<'a>,
-    /// Locations by their frames: the run of frames at one address, innermost first.
+    /// Locations by their frames: the consecutive frames at one address, innermost first.
     locations: HashMap<&'a [u32], u32>,
     /// Locations of the current sample.
     stack: Vec<u32>,
-    /// The mappings of frames that are known by their offset in a file.
+    /// The mappings of frames whose address is an offset in a file.
     files: FileMappings,
     pgo: Option<GoPgo>,
-    /// Samples whose stacks may be equal since they are cut, by their locations.
+    /// Samples by their locations. Stacks that were cut may be equal, so their values are added up.
     merged: BTreeMap<Vec<u32>, i64>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Export<'a> {
                 let location = if start > 0 || has_leaf_lines {
                     self.location(own)
                 } else {
-                    // Equal ones are one location of the profile.
+                    // The builder merges equal locations into one.
                     self.build(own, |_| (0, 0))
                 };
                 self.stack.push(location);
@@ -172,7 +172,7 @@ impl<'a> Export<'a> {
         index
     }
 
-    /// The location of frames; `place` tells the address and line of a frame.
+    /// Adds the location of frames. `place` returns the address and the line of a frame.
     fn build(&mut self, frames: &'a [u32], place: fn(Frame<'_>) -> (u64, i64)) -> u32 {
         let mut lines = Vec::with_capacity(frames.len());
         let mut address = 0;

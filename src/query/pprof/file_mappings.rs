@@ -1,28 +1,29 @@
-//! The mappings of an exported profile for code that is known by its offset in a file, not by a function.
+//! Builds the mappings of an exported profile for code without functions, whose addresses are offsets in a file.
 //!
-//! In: locations whose addresses are offsets, in mappings that say where in the file they begin. Out: mappings with a
-//! range of addresses each, and addresses in it. Readers find the symbols of such code as if the files had been loaded
-//! there.
+//! In: locations whose addresses are offsets, and mappings with the file offset at which they begin. Out: mappings with
+//! a range of addresses each, and addresses in that range. Readers find the symbols of such code as if the files had
+//! been loaded there.
 
 use std::collections::BTreeMap;
 
 use crate::profile::pprof::{Builder, Mapping, Profile};
 
-/// First address of a mapping; a gap between mappings, too.
+/// First address of a mapping, and the gap between mappings.
 const GAP: u64 = 1 << 20;
 const PAGE: u64 = 4 << 10;
-/// Addresses behind it are the kernel's for readers.
+/// Readers treat addresses from here on as those of the kernel.
 const END: u64 = 1 << 62;
 
-/// Mappings whose locations have offsets for addresses until [`FileMappings::place`], each with the largest offset.
+/// Mappings with the largest offset of their locations. The addresses of these locations are offsets until
+/// [`FileMappings::place`] runs.
 #[derive(Debug, Default)]
 pub(crate) struct FileMappings(BTreeMap<u32, u64>);
 
 impl FileMappings {
-    /// The index of a mapping for such locations, which has no range yet.
+    /// Adds a mapping for such locations and returns its index. It has no range yet.
     pub(crate) fn mapping<'a>(&mut self, builder: &mut Builder<'a>, mapping: Mapping<'a>) -> u32 {
         let index = builder.mapping(Mapping {
-            // Told apart by it from the mapping of the same file for code with functions.
+            // The limit distinguishes it from the mapping of the same file for code with functions.
             limit: END,
             ..mapping
         });
@@ -30,8 +31,8 @@ impl FileMappings {
         index
     }
 
-    /// Gives the mappings their ranges, and the locations in them their addresses. A mapping whose range does not fit
-    /// gets none, and its locations keep their offsets.
+    /// Sets the ranges of the mappings and the addresses of the locations in them. A mapping whose range does not fit
+    /// gets no range, and its locations keep their offsets.
     pub(crate) fn place(mut self, profile: &mut Profile<'_>) {
         for location in &profile.locations {
             if let Some(last) = self.0.get_mut(&location.mapping) {

@@ -1,8 +1,7 @@
-//! Cuts the stacks of a pprof profile, so that its tree of calls has about as many nodes as were asked for.
+//! Cuts the stacks of a pprof profile so that its call tree has about the requested number of nodes.
 //!
-//! In: a profile of one value a sample, and the number of nodes. Out: the same profile with shorter stacks: a part of
-//! the tree that is smaller than the smallest node that is kept becomes "other". The total of the profile stays the
-//! same.
+//! In: a profile with one value per sample, and the number of nodes. Out: the same profile with shorter stacks. A part
+//! of the tree that is smaller than the smallest kept node becomes "other". The total of the profile stays the same.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +10,10 @@ use hashbrown::HashMap;
 use crate::profile::flamegraph::OTHER;
 use crate::profile::pprof::{Function, Line, Location, Profile};
 
-/// A node of the tree: its parent, and its location.
+/// A node of the tree, as its parent and its location.
 type Edge = (u32, u32);
 
-/// Keeps about `max_nodes` nodes; those that are as large as the last one of them are kept, too.
+/// Keeps the largest `max_nodes` nodes, and all nodes that are as large as the smallest of them.
 pub(crate) fn limit(profile: &mut Profile<'_>, max_nodes: usize) {
     let mut nodes: HashMap<Edge, u32> = HashMap::new();
     let mut totals = vec![0_i64];
@@ -62,7 +61,7 @@ pub(crate) fn limit(profile: &mut Profile<'_>, max_nodes: usize) {
     }
 }
 
-/// Adds the location that stands for what is cut.
+/// Adds the location that stands for the nodes that are cut.
 fn other(profile: &mut Profile<'_>) -> u32 {
     let (function, line) = (profile.functions.len() as u32, profile.lines.len() as u32);
     profile.functions.push(Function {
@@ -81,7 +80,7 @@ fn other(profile: &mut Profile<'_>) -> u32 {
     profile.locations.len() as u32 - 1
 }
 
-/// The stacks of the samples, leaf first, with their values.
+/// Returns the stacks of the samples, leaf first, with their values.
 fn samples<'p>(profile: &'p Profile<'_>) -> impl Iterator<Item = (&'p [u32], i64)> {
     let ranges = profile.sample_starts.windows(2);
     let stacks = ranges.map(|range| &profile.sample_locations[range[0] as usize..range[1] as usize]);

@@ -1,10 +1,10 @@
-//! Stacks as Go's compiler wants them for profile-guided optimization: only their ends, whatever the line of the leaf.
+//! Reduces stacks for the profile-guided optimization of Go's compiler to the locations nearest to the leaf.
 
 use crate::query::common::types::GoPgo;
 use crate::query::decoded::stack_table::StackTable;
 
 impl GoPgo {
-    /// The frames of the locations that are kept, leaf first.
+    /// Returns the frames of the locations that are kept, leaf first.
     pub(crate) fn kept<'a>(self, table: &StackTable, frames: &'a [u32]) -> &'a [u32] {
         if self.keep_locations == 0 {
             return frames;

@@ -1,7 +1,7 @@
-//! Memory that a query takes beside its operators: for its statement while it is planned, for the constants of its
-//! plan, and for the results of scalar functions, which no memory pool sees.
+//! Accounts for memory of a query outside of its operators: its statement while it is planned, the constants of its
+//! plan, and the results of scalar functions, which no memory pool sees.
 //!
-//! In: the size of a statement, and what the rows of its plan may need. Out: charges to the query, the limits of one
+//! In: the size of a statement, and the size of the rows of its plan. Out: charges to the query, the limits of one
 //! call, and the number of rows of a batch. Functions find the allowance in the options of their session.
 
 use std::any::Any;
@@ -17,10 +17,10 @@ use datafusion::execution::session_state::SessionState;
 use crate::query::common::error::QueryError;
 use crate::query::resources::runtime::{BATCH_ROWS, Runtime};
 
-/// Memory of a token of a statement while it is planned, in bytes: the token, its syntax tree and the copies of that,
+/// Memory in bytes of a token of a statement while it is planned: the token, its syntax tree and copies of the tree,
 /// and its part of the plan.
 const TOKEN_BYTES: usize = 1 << 10;
-/// Results that planning computes are charged from this size on, in bytes.
+/// Minimum size in bytes of results that are charged while a query is planned.
 const CHARGED_BYTES: usize = 256;
 
 /// Limits of the result of one call of a function, in bytes.
@@ -30,12 +30,12 @@ pub(crate) struct CallLimits {
     pub(crate) result: usize,
     /// Maximum size of a single text made by `repeat`, `lpad` and `rpad`.
     pub(crate) value: usize,
-    /// Maximum size of the columns that the list of one row repeats where it is unrolled.
+    /// Maximum size of the columns that unnesting the list of one row repeats.
     pub(crate) unrolled: usize,
 }
 
 impl CallLimits {
-    /// The limits where memory is plenty.
+    /// The limits if there is plenty of memory.
     pub(crate) const MOST: Self = Self {
         result: 128 << 20,
         value: 64 << 10,
@@ -51,7 +51,7 @@ impl CallLimits {
     }
 }
 
-/// Maximum size of the texts of a table function in bytes, for a query with the memory of `runtime`.
+/// Returns the maximum size in bytes of the texts of a table function, for a query with the memory of `runtime`.
 pub(crate) fn table_bytes(runtime: &Runtime) -> usize {
     CallLimits::MOST.result.min(memory_of(runtime) / 2)
 }
@@ -72,15 +72,15 @@ struct Shared {
     /// Memory limit of the query in bytes.
     memory: usize,
     charged: MemoryReservation,
-    /// Bytes that are charged for the statement.
+    /// Bytes charged for the statement.
     statement: usize,
     is_planning: AtomicBool,
-    /// Maximum size of the result of a call.
+    /// Maximum size of the result of a call in bytes.
     result: AtomicUsize,
 }
 
 impl Allowance {
-    /// Begins planning a statement of `tokens` tokens. Fails when the query has too little memory for it.
+    /// Begins planning a statement of `tokens` tokens. Fails if the query has too little memory for it.
     pub(crate) fn begin(runtime: &Runtime, tokens: usize) -> Result<Self, QueryError> {
         let memory = memory_of(runtime);
         let charged = runtime.reservation("planning");
@@ -100,16 +100,16 @@ impl Allowance {
         state.config_mut().options_mut().extensions.insert(self.clone());
     }
 
-    /// Ends planning of a plan with rows of `bytes` bytes and `calls` calls that can make large values, and returns the
-    /// number of rows of a batch. The statement is released; constants of the plan stay charged. All calls of the plan
-    /// together may make as much as one. Fails when one row is too large.
+    /// Ends the planning of a plan with rows of `bytes` bytes and `calls` calls that can return large values. Returns
+    /// the number of rows of a batch. The statement is no longer charged, but constants of the plan are. All calls of
+    /// the plan share the limit of one call. Fails if one row is too large.
     pub(crate) fn planned(&self, bytes: u64, calls: u64) -> Result<usize, QueryError> {
         let shared = &self.0;
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         if bytes > shared.memory / 2 {
             return Err(QueryError::Limit(format!(
-                "a row of the query may take {} KiB over all of its steps, more than half of its memory of {} KiB: \
-                    make shorter texts, or raise sql.max_query_memory in the server's configuration",
+                "a row of the query may take {} KiB over all of its steps, more than half of its memory limit of {} \
+                    KiB: use shorter texts, or raise sql.max_query_memory in the server's configuration",
                 bytes >> 10,
                 shared.memory >> 10
             )));
@@ -121,11 +121,12 @@ impl Allowance {
             .store((limits.result / calls).max(limits.value), Ordering::Relaxed);
         shared.is_planning.store(false, Ordering::Relaxed);
         shared.charged.shrink(shared.statement);
-        // A sixteenth: several steps hold a batch at a time, and each on several threads.
+        // A batch gets a sixteenth of the memory, because several steps hold a batch at the same time, each on several
+        // threads.
         Ok((shared.memory / 16 / bytes.max(1)).clamp(1, BATCH_ROWS))
     }
 
-    /// The limits of a call in a session with these options.
+    /// Returns the limits of a call in a session with these options.
     pub(crate) fn limits(options: &ConfigOptions) -> CallLimits {
         match options.extensions.get::<Self>() {
             None => CallLimits::MOST,
@@ -136,7 +137,7 @@ impl Allowance {
         }
     }
 
-    /// Charges the result of a call that is made while the query is planned: it becomes a constant of the plan.
+    /// Charges the result of a call that is made while the query is planned, because it becomes a constant of the plan.
     pub(crate) fn charge(options: &ConfigOptions, bytes: usize) -> Result<(), QueryError> {
         let Some(Self(shared)) = options.extensions.get::<Self>() else {
             return Ok(());
@@ -166,7 +167,7 @@ impl ExtensionOptions for Allowance {
     }
 
     fn set(&mut self, key: &str, _value: &str) -> PlanResult<()> {
-        Err(plan_datafusion_err!("there is no setting `{key}`"))
+        Err(plan_datafusion_err!("unrecognized configuration parameter \"{key}\""))
     }
 
     fn entries(&self) -> Vec<ConfigEntry> {

@@ -1,8 +1,8 @@
 //! A cache between queries, limited in bytes.
 //!
-//! At the limit, entries that were used only once are evicted first. Entries that have not been used for some minutes
-//! are dropped even below the limit ([`Cache::forget_unused`]), so that memory does not stay at the limit for rarely
-//! used data.
+//! At the limit, the cache first evicts entries that were used only once. Below the limit, it also drops entries that
+//! were not used for some minutes ([`Cache::forget_unused`]), so that rarely used data does not keep memory at the
+//! limit.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use quick_cache::{Equivalent, Weighter};
 
 /// Interval of the calls of [`Cache::forget_unused`].
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_mins(1);
-/// Number of these calls without a use after which an entry is dropped.
+/// Number of such calls after which an unused entry is dropped.
 const LOOKS: u32 = 5;
 const ENTRY_BYTES: usize = 128;
-/// Estimated average size of an entry in bytes, which determines how many evicted keys are remembered.
+/// Estimated average size of an entry in bytes. It determines how many evicted keys the cache remembers.
 const USUAL_BYTES: usize = 16 << 10;
 
-/// A value with an estimate of its memory.
+/// A value that can estimate its memory.
 pub(crate) trait Bytes {
     fn bytes(&self) -> usize;
 }
@@ -58,7 +58,7 @@ impl<K, V> Weighter<K, Entry<V>> for Held {
 }
 
 impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
-    /// A cache limited to `limit` bytes.
+    /// Creates a cache of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -69,7 +69,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         }
     }
 
-    /// The limit of the cache in bytes.
+    /// Returns the limit of the cache in bytes.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
@@ -94,7 +94,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         Some(read(&entry.value))
     }
 
-    /// Inserts or replaces a value. A value larger than the cache is not kept.
+    /// Inserts or replaces a value. A value larger than the limit is dropped.
     pub(crate) fn put(&self, key: K, value: V) {
         let mut state = self.state.lock();
         let used = state.looks;
@@ -134,7 +134,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         self.state.lock().entries.retain(|key, _| keep(key));
     }
 
-    /// Drops all entries, to free memory.
+    /// Drops all entries to free memory.
     pub(crate) fn clear(&self) {
         self.state.lock().entries.clear();
     }
@@ -148,7 +148,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
             .for_each(|(_, entry)| each(&entry.value));
     }
 
-    /// Drops entries that were not used during the last calls of this function, which are some minutes.
+    /// Drops entries that were not used since the last [`LOOKS`] calls of this function, which are some minutes.
     pub(crate) fn forget_unused(&self) {
         let mut state = self.state.lock();
         state.looks += 1;
@@ -156,7 +156,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         state.entries.retain(|_, entry| looks - entry.used <= LOOKS);
     }
 
-    /// Size of all entries in bytes, with overhead.
+    /// Returns the size of all entries in bytes, including their overhead.
     pub(crate) fn bytes(&self) -> u64 {
         self.state.lock().entries.weight()
     }
@@ -166,7 +166,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
 mod tests {
     use super::*;
 
-    /// A value of so many bytes.
+    /// A value with a size in bytes.
     #[derive(Clone, Default, PartialEq, Debug)]
     struct Load(usize);
 

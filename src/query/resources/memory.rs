@@ -1,7 +1,7 @@
-//! The memory limit of one query, within the limit of all queries together.
+//! Limits the memory of one query, within the limit of all queries together.
 //!
 //! In: reservations of DataFusion's operators. Out: success, or an error that names the limit and how to raise it.
-//! Memory that operators do not reserve (a batch in transit, the result of a function) is limited elsewhere.
+//! Other modules limit memory that operators do not reserve, such as a batch in transit or the result of a function.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use datafusion::common::{Result, resources_datafusion_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
 
-/// The environment of one query: as `all`, with a pool that limits this query to `bytes`.
+/// Returns the environment of one query: `all` with a memory pool that limits this query to `bytes`.
 pub(crate) fn for_one_query(all: &Arc<RuntimeEnv>, bytes: usize) -> Arc<RuntimeEnv> {
     let mut own = all.as_ref().clone();
     own.memory_pool = Arc::new(OneQuery {
@@ -75,7 +75,7 @@ impl MemoryPool for OneQuery {
             };
             return Err(resources_datafusion_err!(
                 "{}",
-                too_much("the queries that run now together", "max_memory", limit)
+                too_much("all running queries together", "max_memory", limit)
             ));
         }
         Ok(())
@@ -96,7 +96,7 @@ fn too_much(who: &str, limit: &str, bytes: usize) -> String {
         mebibytes => (mebibytes, "MiB"),
     };
     format!(
-        "{who} would need more than {amount} {unit} of memory: ask for less time or fewer groups, or raise \
+        "{who} would need more than {amount} {unit} of memory: select a shorter time range or fewer groups, or raise \
             sql.{limit} in the server's configuration"
     )
 }

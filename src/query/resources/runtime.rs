@@ -1,8 +1,8 @@
 //! State that all queries of an engine share: the memory pool, the footer cache, the one object store, and the settings
 //! of sessions.
 //!
-//! It gives access to no files but those of the store: the registry has one store, the disk manager is off (nothing is
-//! spilled), and the session has no listing tables and no external tables.
+//! It gives access only to the files of the store: the registry has one store, the disk manager is off (queries spill
+//! nothing), and the session has no listing tables and no external tables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,14 +25,14 @@ use crate::query::common::types::QueryLimits;
 use crate::query::resources::memory;
 use crate::query::resources::verified::Readers;
 
-/// The address of the store in plans; users cannot use it as a URL.
+/// The address of the store in plans. Users cannot use it as a URL.
 pub(crate) const STORE_URL: &str = "alluvium://store";
 
-/// Rows of a batch. Larger batches cause cache misses in the fold, smaller ones more calls.
+/// Number of rows of a batch. Larger batches cause cache misses in the fold; smaller ones cause more calls.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
-/// State that all queries of one engine share, except for the memory pool of [a query's own
-/// runtime](Runtime::for_one_query).
+/// State that all queries of one engine share. Each query has its own copy with its own memory pool
+/// ([`Runtime::for_one_query`]).
 pub(crate) struct Runtime {
     pub(crate) environment: Arc<RuntimeEnv>,
     pub(crate) task: Arc<TaskContext>,
@@ -40,14 +40,14 @@ pub(crate) struct Runtime {
     pub(crate) url: ObjectStoreUrl,
     pub(crate) readers: Arc<Readers>,
     pub(crate) parallelism: usize,
-    /// Scans of heads that may run at one time.
+    /// Limits the number of concurrent scans of heads.
     pub(crate) head_scans: Arc<Semaphore>,
     pub(crate) files_pruned: Arc<AtomicU64>,
     pub(crate) files_read: Arc<AtomicU64>,
 }
 
 impl Runtime {
-    /// A runtime for files of `store`, or of the local disk for `None`.
+    /// Creates a runtime for files of `store`, or of the local disk if it is `None`.
     pub(crate) fn new(limits: &QueryLimits, store: Option<Arc<dyn ObjectStore>>) -> Result<Self, QueryError> {
         let store = store.unwrap_or_else(|| Arc::new(LocalFileSystem::new()));
         let environment = RuntimeEnvBuilder::new()
@@ -69,7 +69,7 @@ impl Runtime {
         let options = config.options_mut();
         options.execution.parquet.pushdown_filters = true;
         options.execution.parquet.reorder_filters = true;
-        // Clients may not support view types.
+        // Some clients do not support view types.
         options.optimizer.expand_views_at_output = true;
         options.execution.time_zone = Some("+00:00".to_owned());
         let task = Arc::new(TaskContext::new(
@@ -96,8 +96,8 @@ impl Runtime {
         })
     }
 
-    /// The same runtime with a memory pool of its own: the memory of a query is charged to it, up to `bytes`, and to
-    /// the pool of all queries.
+    /// Returns the same runtime with its own memory pool of `bytes` bytes. The memory of a query is charged to it and
+    /// to the pool of all queries.
     pub(crate) fn for_one_query(&self, bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             environment: memory::for_one_query(&self.environment, bytes),
@@ -112,7 +112,7 @@ impl Runtime {
         })
     }
 
-    /// An empty reservation in the memory pool; `name` is used in the pool's errors.
+    /// Returns an empty reservation in the memory pool. The pool's errors show `name`.
     pub(crate) fn reservation(&self, name: &str) -> MemoryReservation {
         MemoryConsumer::new(name).register(&self.environment.memory_pool)
     }
@@ -137,7 +137,7 @@ impl Runtime {
     }
 }
 
-/// A registry that has only our store, so that no plan can reach a file or address of a user's choice.
+/// A registry that has only the store of this program, so that no plan can reach a file or address that a user chooses.
 #[derive(Debug)]
 struct OnlyStore(Arc<dyn ObjectStore>);
 
@@ -151,7 +151,7 @@ impl ObjectStoreRegistry for OnlyStore {
             return Ok(self.0.clone());
         }
         Err(plan_datafusion_err!(
-            "there is no store at `{url}`; only the tables of alluvium can be read"
+            "cannot read `{url}`: queries can only read the tables of Alluvium"
         ))
     }
 }

@@ -1,8 +1,8 @@
-//! Reads Parquet files for queries and verifies every byte that is read, so that a query fails on a damaged file
-//! instead of answering with altered values.
+//! Reads Parquet files for queries and verifies every byte that it reads. A query of a damaged file fails instead of
+//! returning altered values.
 //!
 //! In: a file of a plan with its [`Seal`]. Out: verified ranges, and metadata through the footer cache. Files of
-//! earlier versions have no checksums of their parts and are read as they are.
+//! earlier versions have no checksums of their parts and are read without verification.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -28,15 +28,15 @@ use crate::store::tables::checksums;
 use crate::store::tables::checksums::{Altered, Sums};
 use crate::store::tables::snapshot::Tail;
 
-/// What a file's bytes are verified with; an extension of the files of a plan.
+/// The data that verifies the bytes of a file. It is an extension of the files of a plan.
 #[derive(Debug, Clone)]
 pub(crate) struct Seal {
     pub(crate) tail: Tail,
-    /// Path or address for errors.
+    /// Path or address of the file, for errors.
     pub(crate) name: PathBuf,
 }
 
-/// Makes the readers of all files.
+/// Creates the readers of all files.
 #[derive(Debug)]
 pub(crate) struct Readers {
     plain: CachedParquetFileReaderFactory,
@@ -44,7 +44,7 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Readers of files in `store` whose metadata is kept in `cache`.
+    /// Creates readers of files in `store`. `cache` holds the metadata of the files.
     pub(crate) fn new(store: Arc<dyn ObjectStore>, cache: Arc<FileMetadataCache>) -> Self {
         Self {
             plain: CachedParquetFileReaderFactory::new(store, cache.clone()),
@@ -82,7 +82,7 @@ struct VerifiedReader {
     object: ObjectMeta,
     seal: Seal,
     cache: Arc<FileMetadataCache>,
-    /// Known once the metadata was needed.
+    /// The checksums of the parts, read with the first metadata.
     sums: Option<Arc<Sums>>,
 }
 

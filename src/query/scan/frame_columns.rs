@@ -1,4 +1,4 @@
-//! The columns of a list of frames, as the table `stacks` and the view `flat` have them.
+//! The columns of a list of frames, in the table `stacks` and in the view `flat`.
 
 use std::sync::Arc;
 
@@ -15,32 +15,33 @@ pub(crate) struct FrameColumns<'a> {
     pub(crate) line: &'a Int64Array,
     pub(crate) address: &'a Int64Array,
     pub(crate) inlined: &'a BooleanArray,
-    /// The field that frames have in `flat` only.
+    /// A field that frames have only in `flat`.
     pub(crate) start_line: Option<&'a Int32Array>,
 }
 
-/// Type of the frames of `flat`, leaf first: those of the table, each with the line at which its function starts.
+/// Returns the type of the frames of `flat`, leaf first: frames of the table, each with the line at which its function
+/// starts.
 pub(crate) fn flat_frames() -> DataType {
     DataType::List(flat_frame())
 }
 
-/// The list element of [`flat_frames`].
+/// Returns the list element of [`flat_frames`].
 pub(crate) fn flat_frame() -> FieldRef {
     Arc::new(Field::new("element", DataType::Struct(flat_frame_fields()), false))
 }
 
-/// The columns of [`flat_frame`]: those of the table, and the first line of the function.
+/// Returns the columns of [`flat_frame`]: those of the table, and the first line of the function.
 pub(crate) fn flat_frame_fields() -> Fields {
     let start_line = Arc::new(Field::new(START_LINE, DataType::Int32, false));
     schema::frame_fields().iter().cloned().chain([start_line]).collect()
 }
 
-/// Name of the field of a frame of `flat` with the line at which its function starts.
+/// The field of a frame of `flat` with the line at which its function starts.
 const START_LINE: &str = "start_line";
 
 impl<'a> FrameColumns<'a> {
     pub(crate) fn new(frames: &'a dyn Array) -> Result<Self, QueryError> {
-        let error = || QueryError::internal("the frames of a stack do not have the columns of the layout");
+        let error = || QueryError::internal("the frames of a stack do not have the expected columns");
         let frames = frames.as_struct_opt().ok_or_else(error)?;
         let text = |name: &str| {
             frames

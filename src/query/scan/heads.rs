@@ -1,9 +1,8 @@
 //! Reads rows of heads, which are in no file yet.
 //!
 //! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, with exactly the
-//! requested rows. Their memory is charged to the query, which fails when it exceeds its limit. Heads are read on
-//! blocking threads, by a bounded number of scans at one time, each of which ends at the next batch after its query was
-//! dropped.
+//! requested rows. Their memory is charged to the query, which fails if it exceeds its limit. A bounded number of
+//! concurrent scans read heads on blocking threads. After its query was dropped, a scan ends at the next batch.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -32,8 +31,8 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{DAY, PROFILE_TYPE, SERIES, STACK, TENANT, TIME};
 use crate::store::tables::snapshot::{HeadScan, ScanFilter, Snapshot};
 
-/// The rows of the heads that pass the filter exactly. The rows of each head are built when it is its turn, and charged
-/// to the query until the last of them is taken.
+/// Returns exactly the rows of the heads that pass the filter. The rows of a head are built when the stream reaches it.
+/// They are charged to the query until the reader has received the last of them.
 pub(crate) fn head_stream(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -41,7 +40,7 @@ pub(crate) fn head_stream(
     filter: &ScanFilter,
     columns: &[&str],
 ) -> Result<BatchStream, QueryError> {
-    // Report wrong arguments here instead of in the stream.
+    // Reports wrong arguments here instead of in the stream.
     indices_of(&table.schema(), columns)?;
     let wanted = Wanted {
         table,
@@ -52,7 +51,7 @@ pub(crate) fn head_stream(
     Ok(stream_of(runtime.clone(), snapshot.heads.clone(), Arc::new(wanted)))
 }
 
-/// As [`head_stream`] for one head.
+/// Like [`head_stream`], for one head.
 pub(crate) fn one_head_stream(
     runtime: &Arc<Runtime>,
     head: Arc<dyn HeadScan>,
@@ -67,8 +66,8 @@ pub(crate) fn one_head_stream(
     head_stream(runtime, &snapshot, table, filter, columns)
 }
 
-/// The rows of the heads as a plan with the columns of `schema`. They are built when the plan runs, not when it is
-/// made. Heads may omit rows that do not pass `asked`; each row is checked against `checked`.
+/// Returns the rows of the heads as a plan with the columns of `schema`. The rows are built when the plan runs. Heads
+/// may omit rows that do not pass `asked`. Each row is checked against `checked`.
 pub(crate) fn head_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -124,14 +123,15 @@ impl RowMap for HeadRows {
     fn apply(&self, _input: BatchStream) -> BatchStream {
         let schema = self.schema.clone();
         let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.wanted.clone());
-        // In batches of the same size as those of files, since the limits of functions apply to each call.
+        // The batches have the same number of rows as those of files, because the limits of functions apply to each
+        // call.
         let rows =
             rows.flat_map(|batch| stream::iter(batch.map_or_else(|error| vec![Err(error)], |batch| split(&batch))));
         rows.map(move |batch| with_types(&batch?, &schema)).boxed()
     }
 }
 
-/// Splits a batch into parts of the same number of rows as batches of files.
+/// Splits a batch into parts with the number of rows of batches of files.
 fn split(batch: &RecordBatch) -> Vec<Result<RecordBatch, QueryError>> {
     let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
     let part = |start| batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start));
@@ -153,7 +153,7 @@ fn with_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Qu
 /// Sums of values by stack.
 type StackSums = Vec<(StackId, i64)>;
 
-/// Sums by stack over the rows of a head, see [`HeadScan::sum_stacks`].
+/// Returns sums by stack over the rows of a head, see [`HeadScan::sum_stacks`].
 pub(crate) fn sums_of(
     runtime: &Arc<Runtime>,
     head: Arc<dyn HeadScan>,
@@ -177,7 +177,7 @@ fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<W
     let rows = read.flat_map(|read| match read {
         Ok((batches, memory)) => stream::iter(batches)
             .map(move |batch| {
-                // Keeps the charge for as long as this part of the stream.
+                // The closure keeps the charge while this part of the stream exists.
                 let _charged = &memory;
                 Ok(batch)
             })
@@ -187,7 +187,7 @@ fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<W
     rows.boxed()
 }
 
-/// Runs work on a head on a blocking thread when it is its turn. The work must not wait for other work of queries.
+/// Waits for a slot and runs work on a head on a blocking thread. The work must not wait for other work of queries.
 fn in_turn<T: Send + 'static>(
     runtime: &Arc<Runtime>,
     work: impl FnOnce(&Cancellation) -> Result<T, QueryError> + Send + 'static,
@@ -197,7 +197,7 @@ fn in_turn<T: Send + 'static>(
         let turn = turns.acquire_owned().await;
         let turn = turn.map_err(|error| QueryError::internal(error.to_string()))?;
         blocking::run(move |cancellation| {
-            // The work has its turn until it ends, also when nobody waits for it any more.
+            // The work keeps its slot until it ends, even if nobody waits for its result any more.
             let _turn = turn;
             work(cancellation)
         })
@@ -205,8 +205,8 @@ fn in_turn<T: Send + 'static>(
     })
 }
 
-/// The rows of one head. Fails at the first batch that exceeds the query's memory, and at the first after the query was
-/// dropped.
+/// Returns the rows of one head. Fails at the first batch that exceeds the query's memory limit, and at the first batch
+/// after the query was dropped.
 fn one_head(
     head: &dyn HeadScan,
     wanted: &Wanted,
@@ -215,7 +215,7 @@ fn one_head(
 ) -> Result<Vec<RecordBatch>, QueryError> {
     cancellation.check()?;
     let columns: Vec<&str> = wanted.columns.iter().map(String::as_str).collect();
-    // A head that applies the filter exactly needs no second check, and no columns for it.
+    // If a head applies the filter exactly, its rows need no second check and no columns for it.
     let checked = if head.is_exact() {
         ScanFilter {
             stacks: wanted.checked.stacks.clone(),
@@ -250,7 +250,7 @@ fn one_head(
     taken.map(|()| batches)
 }
 
-/// The columns to request from a head: the wanted ones and those that the filter is checked on.
+/// Returns the columns to request from a head: the wanted columns and those that the filter checks.
 fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Result<Arc<[usize]>, QueryError> {
     let mut indices = indices_of(schema, columns)?;
     let checked = [
@@ -274,7 +274,7 @@ fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Re
     Ok(indices.into())
 }
 
-/// The rows of a batch that pass the filter, with these columns.
+/// Returns the rows of a batch that pass the filter, with these columns.
 fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<RecordBatch, QueryError> {
     let rows = batch.num_rows();
     let mut keep: Option<BooleanBuffer> = None;
@@ -338,10 +338,10 @@ mod tests {
     use crate::query::common::types::QueryLimits;
     use crate::store::tables::snapshot::Receive;
 
-    /// Long enough for any machine; only a test that fails waits so long.
+    /// A timeout that is long enough for any machine. Only a failing test waits so long.
     const LONG: Duration = Duration::from_secs(20);
 
-    /// Says when a scan begins, then waits for its turn; ends by giving batches until it is asked to stop.
+    /// A head that reports when a scan begins, waits for a signal, and then returns batches until it is told to stop.
     struct Gated {
         begun: Sender<()>,
         go: Mutex<Receiver<()>>,
@@ -379,7 +379,7 @@ mod tests {
         Arc::new(Runtime::new(&QueryLimits::default(), None).unwrap())
     }
 
-    /// On the one thread of the runtime: a scan on it would wait in vain for what is sent after it.
+    /// The runtime has one thread. A scan on this thread would block the test from sending the signal.
     #[tokio::test]
     async fn a_scan_of_a_head_takes_no_async_thread_and_ends_when_its_reader_has_gone() {
         let ((begun, begins), (go, gate), (ended, ends)) = (channel(), channel(), channel());

@@ -1,7 +1,7 @@
-//! Implementations of DataFusion traits over plans: an expression for id sets, table providers, and the one execution
-//! node.
+//! Implements DataFusion's traits over plans: an expression for id sets, table providers, and the only execution node
+//! of this program.
 //!
-//! They are together in one file, with their bodies as plain functions elsewhere, because each async method over plan
+//! The implementations are in one file and call plain functions of other modules, because each async method over plan
 //! types costs seconds of compile time. There is no logic here.
 
 use std::collections::HashSet;
@@ -36,18 +36,19 @@ use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
 use crate::store::common::schema::PARTITION_COLUMNS;
 
-/// `column IN (set)` over 64-bit ids, for sets of any size: one hash probe for each row, and a single node in the plan.
+/// The expression `column IN (set)` over 64-bit ids. For sets of any size, it costs one hash lookup for each row and is
+/// a single node in the plan.
 #[derive(Debug, Clone)]
 pub(crate) struct IdSet<T> {
     column: Arc<dyn PhysicalExpr>,
     ids: Arc<HashSet<T>>,
 }
 
-/// Maximum size of a set that is written as a list, which can be tested against Parquet statistics and bloom filters.
+/// Maximum size of a set that becomes a list. DataFusion can compare a list with Parquet statistics and bloom filters.
 const LIST_IDS: usize = 16;
 
 impl<T: Id> IdSet<T> {
-    /// The expression for `ids`: a list when the set is small, else an [`IdSet`].
+    /// Returns the expression for `ids`: a list if the set is small, an [`IdSet`] otherwise.
     pub(crate) fn expression(
         column: Arc<dyn PhysicalExpr>,
         ids: Arc<HashSet<T>>,
@@ -58,7 +59,7 @@ impl<T: Id> IdSet<T> {
         }
         let mut sorted: Vec<i64> = ids.iter().map(|id| id.bits()).collect();
         sorted.sort_unstable();
-        // The schema of the scan has the partition columns last; here only the type matters.
+        // The schema of the scan has the partition columns last. Here only the types matter.
         let fields: Vec<_> = schema.fields().iter().skip(PARTITION_COLUMNS).cloned().collect();
         let array: ArrayRef = Arc::new(Int64Array::from(sorted));
         let list = InListExpr::try_new_from_array(column, array, false, &Schema::new(fields))?;
@@ -134,7 +135,7 @@ impl<T: Id> PhysicalExpr for IdSet<T> {
 pub(crate) trait Relation: fmt::Debug + Send + Sync + 'static {
     fn schema(&self) -> SchemaRef;
 
-    /// How far the scan itself applies each filter.
+    /// Returns for each filter how far the scan itself applies it.
     fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown>;
 
     fn plan(
@@ -157,7 +158,7 @@ impl TableProvider for Provided {
         TableType::Base
     }
 
-    // Written out in the way of `async_trait`: the body must not be an async block over plan types.
+    // The signature is the one that `async_trait` generates. The body must not be an async block over plan types.
     fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
         &'life0 self,
         _state: &'life1 dyn Session,
@@ -202,17 +203,18 @@ impl TableFunctionImpl for Called {
     }
 }
 
-/// The function that [`Mapped`] applies to the rows of its input.
+/// A function that [`Mapped`] applies to the rows of its input.
 pub(crate) trait RowMap: fmt::Debug + Send + Sync + 'static {
-    /// Name of the node in `EXPLAIN`.
+    /// Returns the name of the node in `EXPLAIN`.
     fn name(&self) -> &'static str;
 
-    /// True when a single stream must see all rows: the planner then merges the partitions of the input.
+    /// Returns true if a single stream must see all rows. The planner then merges the partitions of the input.
     fn needs_all_rows(&self) -> bool {
         false
     }
 
-    /// True when the rows of each partition stay the same, and their order: the node then promises what its input does.
+    /// Returns true if the rows of each partition and their order stay the same. The node then has the properties of
+    /// its input.
     fn keeps_rows(&self) -> bool {
         false
     }
@@ -221,7 +223,7 @@ pub(crate) trait RowMap: fmt::Debug + Send + Sync + 'static {
     fn apply(&self, input: BatchStream) -> BatchStream;
 }
 
-/// The one execution node: applies a [`RowMap`] to each partition of its input.
+/// The only execution node of this program. It applies a [`RowMap`] to each partition of its input.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     input: Arc<dyn ExecutionPlan>,
@@ -230,7 +232,7 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    /// A node over `input` whose rows have the columns of `schema`.
+    /// Creates a node over `input` whose rows have the columns of `schema`.
     pub(crate) fn new(input: Arc<dyn ExecutionPlan>, schema: SchemaRef, map: Arc<dyn RowMap>) -> Self {
         let properties = if map.keeps_rows() {
             input.properties().clone()

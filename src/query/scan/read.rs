@@ -1,9 +1,9 @@
-//! Reads rows by a snapshot and a filter: selects files by their statistics in the snapshot, reads them with a plain
-//! Parquet scan, and adds the rows of heads.
+//! Reads the rows of a snapshot that pass a filter. Selects files by their statistics in the snapshot, reads them with
+//! a plain Parquet scan, and adds the rows of heads.
 //!
 //! In: [`Snapshot`], [`ScanFilter`], column names. Out: streams of batches with exactly the requested rows, or a
-//! physical plan for SQL. The fixed queries fold these streams themselves, which saves planning. Rows are not merged
-//! here.
+//! physical plan for SQL. The fixed queries fold these streams themselves, which avoids planning. This module merges no
+//! rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,14 +34,14 @@ use crate::store::common::schema::{PARTITION_COLUMNS, Table};
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot};
 use crate::store::tables::stats::{Bounds, extend};
 
-/// Files whose total size is below this are read by one task.
+/// Total size of files in bytes below which one task reads them all.
 const MIN_SPLIT_BYTES: usize = 1 << 20;
-/// Maximum size of a set of series whose ids are compared with the bounds of a file one by one.
+/// Maximum size of a set of series whose ids are individually compared with the bounds of a file.
 const FEW_SERIES: usize = 64;
-/// Rows of a batch of stacks, each of which has some dozens of frames with their texts.
+/// Number of rows of a batch of stacks. Each stack has dozens of frames with their texts.
 const STACK_ROWS: usize = 256;
 
-/// The files of a table that may contain rows that pass the filter.
+/// Returns the files of a table that may contain rows that pass the filter.
 pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &ScanFilter) -> Vec<&'a FileEntry> {
     let wanted = filter.series.as_ref().map(|series| {
         let mut bounds = None;
@@ -55,8 +55,8 @@ pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &Scan
         .collect()
 }
 
-/// The columns of a table in SQL. Text of samples and profiles is repetitive, so it is read as views of the files'
-/// dictionaries, without a copy for each row.
+/// Returns the columns of a table in SQL. Texts of samples and profiles repeat often, so they are read as views of the
+/// files' dictionaries, without a copy for each row.
 pub(crate) fn sql_schema(table: Table) -> SchemaRef {
     let schema = table.schema();
     if !matches!(table, Table::Samples | Table::Profiles) {
@@ -72,8 +72,8 @@ pub(crate) fn sql_schema(table: Table) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
 }
 
-/// The scan of `files` with the columns at `projection` (indices into `schema`, which is [`Table::schema`] or
-/// [`sql_schema`]).
+/// Returns the scan of `files` with the columns at `projection`. These are indices in `schema`, which is
+/// [`Table::schema`] or [`sql_schema`].
 fn parquet_plan(
     runtime: &Runtime,
     snapshot: &Snapshot,
@@ -117,9 +117,9 @@ fn parquet_plan(
     Ok(DataSourceExec::from_data_source(config))
 }
 
-/// Files and heads as one plan for SQL. The tenants are filtered exactly, and files and heads are pruned by the rest of
-/// the filter. The conditions themselves stay in the filter node above, which the optimiser moves into the Parquet
-/// scan.
+/// Returns files and heads as one plan for SQL. The plan filters the tenants exactly. The rest of the filter only
+/// prunes files and heads. The conditions themselves stay in the filter node above, which the optimizer moves into the
+/// Parquet scan.
 pub(crate) fn union_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -156,7 +156,7 @@ pub(crate) fn union_plan(
     }
 }
 
-/// Files and heads as one plan with exactly the rows that pass the filter, and `columns` in the given order.
+/// Returns files and heads as one plan with exactly the rows that pass the filter, and `columns` in the given order.
 pub(crate) fn exact_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -189,7 +189,7 @@ pub(crate) fn exact_plan(
     }
 }
 
-/// Streams that together have exactly the rows that pass the filter, with `columns` in the given order.
+/// Returns streams that together have exactly the rows that pass the filter, with `columns` in the given order.
 pub(crate) fn open(
     runtime: &Arc<Runtime>,
     snapshot: &Arc<Snapshot>,
@@ -206,7 +206,7 @@ pub(crate) fn open(
     })
 }
 
-/// As [`open`], for these files only and without heads.
+/// Like [`open`], for these files only and without heads.
 pub(crate) fn open_files(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -231,7 +231,7 @@ pub(crate) fn open_files(
     Ok(streams)
 }
 
-/// Selects the files of a table to read, and counts them.
+/// Selects the files of a table to read and counts them.
 pub(crate) fn choose<'a>(
     runtime: &Runtime,
     snapshot: &'a Snapshot,
@@ -244,14 +244,14 @@ pub(crate) fn choose<'a>(
     files
 }
 
-/// Requested series and their bounds; `None` for an empty set.
+/// The requested series and their bounds. The bounds are `None` for an empty set.
 struct Wanted<'a> {
     series: &'a HashSet<SeriesId>,
     bounds: Option<Bounds<SeriesId>>,
 }
 
 impl Wanted<'_> {
-    /// Whether a file with series in these bounds may contain one of the requested ones.
+    /// Returns true if a file with series in these bounds may contain one of the requested series.
     fn may_be_in(&self, file: Bounds<SeriesId>) -> bool {
         let overlap = |wanted: Bounds<SeriesId>| wanted.least <= file.most && file.least <= wanted.most;
         // Ids are hashes, so only a small set can be disjoint from a wide range.
@@ -287,7 +287,7 @@ fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&Wanted<'_>>)
     })
 }
 
-/// The conditions that the selected files do not satisfy as a whole, as an expression over the scan's columns.
+/// Returns the conditions that not all rows of the selected files satisfy, as an expression over the scan's columns.
 fn predicate(
     table: Table,
     files: &[&FileEntry],
@@ -308,7 +308,7 @@ fn predicate(
             bounds.and_then(Bounds::single) == Some(wanted)
         })
     {
-        // With the column's type in `scan_schema`.
+        // The value has the column's type in `scan_schema`.
         let text = Some(wanted.to_string());
         let value = if projection.contains(&schema.index_of(PROFILE_TYPE)?) {
             ScalarValue::Utf8(text)
@@ -364,7 +364,7 @@ fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile,
     ]))
 }
 
-/// The columns of the files, then those of the partition. Text that is only compared is read as views of its
+/// Returns the columns of the files, then those of the partition. Text that is only compared is read as views of its
 /// dictionary, without a copy for each row.
 fn scan_schema(schema: &SchemaRef, projection: &[usize]) -> TableSchema {
     let (partition, in_file) = schema.fields().split_at(PARTITION_COLUMNS);

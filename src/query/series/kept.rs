@@ -1,7 +1,7 @@
-//! Stored profiles one by one: ids, times, types and labels, without their samples.
+//! Finds individual stored profiles: ids, times, types and labels, without their samples.
 //!
-//! In: [`ProfilesQuery`]. Out: [`KeptProfile`]s in the order of their times. Only profiles whose sender gave an id are
-//! found. The rows of one id are one profile: a profile has a row for each type and each series.
+//! In: [`ProfilesQuery`]. Out: [`KeptProfile`]s in the order of their times, only those whose sender chose an id. The
+//! rows with one id are one profile, because a profile has a row for each type and each series.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{DURATION_NS, PROFILE_ID, PROFILE_TYPE, SERIES, TIME};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Maximum number of profiles of an answer.
+/// Maximum number of profiles of a result.
 const MAX_PROFILES: usize = 100_000;
 
-/// Memory of a found profile with its id, and of each of its types and series.
+/// Memory in bytes of a profile with its id, and of each of its types and series.
 const PROFILE_BYTES: usize = 512;
 const ROW_BYTES: usize = 96;
 
-/// Profiles by start and id, so that the oldest come first.
+/// The profiles that were found, by start and id, so that the oldest come first.
 #[derive(Default)]
 struct Found {
     profiles: BTreeMap<(i64, Arc<str>), Rows>,
-    /// Types and series of all of them.
+    /// Number of types and series of all profiles.
     rows: usize,
 }
 
@@ -57,7 +57,7 @@ impl Rows {
 }
 
 impl Found {
-    /// Adds rows of a profile. Of more profiles than `limit` the oldest is dropped.
+    /// Adds rows of a profile. If there are more profiles than `limit`, drops the oldest.
     fn add(&mut self, key: (i64, Arc<str>), more: Rows, limit: usize) {
         let rows = self.profiles.entry(key).or_default();
         self.rows -= rows.count();
@@ -75,7 +75,7 @@ impl Found {
     }
 }
 
-/// Finds the profiles of a query; of more than its limit the newest.
+/// Finds the profiles of a query. If there are more than its limit, returns the newest.
 pub(crate) fn find(
     context: Arc<Context>,
     query: ProfilesQuery,
@@ -130,7 +130,7 @@ pub(crate) fn find(
         }
         if query.limit == 0 && found.profiles.len() > MAX_PROFILES {
             return Err(QueryError::Limit(format!(
-                "there are more than {MAX_PROFILES} profiles; take a shorter range or a limit"
+                "there are more than {MAX_PROFILES} profiles; select a shorter time range or set a limit"
             )));
         }
         let kept = found.profiles.into_iter().map(|((time_us, id), rows)| KeptProfile {
@@ -144,7 +144,7 @@ pub(crate) fn find(
     })
 }
 
-/// The labels that all sets have.
+/// Returns the labels that all sets have in common.
 fn common<'a>(mut sets: impl Iterator<Item = &'a Labels>) -> Labels {
     let first = sets.next().cloned().unwrap_or_default();
     sets.fold(first, |common, labels| {

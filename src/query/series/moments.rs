@@ -1,6 +1,7 @@
-//! Profiles by their ids, and ids of profiles. A profile is found by its series and time, which its samples carry, too.
+//! Finds profiles by their ids, and ids of profiles. A series and a time identify a profile, because its samples have
+//! both as well.
 //!
-//! A profile whose sender gave no id has one made of its moment, so that every profile can be named and asked for.
+//! If the sender chose no id, the id is made of the series and time. So a query can select every profile by its id.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,15 +20,15 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{PROFILE_ID, SERIES, TIME};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Series and time in microseconds of a profile.
+/// The series of a profile and its time in microseconds.
 pub(crate) type Moment = (SeriesId, i64);
 
-/// Memory of an entry in a set of moments, with its share of the empty slots.
+/// Memory in bytes of an entry in a set of moments, with its share of the empty slots.
 const MOMENT_BYTES: usize = 24;
-/// Memory of an entry in a map from moments to ids, without the text.
+/// Memory in bytes of an entry in a map from moments to ids, without the text.
 const NAMED_BYTES: usize = 64;
 
-/// The moments of the profiles with these ids.
+/// Returns the moments of the profiles with these ids.
 pub(crate) fn by_ids(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -53,12 +54,12 @@ pub(crate) fn by_ids(
             Ok(memory.try_resize(found.capacity() * MOMENT_BYTES)?)
         })
         .await?;
-        // Where no profile is, a made moment selects nothing.
+        // A moment made of an id selects nothing if there is no such profile.
         Ok(found.into_iter().flat_map(|(found, _)| found).chain(made).collect())
     })
 }
 
-/// The ids of the profiles at these moments.
+/// Returns the ids of the profiles at these moments.
 pub(crate) fn ids_of(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -86,7 +87,7 @@ pub(crate) fn ids_of(
             let names = schema::texts(batch, PROFILE_ID)?;
             for row in 0..batch.num_rows() {
                 let (moment, name) = ((SeriesId(series[row]), times[row]), names.value(row));
-                // Of several profiles at one moment the first by id stands for all.
+                // If several profiles have the same moment, the first by id stands for all.
                 let is_first = || found.get(&moment).is_none_or(|known| name < known.as_ref());
                 if !name.is_empty() && asked.contains(&moment) && is_first() {
                     memory.try_grow(NAMED_BYTES + name.len())?;
@@ -110,12 +111,13 @@ pub(crate) fn ids_of(
     })
 }
 
-/// The id of a profile whose sender gave none.
+/// Returns the id of a profile whose sender chose none.
 fn made_id((series, time): Moment) -> String {
     Uuid::from_u64_pair(series.0 as u64, time as u64).to_string()
 }
 
-/// The moment that an id was made of. Any UUID is one, but only a made one is that of a profile.
+/// Returns the moment of an id that [`made_id`] may have returned. Every UUID gives a moment, but there may be no
+/// profile at that moment.
 fn moment_of(id: &str) -> Option<Moment> {
     let (series, time) = Uuid::parse_str(id).ok()?.as_u64_pair();
     Some((SeriesId(series as i64), time as i64))

@@ -1,7 +1,7 @@
-//! Selects series by matchers, and answers queries for label names, label values, series and profile types.
+//! Selects series by matchers, and runs queries for label names, label values, series and profile types.
 //!
-//! In: matchers and a range. Out: sets of ids and label sets. The synthetic labels of Pyroscope (`__profile_type__`,
-//! ...) are added here.
+//! In: matchers and a range. Out: sets of ids and label sets. This module adds the synthetic labels of Pyroscope
+//! (`__profile_type__`, ...).
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Deref;
@@ -28,9 +28,9 @@ pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
 
 /// Memory of an entry of a set of series with its share of the empty slots, in bytes.
 const ID_BYTES: usize = 18;
-/// Series that are looked at between two charges to the query.
+/// Number of series between two charges to the query.
 pub(crate) const CHARGED_AT_ONCE: usize = 4096;
-/// Memory of a value of a label in a set, in an answer and in its bytes, beside its text.
+/// Memory in bytes of a label value besides its text: in a set, in a result and in its encoding.
 const VALUE_BYTES: usize = 64;
 
 /// A series that occurs with a profile type.
@@ -40,7 +40,7 @@ pub(crate) struct Active {
     pub(crate) profile_type: ProfileTypeId,
 }
 
-/// Values of an answer, charged to the query while they are held.
+/// Values of a result. The query is charged for them while it holds them.
 pub struct Charged<T> {
     values: Vec<T>,
     memory: MemoryReservation,
@@ -54,7 +54,7 @@ impl<T> Deref for Charged<T> {
     }
 }
 
-/// The series that occur with each type in `time`, ascending by type.
+/// Returns the series that occur with each type in `time`, in ascending order of type.
 pub(crate) fn active(
     context: Arc<Context>,
     time: Option<TimeSpan>,
@@ -114,7 +114,7 @@ fn by_type(
     Ok(Charged { values: all, memory })
 }
 
-/// The types that occur in `time`, ascending.
+/// Returns the types that occur in `time`, in ascending order.
 pub(crate) fn types(
     context: Arc<Context>,
     time: Option<TimeSpan>,
@@ -132,8 +132,8 @@ pub(crate) fn types(
     })
 }
 
-/// The ids of the series that match all matchers, with the labels of the type included; `None` when there are no
-/// matchers.
+/// Returns the ids of the series that match all matchers; `None` if there are no matchers. The matchers see the labels
+/// of the type as well.
 pub(crate) fn select(
     labels: Arc<SeriesLabels>,
     profile_type: ProfileType,
@@ -192,8 +192,8 @@ impl Synthetic {
 /// Labels of series, and the profile types that occur.
 type Occurring = (Charged<Labels>, Vec<ProfileType>);
 
-/// The labels of the series that occur in the range, each once and without synthetic ones, and the types that they
-/// occur with, ascending.
+/// Returns the labels of the series that occur in the range, each once and without synthetic labels. Also returns the
+/// types with which they occur, in ascending order.
 pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'static, Result<Occurring, QueryError>> {
     Box::pin(async move {
         let time = range.micros();
@@ -225,12 +225,12 @@ fn own_labels(
         }
     }
     let types = types.into_iter().filter_map(|id| id.parts().ok()).collect();
-    // The labels themselves stay charged: they may live longer than those of the cache.
+    // The labels themselves stay charged, because they may live longer than those of the cache.
     memory.try_resize(own.len() * size_of::<Labels>() + labels.charged())?;
     Ok((Charged { values: own, memory }, types))
 }
 
-/// All label sets, synthetic labels included, of series that occur in the range and match at least one group of
+/// Returns all label sets, including synthetic labels, of series that occur in the range and match all groups of
 /// matchers.
 pub(crate) fn label_sets(
     context: Arc<Context>,
@@ -265,7 +265,7 @@ fn sets_of(
         }
         let Some((_, synthetic)) = &last else { continue };
         let all = synthetic.with(own);
-        // Several selector strings are combined with AND, as in Pyroscope.
+        // A series must match all selectors, as in Pyroscope.
         cancellation.check()?;
         if groups.iter().flatten().all(|matcher| matcher.matches(&all)) {
             memory.try_grow(size_of::<Labels>() + size_of_val(all.pairs()))?;
@@ -275,7 +275,7 @@ fn sets_of(
     Ok(Charged { values: sets, memory })
 }
 
-/// Names of the labels of all sets, and of `more`, sorted.
+/// Returns the names of the labels of all sets and of `more`, sorted.
 pub(crate) fn names(sets: Charged<Labels>, more: Vec<Labels>) -> BoxFuture<'static, Result<Vec<String>, QueryError>> {
     blocking::run(move |cancellation| {
         let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -287,7 +287,7 @@ pub(crate) fn names(sets: Charged<Labels>, more: Vec<Labels>) -> BoxFuture<'stat
     })
 }
 
-/// Values of one label in all sets, sorted.
+/// Returns the values of one label in all sets, sorted.
 pub(crate) fn values(sets: Charged<Labels>, name: String) -> BoxFuture<'static, Result<Vec<String>, QueryError>> {
     blocking::run(move |cancellation| {
         let mut values: BTreeSet<&str> = BTreeSet::new();
@@ -295,7 +295,7 @@ pub(crate) fn values(sets: Charged<Labels>, name: String) -> BoxFuture<'static, 
             cancellation.check()?;
             let Some(value) = labels.get(&name) else { continue };
             if values.insert(value) {
-                // In the set, in the answer, and in its bytes.
+                // The text is in the set, in the result, and in its encoding.
                 sets.memory.try_grow(VALUE_BYTES + 2 * value.len())?;
             }
         }
@@ -303,8 +303,9 @@ pub(crate) fn values(sets: Charged<Labels>, name: String) -> BoxFuture<'static, 
     })
 }
 
-/// Distinct label sets reduced to `names` (empty: all), sorted. Fails when they with their texts exceed the memory of a
-/// query. Each set counts with its own texts: an answer repeats texts that we store once.
+/// Returns the distinct label sets, reduced to `names` unless that is empty, sorted. Fails if they and their texts
+/// exceed the memory limit of a query. Each set counts with its own texts, because a response repeats texts that are
+/// stored once.
 pub(crate) fn narrowed(
     sets: Charged<Labels>,
     names: Vec<String>,

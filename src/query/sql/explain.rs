@@ -33,7 +33,7 @@ pub(crate) struct Explain {
     pub(crate) verbose: bool,
 }
 
-/// The rows of the explanation of a plan.
+/// Returns the rows that explain a plan.
 pub(crate) fn explain(
     state: SessionState,
     context: Arc<Context>,
@@ -99,7 +99,8 @@ async fn analyzed(
     ])
 }
 
-/// Files of each table that the plan reads and skips, then row groups and pages, as far as it has run.
+/// Returns the number of files of each table that the plan reads and skips. If the plan has run, the numbers of row
+/// groups and pages follow.
 fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
     let mut found = Found::default();
     found.visit(physical);
@@ -136,7 +137,7 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
 /// Metrics collected from the scans of a plan.
 #[derive(Default)]
 struct Found {
-    /// Paths of the files of each scan, without duplicates, since several tasks may share a file.
+    /// Paths of the files of each scan, without duplicates, because several tasks may share a file.
     scans: Vec<std::collections::BTreeSet<String>>,
     row_groups: [usize; 2],
     by_bloom_filter: [usize; 2],
@@ -191,7 +192,7 @@ impl Found {
     }
 }
 
-/// Removes the data folder from paths in the text; plans contain it with and without the leading slash.
+/// Removes the data folder from paths in the text. Plans contain it with and without the leading slash.
 fn without_root(text: &str, root: &Root) -> String {
     let mut text = text.to_owned();
     let root = match root {

@@ -1,10 +1,10 @@
-//! Checks a query before it is planned: its size, the kind of statement, and how far it would expand; then the size of
-//! its plan before that is optimized.
+//! Checks a query before it is planned: its size, the kind of statement, and how far it would expand. Before its plan
+//! is optimized, checks the size of the plan.
 //!
 //! In: text, statement, plan. Out: success, or an error that says what is wrong. Planning recurses over operators,
-//! expands every `WITH` at each use, and replaces column names with their definitions: each of these can turn a short
-//! text into an enormous plan. Every join has all columns of both sides, so that the cost of planning grows with the
-//! square of their number.
+//! expands every `WITH` at each use, and replaces column names with their definitions. Each of these can turn a short
+//! text into an enormous plan. Every join has all columns of both sides, so the cost of planning grows with the square
+//! of the number of joins.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -23,34 +23,34 @@ use crate::query::sql::widths;
 
 /// Maximum size of the text of a query in bytes.
 const MAX_TEXT_BYTES: usize = 256 << 10;
-/// Maximum number of operators and joining words in a query. Each may deepen the plan by one level, over which planning
-/// recurses.
+/// Maximum number of operators and keywords that join expressions in a query. Each may deepen the plan by one level,
+/// and planning recurses over the levels.
 const MAX_OPERATORS: usize = 400;
-/// Maximum number of tables that are read once every `WITH` is expanded.
+/// Maximum number of tables that a query reads after every `WITH` is expanded.
 const MAX_RELATIONS: u64 = 200;
-/// Maximum expansion of a column's definition: the product over all parts of the query of how often an expression uses
-/// one column.
+/// Maximum expansion of a column's definition. Each `SELECT` of the query counts with the largest number of uses of one
+/// column in one of its expressions, and the expansion is the product of these numbers.
 const MAX_REPEATS: u64 = 1 << 16;
 
-/// Maximum length of a list: columns of a `SELECT`, arguments, `GROUP BY`, `ORDER BY`. PostgreSQL has the same limit.
-/// Lists of values (`IN`, arrays) may be longer.
+/// Maximum length of a list: columns of a `SELECT`, arguments, `GROUP BY`, `ORDER BY`. PostgreSQL has the same limit
+/// for columns. Lists of values (`IN`, arrays) may be longer.
 const MAX_ITEMS: usize = 1664;
 /// Maximum number of words (names and keywords) in a query.
 const MAX_WORDS: usize = 8192;
-/// Maximum length of a name in bytes. PostgreSQL cuts names at 63.
+/// Maximum length of a name in bytes. PostgreSQL truncates names to 63 bytes.
 const MAX_NAME_BYTES: usize = 1 << 10;
-/// Maximum number of comparisons of column names while a query is planned: seconds in a debug build, and enough for
-/// [`MAX_ITEMS`] columns handed through three subqueries.
+/// Maximum number of comparisons of column names while a query is planned. They take seconds in a debug build. The
+/// limit is enough for [`MAX_ITEMS`] columns that pass through three subqueries.
 const MAX_COMPARISONS: u64 = 10_000_000;
-/// Maximum number of columns of a plan, over all of its operators. 90 joins of `series` have about as many.
+/// Maximum number of columns of a plan over all of its operators. About 90 joins of `series` reach it.
 const MAX_PLAN_COLUMNS: usize = 50_000;
 
-/// Refuses texts that are too long or too deep to plan. Returns the number of tokens, blanks left out.
+/// Refuses texts that are too long or too deep to plan. Returns the number of tokens without whitespace.
 pub(crate) fn check_size(text: &str) -> Result<usize, QueryError> {
     check_size_in(text, &GenericDialect {})
 }
 
-/// Refuses values of parameters that would make the text of a query too long, were they written in it.
+/// Refuses values of parameters that would make the text of a query too long if they were written in it.
 pub(crate) fn check_values(bytes: usize) -> Result<(), QueryError> {
     if bytes > MAX_TEXT_BYTES {
         return Err(QueryError::Limit(format!(
@@ -61,7 +61,7 @@ pub(crate) fn check_values(bytes: usize) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// As [`check_size`], for another dialect.
+/// Like [`check_size`], for another dialect.
 pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, QueryError> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(QueryError::Limit(format!(
@@ -74,7 +74,7 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, 
     let count = tokens.iter().filter(|token| deepens(token)).count();
     if count > MAX_OPERATORS {
         return Err(QueryError::Limit(format!(
-            "the query has {count} operators, more than {MAX_OPERATORS}; write long lists with IN"
+            "the query has {count} operators, more than {MAX_OPERATORS}; use IN for long lists"
         )));
     }
     let words = tokens.iter().filter_map(|token| match token {
@@ -108,9 +108,9 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, 
         .count())
 }
 
-/// The number of items of the longest list that is not one of values.
+/// Returns the number of items of the longest list that is not a list of values.
 fn longest_list(tokens: &[Token]) -> usize {
-    // The commas of the list inside each open bracket; `None` for a list of values.
+    // The number of commas in the list of each open bracket; `None` for a list of values.
     let mut open = vec![Some(0)];
     let (mut most, mut is_in) = (0, false);
     for token in tokens {
@@ -168,7 +168,7 @@ pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// The number of columns over all sets of a grouping expression.
+/// Returns the number of columns over all sets of a grouping expression.
 fn grouped_columns(expr: &PlanExpr) -> usize {
     match expr {
         PlanExpr::GroupingSet(GroupingSet::Rollup(columns)) => columns.len().saturating_mul(columns.len()),
@@ -192,7 +192,7 @@ pub(crate) fn check_statement(statement: &Statement) -> Result<(), QueryError> {
     }
 }
 
-/// As [`check_statement`], for a statement in the syntax of SQL.
+/// Like [`check_statement`], for a statement of the SQL parser itself.
 pub(crate) fn check_sql(statement: &ast::Statement) -> Result<(), QueryError> {
     match statement {
         ast::Statement::Query(query) => check_shape(query),
@@ -207,8 +207,8 @@ pub(crate) fn check_sql(statement: &ast::Statement) -> Result<(), QueryError> {
 
 fn refused(what: &str) -> QueryError {
     QueryError::invalid(format!(
-        "{what} is not allowed: SQL here is read-only, a SELECT over the tables profiles, samples, stacks, series \
-            and flat"
+        "cannot execute {what}: SQL here is read-only, only a SELECT from the tables profiles, samples, stacks, \
+            series and flat is allowed"
     ))
 }
 
@@ -274,8 +274,8 @@ fn check_shape(query: &Query) -> Result<(), QueryError> {
     }
     if shape.repeats > MAX_REPEATS {
         return Err(QueryError::Limit(
-            "the query names the same columns too often on top of each other: its expressions would be written out \
-                more than 65536 times"
+            "the query nests too many uses of the same columns: its expressions would be expanded more than 65536 \
+                times"
                 .to_owned(),
         ));
     }
@@ -286,8 +286,8 @@ fn check_shape(query: &Query) -> Result<(), QueryError> {
     let comparisons = widths::comparisons(query);
     if comparisons > MAX_COMPARISONS {
         return Err(QueryError::Limit(format!(
-            "planning the query would compare column names {comparisons} times, more than {MAX_COMPARISONS}: name the \
-                columns that you need instead of `SELECT *` in each subquery"
+            "planning the query would compare column names {comparisons} times, more than {MAX_COMPARISONS}: select \
+                only the columns that you need instead of `SELECT *` in each subquery"
         )));
     }
     Ok(())
@@ -295,14 +295,14 @@ fn check_shape(query: &Query) -> Result<(), QueryError> {
 
 fn too_many_tables(relations: u64) -> QueryError {
     QueryError::Limit(format!(
-        "the query reads {relations} tables once its WITH parts are written out, more than {MAX_RELATIONS}"
+        "the query reads {relations} tables after its WITH queries are expanded, more than {MAX_RELATIONS}"
     ))
 }
 
 /// State of a walk over a query.
 struct Shape {
-    /// Names of the tables that each `WITH` part reads, by its lower-case name. The bodies are not kept: a part inside
-    /// of 200 others would be copied 200 times.
+    /// Names of the tables that each `WITH` part reads, by its lower-case name. Bodies are not stored, because a part
+    /// inside of 200 others would be copied 200 times.
     parts: HashMap<String, Vec<String>>,
     /// Number of tables of each part after expansion.
     known: HashMap<String, u64>,
@@ -320,13 +320,11 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Upper bound of the tables that are read by a query of the tables `names` with every part expanded. The
-    /// definitions of parts are counted too.
+    /// Returns an upper bound of the number of tables that a query of the tables `names` reads after every part is
+    /// expanded. The definitions of parts count as well.
     fn unfolded(&mut self, names: &[String], depth: usize) -> Result<u64, QueryError> {
         if depth > self.parts.len() {
-            return Err(QueryError::invalid(
-                "a WITH part refers to itself, which is not allowed",
-            ));
+            return Err(QueryError::invalid("a WITH query must not refer to itself"));
         }
         let mut total: u64 = 0;
         for name in names {
@@ -366,7 +364,7 @@ impl Visitor for Shape {
             };
             if self.parts.insert(name.clone(), tables).is_some() {
                 return ControlFlow::Break(QueryError::invalid(format!(
-                    "the WITH name `{name}` is used twice in the query; give each part its own name"
+                    "WITH query name \"{name}\" specified more than once; give each WITH query its own name"
                 )));
             }
         }
@@ -376,9 +374,7 @@ impl Visitor for Shape {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<QueryError> {
         // DataFusion compiles the pattern of SIMILAR TO without a limit.
         if matches!(expr, Expr::SimilarTo { .. }) {
-            return ControlFlow::Break(QueryError::invalid(
-                "SIMILAR TO is not offered here: use ~ or regexp_like",
-            ));
+            return ControlFlow::Break(QueryError::invalid("SIMILAR TO is not supported: use ~ or regexp_like"));
         }
         ControlFlow::Continue(())
     }
@@ -394,7 +390,7 @@ impl Visitor for Shape {
     }
 }
 
-/// The number of uses of the column that the expression uses most.
+/// Returns the number of uses of the column that the expression uses most.
 fn most_repeated(expr: &Expr) -> u64 {
     let mut counts: HashMap<String, u64> = HashMap::new();
     let _ = ast::visit_expressions(expr, |part| {
@@ -411,12 +407,12 @@ fn most_repeated(expr: &Expr) -> u64 {
     counts.into_values().max().unwrap_or(1)
 }
 
-/// Names of the tables that a query reads.
+/// The names of the tables that a query reads.
 #[derive(Default)]
 struct Relations(Vec<String>);
 
 impl Relations {
-    /// Fails when there are more than [`MAX_RELATIONS`].
+    /// Returns the names. Fails if there are more than [`MAX_RELATIONS`].
     fn of(query: &Query) -> Result<Vec<String>, QueryError> {
         let mut names = Self::default();
         match query.visit(&mut names) {
@@ -517,12 +513,7 @@ mod tests {
         assert!(check(&doubled(40, twice)).unwrap_err().to_string().contains("reads"));
         let sum = "SELECT x + x AS x FROM t$";
         assert!(check(&doubled(10, sum)).is_ok());
-        assert!(
-            check(&doubled(40, sum))
-                .unwrap_err()
-                .to_string()
-                .contains("written out")
-        );
+        assert!(check(&doubled(40, sum)).unwrap_err().to_string().contains("expanded"));
         assert!(check("WITH RECURSIVE t AS (SELECT 1) SELECT * FROM t").is_err());
         assert!(check("WITH t AS (SELECT 1) SELECT * FROM (WITH t AS (SELECT 2) SELECT * FROM t) AS u").is_err());
         assert!(check("EXPLAIN SELECT 1").is_ok());

@@ -1,9 +1,9 @@
-//! The size of the rows of a plan, estimated before it runs: constants and results of functions that the columns of
+//! Estimates the size of the rows of a plan before it runs, from constants and results of functions that the columns of
 //! each step repeat in every row.
 //!
-//! In: an optimized plan, in which calls without columns are constants. Out: bytes of a row over all steps, and the
-//! number of calls that can make large values. A constant is held once, but a column of it has it in every row: a text
-//! of 60 KB is 491 MB in a batch of 8192 rows. Short values count nothing.
+//! In: an optimized plan, in which calls without columns are constants. Out: the bytes of a row over all steps, and the
+//! number of calls that can return large values. A plan holds a constant once, but a column of it repeats it in every
+//! row: a text of 60 KB takes 491 MB in a batch of 8192 rows. Short values are not counted.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use crate::query::functions;
 
-/// Constants below this size count nothing, in bytes.
+/// Size in bytes below which constants are not counted.
 const WIDE_BYTES: usize = 1 << 10;
 
-/// What the rows of a plan may need.
+/// The estimated size of the rows of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RowBytes {
     /// Bytes of one row over all steps of the plan.
@@ -27,14 +27,14 @@ pub(crate) struct RowBytes {
 }
 
 impl RowBytes {
-    /// Estimates the rows of a plan.
+    /// Estimates the size of the rows of a plan.
     pub(crate) fn of(plan: &LogicalPlan) -> Self {
         let mut rows = Self::default();
         rows.add(plan);
         rows
     }
 
-    /// Adds a plan, and returns its wide columns.
+    /// Adds a plan and returns its wide columns.
     fn add(&mut self, plan: &LogicalPlan) -> Wide {
         let inputs: Vec<Wide> = plan.inputs().into_iter().map(|input| self.add(input)).collect();
         let mut known = Wide::new();
@@ -42,7 +42,7 @@ impl RowBytes {
             known.extend(input.iter().map(|(column, bytes)| (column.clone(), *bytes)));
         }
         let mut costs = Vec::new();
-        // The function does not fail.
+        // The closure never fails.
         let _ = plan.apply_expressions(|expr| {
             costs.push(self.cost(expr, &known));
             Ok(TreeNodeRecursion::Continue)
@@ -59,7 +59,7 @@ impl RowBytes {
                 all.extend(columns(schema, vec![0; before].into_iter().chain(costs)));
                 all
             }
-            // Of grouping sets: any column may have any of the values.
+            // With grouping sets, any column may have any of the values.
             LogicalPlan::Aggregate(_) => columns(schema, vec![computed; width]),
             LogicalPlan::Values(values) => {
                 let column = |at: usize| {
@@ -89,7 +89,7 @@ impl RowBytes {
             _ => inherited(schema, &known),
         };
         let held = match plan {
-            // The rows of `VALUES` are one batch.
+            // The rows of `VALUES` form one batch.
             LogicalPlan::Projection(_) | LogicalPlan::Values(_) => computed,
             _ => computed.saturating_add(wide.values().sum()),
         };
@@ -97,7 +97,7 @@ impl RowBytes {
         wide
     }
 
-    /// Bytes of a row that computing an expression takes at most.
+    /// Returns the maximum number of bytes that computing an expression takes for one row.
     fn cost(&mut self, expr: &Expr, known: &Wide) -> u64 {
         match expr {
             Expr::Literal(value, _) => match value.size() {
@@ -105,7 +105,7 @@ impl RowBytes {
                 wide => wide as u64,
             },
             Expr::Column(column) => known.get(column).copied().unwrap_or(0),
-            // A comparison takes a constant as it is.
+            // A comparison uses a constant without repeating it.
             Expr::BinaryExpr(binary) if binary.op.supports_propagation() => {
                 self.compared([binary.left.as_ref(), binary.right.as_ref()], known)
             }
@@ -134,7 +134,7 @@ impl RowBytes {
             }
             _ => {
                 let mut sum: u64 = 0;
-                // The function does not fail.
+                // The closure never fails.
                 let _ = expr.apply_children(|child| {
                     sum = sum.saturating_add(self.cost(child, known));
                     Ok(TreeNodeRecursion::Continue)
@@ -150,10 +150,10 @@ impl RowBytes {
     }
 }
 
-/// Bytes of a value of the columns that are wide.
+/// The wide columns, each with the bytes of a value.
 type Wide = HashMap<Column, u64>;
 
-/// The columns of a schema that have wide values, given the bytes of each.
+/// Returns the columns of a schema that have wide values, given the bytes of each column.
 fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> Wide {
     let fields = schema.iter().zip(bytes);
     let wide = fields.filter(|((_, field), bytes)| *bytes > 0 && is_variable(field.data_type()));
@@ -161,7 +161,7 @@ fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> Wide {
         .collect()
 }
 
-/// The columns that a step hands on under their names.
+/// Returns the wide columns that a step passes on under their names.
 fn inherited(schema: &DFSchema, known: &Wide) -> Wide {
     if known.is_empty() {
         return Wide::new();

@@ -1,9 +1,9 @@
-//! A SQL session of one client and tenant in PostgreSQL's dialect: prepared statements with parameters, and the
-//! catalogs that PostgreSQL tools read.
+//! A SQL session of one client and one tenant in PostgreSQL's dialect, with prepared statements and the catalogs that
+//! PostgreSQL tools read.
 //!
 //! In: text, parameters. Out: [`Prepared`] with the types of its parameters and columns, and [`SqlResult`]s. Each
-//! statement is planned again when it runs, over the current tables. The same checks and limits apply as for every
-//! query; the protocol is elsewhere.
+//! statement is planned again when it runs, over the current tables. The checks and limits are those of every query.
+//! The protocol is not here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -44,8 +44,8 @@ use crate::query::tables::catalog;
 /// Name of the only catalog.
 const CATALOG: &str = "alluvium";
 
-/// State that all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the rewriting of its
-/// tools' queries.
+/// State that all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the parser that rewrites
+/// queries of its tools.
 pub(crate) struct Sessions {
     contexts: Arc<Contexts>,
     template: Arc<Template>,
@@ -72,7 +72,7 @@ impl Sessions {
     }
 }
 
-/// A session, which runs one statement at a time.
+/// A session. It runs one statement at a time.
 pub(crate) struct SqlSession {
     shared: Arc<Sessions>,
     tenants: Tenants,
@@ -80,21 +80,21 @@ pub(crate) struct SqlSession {
     public: Arc<MemorySchemaProvider>,
 }
 
-/// A checked statement, ready to run with parameters. It has the text and not the syntax tree, which takes up to 170
-/// times as much memory.
+/// A checked statement, ready to run with parameters. It stores the text and not the syntax tree, because the tree
+/// takes up to 170 times as much memory.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     text: String,
     /// Number of tokens of the statement.
     tokens: usize,
-    /// Kinds of `$1`, `$2` and so on; `None` where the kind is unknown.
+    /// Kinds of `$1`, `$2` and so on; `None` if the kind is unknown.
     pub parameters: Vec<Option<Kind>>,
-    /// Columns of the answer; empty for a statement that is run without preparation.
+    /// Columns of the result. Empty for a statement that runs without preparation.
     pub columns: Vec<ColumnKind>,
 }
 
 impl Prepared {
-    /// Memory that it holds, in bytes.
+    /// Returns the memory that it holds in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let columns = self
             .columns
@@ -111,22 +111,22 @@ pub(crate) enum SqlValue {
     Null,
     /// Written as `TRUE` or `FALSE`.
     Bool(bool),
-    /// A whole number of up to 64 bits.
+    /// An integer of up to 64 bits.
     Int(i64),
-    /// A number of double precision.
+    /// A floating-point number of double precision.
     Float(f64),
     /// Text, or a value of the expected kind in text form.
     Text(String),
     /// Microseconds since 1970.
     Timestamp(i64),
-    /// A day, counted since 1970.
+    /// A day, as the number of days since 1970.
     Date(i32),
     /// Written as a hexadecimal literal.
     Bytes(Vec<u8>),
 }
 
 impl SqlValue {
-    /// Memory that it holds, in bytes.
+    /// Returns the memory that it holds in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let outside = match self {
             Self::Text(text) => text.capacity(),
@@ -155,7 +155,7 @@ impl SqlSession {
             state,
             public,
         };
-        // Binds once, so that the catalogs have OIDs for the tables before the first query.
+        // The first binding gives the tables OIDs in the catalogs before the first query.
         session.bind(&session.context(Purpose::Answer))?;
         Ok(session)
     }
@@ -181,7 +181,7 @@ impl SqlSession {
         threads.plan(Deadline::after(limits.timeout), work).await
     }
 
-    /// Runs a statement. `timeout` can shorten the general time limit, but not extend it.
+    /// Runs a statement. `timeout` can shorten the time limit of all queries but not extend it.
     pub(crate) async fn run(
         &self,
         prepared: &Arc<Prepared>,
@@ -190,7 +190,7 @@ impl SqlSession {
     ) -> Result<SqlResult, QueryError> {
         if values.len() < prepared.parameters.len() {
             return Err(QueryError::invalid(format!(
-                "the statement has {} parameters, {} are given",
+                "the statement requires {} parameters, but {} were supplied",
                 prepared.parameters.len(),
                 values.len()
             )));
@@ -238,7 +238,7 @@ impl SqlSession {
         statement::answer(self.shared.template.threads(), context, &limits, slot, tokens, prepare).await
     }
 
-    /// Columns of an answer as kinds.
+    /// Returns the names and kinds of the columns of a result.
     pub(crate) fn columns(result: &SqlResult) -> Vec<ColumnKind> {
         cells::kinds(&result.schema)
     }
@@ -251,7 +251,7 @@ impl SqlSession {
         self.shared.contexts.of(&self.tenants, purpose)
     }
 
-    /// The state of the session, over the tables of `context`.
+    /// Returns the state of the session over the tables of `context`.
     fn bound(&self, context: &Arc<Context>) -> Result<SessionState, QueryError> {
         self.bind(context)?;
         let mut state = self.state.clone();
@@ -276,7 +276,7 @@ fn read(parser: &PostgresCompatibilityParser, text: &str) -> Result<ast::Stateme
         .parse(text)
         .map_err(|error| QueryError::invalid(format!("reading the query: {error}")))?;
     let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
-        return Err(QueryError::invalid("one statement at a time"));
+        return Err(QueryError::invalid("the query must be exactly one statement"));
     };
     guard::check_sql(&statement)?;
     Ok(statement)
@@ -293,7 +293,7 @@ fn prepare(
         let (inner, explained) = statement::split_explain(whole);
         let (plan, of_answer) = names::plan(state, inner).await?;
         guard::check_plan(&plan)?;
-        // Sorted, so that the error is the same each time when several are wrong.
+        // The names are sorted so that the error is always the same if several are wrong.
         let names: BTreeMap<_, _> = plan.get_parameter_types()?.into_iter().collect();
         let mut parameters = given;
         for (name, kind) in &names {
@@ -301,7 +301,11 @@ fn prepare(
                 .strip_prefix('$')
                 .and_then(|number| number.parse().ok())
                 .filter(|number| (1..=1000).contains(number))
-                .ok_or_else(|| QueryError::from(plan_datafusion_err!("parameters are $1 to $1000, not `{name}`")))?;
+                .ok_or_else(|| {
+                    QueryError::from(plan_datafusion_err!(
+                        "there is no parameter {name}: parameters are $1 to $1000"
+                    ))
+                })?;
             if parameters.len() < index {
                 parameters.resize(index, None);
             }
@@ -309,7 +313,7 @@ fn prepare(
                 parameters[index - 1] = kind.as_ref().map(cells::kind);
             }
         }
-        // The arguments of table functions are not in the plan any more.
+        // The plan does not contain the arguments of table functions.
         let written = count_parameters(&statement);
         if parameters.len() < written {
             parameters.resize(written, None);
@@ -343,7 +347,7 @@ fn placeholder(expr: &Expr) -> Option<usize> {
     name.strip_prefix('$').and_then(|number| number.parse().ok())
 }
 
-/// The highest number of a parameter in the statement.
+/// Returns the highest number of a parameter in the statement.
 fn count_parameters(statement: &ast::Statement) -> usize {
     let mut most = 0;
     let _ = ast::visit_expressions(statement, |expr| {
@@ -353,8 +357,8 @@ fn count_parameters(statement: &ast::Statement) -> usize {
     most.min(1000)
 }
 
-/// Replaces the parameters with literals. The syntax tree is changed and not the text, so that no value can be parsed
-/// as SQL. Fails when the text with the values would be longer than a text may be.
+/// Replaces the parameters with literals. This changes the syntax tree and not the text, so that no value can be parsed
+/// as SQL. Fails if the text with the values would exceed the maximum length of a text.
 fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[SqlValue]) -> Result<(), QueryError> {
     let mut literals: HashMap<usize, Expr> = HashMap::new();
     for (at, value) in values.iter().enumerate() {
@@ -378,11 +382,13 @@ fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[
     });
     match left {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(number) => Err(QueryError::invalid(format!("parameter ${number} has no value"))),
+        ControlFlow::Break(number) => Err(QueryError::invalid(format!(
+            "there is no value for parameter ${number}"
+        ))),
     }
 }
 
-/// Length of a value in a text, in bytes; 0 for short ones.
+/// Returns the length of a value in the text of a statement in bytes; 0 for values that are always short.
 fn length(value: &SqlValue) -> usize {
     match value {
         SqlValue::Text(text) => text.len(),
@@ -403,7 +409,7 @@ fn literal(value: &SqlValue, kind: Option<Kind>) -> Result<Expr, QueryError> {
     let moment = |micros: i64| {
         chrono::DateTime::from_timestamp_micros(micros)
             .map(|time| time.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
-            .ok_or_else(|| QueryError::invalid("a parameter is a time out of range"))
+            .ok_or_else(|| QueryError::invalid("timestamp out of range in a parameter"))
     };
     let simple = kind.map(|kind| (kind.simple, kind.is_list));
     Ok(match value {
@@ -421,7 +427,7 @@ fn literal(value: &SqlValue, kind: Option<Kind>) -> Result<Expr, QueryError> {
         },
         SqlValue::Date(days) => {
             let day = chrono::DateTime::from_timestamp(i64::from(*days) * 86_400, 0)
-                .ok_or_else(|| QueryError::invalid("a parameter is a day out of range"))?;
+                .ok_or_else(|| QueryError::invalid("date out of range in a parameter"))?;
             as_type(day.date_naive().to_string(), SqlType::Date)
         }
         SqlValue::Bytes(bytes) => {
@@ -429,20 +435,20 @@ fn literal(value: &SqlValue, kind: Option<Kind>) -> Result<Expr, QueryError> {
             Expr::Value(Value::HexStringLiteral(hex).into())
         }
         SqlValue::Text(text) => {
-            let wrong = |what: &str| QueryError::invalid(format!("`{text}` is not {what}"));
+            let wrong = |what: &str| QueryError::invalid(format!("invalid input syntax for type {what}: \"{text}\""));
             match simple {
                 Some((Simple::Int2 | Simple::Int4 | Simple::Int8, false)) => {
-                    let number: i64 = text.trim().parse().map_err(|_| wrong("a whole number"))?;
+                    let number: i64 = text.trim().parse().map_err(|_| wrong("bigint"))?;
                     return literal(&SqlValue::Int(number), kind);
                 }
                 Some((Simple::Float4 | Simple::Float8 | Simple::Numeric, false)) => {
-                    let number: f64 = text.trim().parse().map_err(|_| wrong("a number"))?;
+                    let number: f64 = text.trim().parse().map_err(|_| wrong("double precision"))?;
                     return literal(&SqlValue::Float(number), kind);
                 }
                 Some((Simple::Bool, false)) => match text.trim() {
                     "t" | "true" | "1" | "on" | "yes" => Expr::Value(Value::Boolean(true).into()),
                     "f" | "false" | "0" | "off" | "no" => Expr::Value(Value::Boolean(false).into()),
-                    _ => return Err(wrong("true or false")),
+                    _ => return Err(wrong("boolean")),
                 },
                 Some((Simple::Timestamp, false)) => as_type(text.clone(), SqlType::Timestamp(None, TimezoneInfo::None)),
                 Some((Simple::TimestampTz, false)) => {

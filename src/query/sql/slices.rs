@@ -1,8 +1,8 @@
-//! Keeps batches as small as their rows are wide.
+//! Makes the batches of a plan smaller if their rows are wide.
 //!
-//! In: a physical plan, and the number of rows of a batch in its settings. Out: the same plan, in which no step gives
-//! larger batches: most steps follow the setting, but tables, functions and filters give what they have. A list that
-//! is unrolled repeats the other columns of its row; where that is too much, the query fails.
+//! In: a physical plan, and the number of rows of a batch in its settings. Out: the same plan, in which no step returns
+//! larger batches. Most steps follow the setting, but tables, functions and filters return what they have. Unnesting a
+//! list repeats the other columns of its row. If they take too much memory, the query fails.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ fn over(input: &Arc<dyn ExecutionPlan>, map: Arc<dyn RowMap>) -> Arc<dyn Executi
     Arc::new(Mapped::new(input.clone(), input.schema(), map))
 }
 
-/// Splits each batch into parts of a number of rows.
+/// Splits each batch into parts of at most `rows` rows.
 #[derive(Debug)]
 struct Slices {
     rows: usize,
@@ -95,8 +95,8 @@ impl RowMap for Slices {
     }
 }
 
-/// Parts of a batch of at most `rows` rows. Each has its own memory, so that an operator that keeps one is charged for
-/// no more than it keeps.
+/// Returns the parts of a batch of at most `rows` rows. Each part has its own memory, so that an operator that keeps
+/// one part is only charged for this part.
 fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<RecordBatch, QueryError>> {
     let (all, is_small) = (batch.num_rows(), batch.num_rows() <= rows);
     let starts = (0..all.max(1)).step_by(rows.max(1));
@@ -146,7 +146,7 @@ fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryE
             .max()
             .unwrap_or(0)
     };
-    // Usually the elements of all rows times the bytes of all rows are few enough.
+    // Usually even the product of the elements of all rows and the bytes of all rows is small enough.
     if longest(0, batch.num_rows()).saturating_mul(bytes_of(&others)) <= most {
         return Ok(());
     }
@@ -154,8 +154,8 @@ fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryE
         let bytes = longest(row, 1).saturating_mul(bytes_of(&others.slice(row, 1)));
         if bytes > most {
             return Err(QueryError::Limit(format!(
-                "a list of the query would repeat the other columns of its row {} times, which takes {} MiB, more than \
-                    {} MiB: unroll the list in a subquery of its own, or raise sql.max_query_memory in the server's \
+                "unnesting a list would repeat the other columns of its row {} times, which takes {} MiB, more than \
+                    {} MiB: unnest the list in a separate subquery, or raise sql.max_query_memory in the server's \
                     configuration",
                 longest(row, 1),
                 bytes >> 20,
@@ -166,7 +166,7 @@ fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryE
     Ok(())
 }
 
-/// Number of elements of a column of lists, those of lists in lists included.
+/// Returns the number of elements of a column of lists, including those of nested lists.
 fn elements(array: &ArrayRef) -> usize {
     match array.data_type() {
         DataType::List(_) => elements_of(array.as_list::<i32>()),

@@ -1,8 +1,9 @@
-//! Read-only SQL: one `SELECT` (or `DESCRIBE`, or `EXPLAIN` of them) over the tables of some tenants, with limits on
-//! size, time, rows and memory.
+//! Runs a read-only SQL statement over the tables of some tenants: one `SELECT`, `DESCRIBE` or `EXPLAIN`, with limits
+//! on size, time, rows and memory.
 //!
-//! In: text. Out: [`SqlResult`]. Statements that are not queries are refused before planning (`guard`). Files,
-//! addresses, settings and other tenants do not exist in the session. Limits on the output are in `answer`.
+//! In: text. Out: [`SqlResult`]. The module `guard` refuses statements that are not queries before planning. Files,
+//! addresses, settings and other tenants do not exist in the session. The module `answer` enforces the limits on the
+//! output.
 
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ use crate::query::sql::threads::Threads;
 use crate::query::sql::watch::Watch;
 use crate::query::tables::catalog;
 
-/// The session's settings and functions, built once.
+/// The settings and functions of all sessions, built once.
 pub(crate) struct Template {
     state: SessionState,
     slots: Arc<Semaphore>,
@@ -57,7 +58,8 @@ impl Template {
         planners.extend(SessionStateDefaults::default_expr_planners());
         let mut config = runtime.config.clone();
         config.options_mut().execution.enable_recursive_ctes = false;
-        // No table factories, no file formats, and no table functions except ours: nothing that could open a file.
+        // There are no table factories, no file formats, and no table functions except those of this program. So
+        // nothing can open a file.
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.environment.clone())
@@ -75,17 +77,17 @@ impl Template {
         }
     }
 
-    /// The settings and functions that all queries share.
+    /// Returns the settings and functions that all queries share.
     pub(crate) fn state(&self) -> &SessionState {
         &self.state
     }
 
-    /// The threads that plan and run SQL.
+    /// Returns the threads that plan and run SQL.
     pub(crate) fn threads(&self) -> Arc<Threads> {
         self.threads.clone()
     }
 
-    /// Waits for one of the slots of running SQL queries.
+    /// Waits for one of the slots for running SQL queries.
     pub(crate) fn slot(
         &self,
         limits: &QueryLimits,
@@ -96,7 +98,7 @@ impl Template {
             match tokio::time::timeout(wait, slots.acquire_owned()).await {
                 Ok(Ok(slot)) => Ok(Arc::new(slot)),
                 _ => Err(QueryError::Busy(format!(
-                    "{most} queries run already and none ended in time: ask again later, or raise \
+                    "{most} queries are already running, and none ended in time: retry later, or raise \
                         sql.max_concurrent_queries in the server's configuration"
                 ))),
             }
@@ -133,9 +135,9 @@ pub(crate) fn run(
     })
 }
 
-/// Runs the statement of `tokens` tokens that `prepare` makes and adds the limits to the answer. Everything that
+/// Runs the statement of `tokens` tokens that `prepare` returns, and adds the limits to the result. Everything that
 /// recurses over the statement or its plan happens on the threads with large stacks. The slot is released when the
-/// returned future or the answer is dropped.
+/// returned future or the result is dropped.
 pub(crate) fn answer(
     threads: Arc<Threads>,
     context: Arc<Context>,
@@ -195,7 +197,7 @@ fn start(
     })
 }
 
-/// Splits an EXPLAIN into the explained statement and its options; other statements are returned unchanged.
+/// Splits an `EXPLAIN` into the explained statement and its options. Returns other statements unchanged.
 pub(crate) fn split_explain(statement: Statement) -> (Statement, Option<Explain>) {
     match statement {
         Statement::Explain(explain) => {

@@ -1,9 +1,9 @@
-//! Threads with large stacks, on which everything runs that recurses over a plan of SQL: parsing and planning, starting
-//! and polling the streams of its operators, and dropping both.
+//! Threads with large stacks for everything that recurses over a plan of SQL: parsing and planning, starting and
+//! polling the streams of its operators, and dropping both.
 //!
-//! In: work that plans one query. Out: its result, which must not contain a plan or its streams: a plan of 200 nested
-//! operators overflows the stack of an ordinary thread already when it is polled. Tasks that the work spawns run on the
-//! workers of [`Threads`]. The depth of a plan is limited in `guard`.
+//! In: work that plans one query. Out: its result, which must not contain a plan or its streams: polling a plan of 200
+//! nested operators overflows the stack of an ordinary thread. Tasks that the work spawns run on the workers of
+//! [`Threads`]. The module `guard` limits the depth of a plan.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::QueryLimits;
 use crate::query::sql::watch::Watch;
 
-/// The threads of one engine. They are started by its first SQL query.
+/// The threads of one engine. Its first SQL query starts them.
 pub(crate) struct Threads {
     stack_bytes: usize,
     workers: usize,
-    /// Places of planning threads. A thread keeps its place until it ends, also when its caller has left.
+    /// Slots for planning threads. A thread keeps its slot until it ends, even if its caller no longer waits.
     planners: Arc<Semaphore>,
     runtime: Mutex<Option<Runtime>>,
 }
@@ -36,8 +36,8 @@ impl Threads {
         }
     }
 
-    /// Runs `work` on a thread of its own; tasks that it spawns run on the workers. When the returned future is
-    /// dropped, or at the deadline, the watch fails, and `work` is dropped at its next await point.
+    /// Runs `work` on its own thread. Tasks that it spawns run on the workers. When the returned future is dropped, and
+    /// at the deadline, the watch fails, and `work` is dropped at its next await point.
     pub(crate) async fn plan<T: Send + 'static>(
         &self,
         deadline: Deadline,
@@ -58,15 +58,15 @@ impl Threads {
                     }
                 });
                 if let Some(answer) = answer {
-                    // The caller may be gone by now.
+                    // The caller may no longer wait.
                     let _ = sender.send(answer);
                 }
                 drop(place);
             })
-            .map_err(|error| QueryError::internal(format!("starting a planning thread: {error}")))?;
+            .map_err(|error| QueryError::internal(format!("cannot start a planning thread: {error}")))?;
         let answer = deadline.hold(receiver).await;
         drop(waiting);
-        answer?.map_err(|_| QueryError::internal("planning the query ended without an answer"))?
+        answer?.map_err(|_| QueryError::internal("the planning thread ended without a result"))?
     }
 
     fn handle(&self) -> Result<Handle, QueryError> {
@@ -80,7 +80,7 @@ impl Threads {
             .thread_stack_size(self.stack_bytes)
             .enable_all()
             .build()
-            .map_err(|error| QueryError::internal(format!("starting the threads of SQL queries: {error}")))?;
+            .map_err(|error| QueryError::internal(format!("cannot start the threads of SQL queries: {error}")))?;
         let handle = made.handle().clone();
         *runtime = Some(made);
         Ok(handle)
@@ -90,7 +90,7 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.get_mut().take() {
-            // The last query may end on one of these threads, which cannot wait for itself.
+            // The last query may end on one of these threads, and a thread cannot wait for itself.
             runtime.shutdown_background();
         }
     }

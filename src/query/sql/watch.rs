@@ -1,8 +1,8 @@
-//! Ends planning when nobody waits for it any more, or when the time of the query is over.
+//! Ends planning when nobody waits for its result any more, or when the deadline of the query has passed.
 //!
 //! In: the rules of a session. Out: the same rules, each of which checks a [`Watch`] first. Planning is pure
-//! computation that never yields, so a dropped future alone would not end it. Most rules of the logical plan are
-//! applied to each operator, so that the check is made several thousand times in the planning of a large statement.
+//! computation that never yields, so dropping its future would not end it. Most rules of the logical plan apply to each
+//! operator, so that planning a large statement makes several thousand checks.
 
 use std::sync::{Arc, Weak};
 
@@ -19,7 +19,7 @@ use crate::query::common::answer::Deadline;
 use crate::query::common::error::QueryError;
 use crate::query::decoded::context::Context;
 
-/// Tells planning whether its result is still wanted.
+/// Tells planning whether anybody still waits for its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
     waiting: Weak<()>,
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// A watch, and the value that the waiting caller keeps: once it is dropped, every check fails.
+    /// Creates a watch, and the value that the waiting caller keeps. When it is dropped, every check fails.
     pub(crate) fn new(deadline: Deadline) -> (Arc<()>, Self) {
         let waiting = Arc::new(());
         let watch = Self {
@@ -37,7 +37,7 @@ impl Watch {
         (waiting, watch)
     }
 
-    /// Fails when the caller has left or the deadline has passed.
+    /// Fails if the caller no longer waits or the deadline has passed.
     pub(crate) fn check(&self) -> Result<(), QueryError> {
         if self.waiting.strong_count() == 0 {
             return Err(QueryError::Cancelled);
@@ -45,7 +45,7 @@ impl Watch {
         self.deadline.check()
     }
 
-    /// The session of one query: `state` with the memory pool of the query, and with rules that check this watch.
+    /// Returns the session of one query: `state` with the memory pool of the query and rules that check this watch.
     pub(crate) fn over(&self, state: &SessionState, context: &Context) -> SessionState {
         let mut builder =
             SessionStateBuilder::new_from_existing(state.clone()).with_runtime_env(context.runtime.environment.clone());

@@ -1,8 +1,8 @@
-//! The cost of resolving the column names of a query, estimated before it is planned.
+//! Estimates the cost of resolving the column names of a query before it is planned.
 //!
-//! In: a query. Out: the number of comparisons. The planner compares each column
-//! that an expression names with the columns of the tables that it may belong to, one by one: a thousand columns that
-//! are handed through twenty subqueries by `SELECT *` are ten million comparisons.
+//! In: a query. Out: the number of comparisons. The planner compares each column name of an expression with the columns
+//! of all tables to which it may belong, one by one. A thousand columns that pass through twenty subqueries by `SELECT
+//! *` take ten million comparisons.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -12,10 +12,10 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, Visit, Visitor,
 };
 
-/// Upper bound of the columns of a table: those of PostgreSQL's catalogs have the most.
+/// Upper bound of the columns of a table. The tables of PostgreSQL's catalogs have the most.
 const TABLE_COLUMNS: u64 = 40;
 
-/// Returns the number of comparisons that resolving all names of `query` takes, with each part counted once, as it is
+/// Returns the number of comparisons that resolving all names of `query` takes. Each part counts once, because it is
 /// planned once. A part sees the parts before it.
 pub(crate) fn comparisons(query: &Query) -> u64 {
     let mut widths = Widths {
@@ -28,10 +28,10 @@ pub(crate) fn comparisons(query: &Query) -> u64 {
 }
 
 struct Widths {
-    /// Number of columns of each `WITH` part so far, by its lower-case name.
+    /// Number of columns of each `WITH` part that was visited, by its lower-case name.
     parts: HashMap<String, u64>,
-    /// Number of columns of each part and subquery, by its address. Without it every `*` would derive the width of all
-    /// levels below again.
+    /// Number of columns of each part and subquery, by its address. Without this map, every `*` would derive the width
+    /// of all levels below again.
     known: HashMap<*const SetExpr, u64>,
     comparisons: u64,
 }
@@ -62,7 +62,7 @@ impl Visitor for Widths {
 }
 
 impl Widths {
-    /// Number of columns of a query, whose parts are known from then on.
+    /// Returns the number of columns of a query, and records those of its parts.
     fn query(&mut self, query: &Query) -> u64 {
         if !self.known.contains_key(&std::ptr::from_ref(query.body.as_ref())) {
             for part in query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -91,7 +91,7 @@ impl Widths {
         width
     }
 
-    /// Number of columns of an item of `SELECT`.
+    /// Returns the number of columns of an item of `SELECT`.
     fn columns(&mut self, item: &SelectItem, select: &Select) -> u64 {
         match item {
             SelectItem::Wildcard(_) => self.input(select),
@@ -107,7 +107,7 @@ impl Widths {
         }
     }
 
-    /// Number of columns of all tables that a `SELECT` reads.
+    /// Returns the number of columns of all tables that a `SELECT` reads.
     fn input(&mut self, select: &Select) -> u64 {
         let factors = select.from.iter().flat_map(factors);
         factors.map(|factor| self.factor(factor)).fold(0, u64::saturating_add)
@@ -135,7 +135,7 @@ fn factors(from: &TableWithJoins) -> impl Iterator<Item = &TableFactor> {
     std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation))
 }
 
-/// Whether a query calls a table by this name.
+/// Returns true if a query refers to the table by this name.
 fn is_called(factor: &TableFactor, name: &str) -> bool {
     let (alias, table) = match factor {
         TableFactor::Table { alias, name, .. } => (alias, name.0.last().map(ToString::to_string)),
@@ -146,7 +146,7 @@ fn is_called(factor: &TableFactor, name: &str) -> bool {
     called.is_some_and(|called| called.eq_ignore_ascii_case(name))
 }
 
-/// Number of columns that an expression names, outside of its subqueries too: an upper bound.
+/// Returns an upper bound of the number of columns that an expression names, including its subqueries.
 fn names(expr: &Expr) -> u64 {
     let mut count: u64 = 0;
     let _ = ast::visit_expressions(expr, |part| {
@@ -216,7 +216,7 @@ mod tests {
         );
     }
 
-    /// Each level has the columns of the one below more than once: its width is derived once all the same.
+    /// Each level has the columns of the level below several times. Its width is derived only once nevertheless.
     #[test]
     fn the_width_of_a_subquery_is_derived_once_however_often_its_columns_are_taken() {
         for item in ["*", "t.*"] {
@@ -225,7 +225,7 @@ mod tests {
             for _ in 0..15 {
                 text = format!("SELECT {items} FROM ({text}) t");
             }
-            // The level at number n reads 4^n columns.
+            // Level n reads 4^n columns.
             let levels = (0..15).map(|level| 4 * 16u64.saturating_pow(level));
             let expected = levels.fold(TABLE_COLUMNS, u64::saturating_add);
             assert_eq!(counted(&text), expected, "{item}");

@@ -1,7 +1,7 @@
-//! Call sites: stacks that begin, at the root, with given functions, and what profiles have on them.
+//! Call sites: stacks that begin, at the root, with given functions, and the values of profiles on these stacks.
 //!
-//! In: a filter and the functions, root first. Out: values by profile. Totals of profiles are of all stacks, so samples
-//! are read.
+//! In: a filter and the functions, root first. Out: values by profile. Totals of profiles include all stacks, so this
+//! module reads samples.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,16 +25,16 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, TIME, VALUE};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Memory of an entry, with its share of the empty slots.
+/// Memory in bytes of an entry, with its share of the empty slots.
 const VALUE_BYTES: usize = 40;
 
-/// Values by profile, charged to the query while they are held.
+/// Values by profile. The query is charged for them while it holds them.
 pub(crate) struct ValuesBelow {
     values: HashMap<Moment, i64>,
     memory: MemoryReservation,
 }
 
-/// Whether a stack begins, at the root, with these functions.
+/// Returns true if a stack begins, at the root, with these functions.
 pub(crate) fn begins_with(table: &StackTable, stack: StackId, call_site: &[String]) -> bool {
     let Some(frames) = table.stack(stack) else {
         return false;
@@ -47,7 +47,7 @@ pub(crate) fn begins_with(table: &StackTable, stack: StackId, call_site: &[Strin
             .all(|(index, wanted)| table.name(*index).as_ref() == wanted)
 }
 
-/// The stacks that begin with these functions, of those in the rows of `samples` that the filter lets through.
+/// Returns the stacks that begin with these functions, among the rows of `samples` that pass the filter.
 pub(crate) fn stacks_below(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -69,7 +69,7 @@ pub(crate) fn stacks_below(
     })
 }
 
-/// The values of profiles in the rows of `samples` that the filter lets through.
+/// Returns the values of profiles in the rows of `samples` that pass the filter.
 pub(crate) fn values(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -95,7 +95,7 @@ pub(crate) fn values(
 }
 
 impl ValuesBelow {
-    /// The value of a profile; of several profiles at one moment the first has it.
+    /// Removes and returns the value of a profile. If several profiles have the same moment, the first gets the value.
     pub(crate) fn take(&mut self, moment: Moment) -> i64 {
         self.values.remove(&moment).unwrap_or(0)
     }

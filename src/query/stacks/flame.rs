@@ -1,7 +1,7 @@
-//! Merged stacks: sums `samples` by stack id, then loads the frames of only those stacks, then builds one tree.
+//! Merges stacks: sums `samples` by stack id, then loads the frames of only those stacks, then builds one tree.
 //!
-//! In: [`StackQuery`]. Out: sums by stack ([`Merged`]) and a [`Tree`]. Rows are processed as integers: strings are used
-//! only for the final frames.
+//! In: [`StackQuery`]. Out: sums by stack ([`Merged`]) and a [`Tree`]. Rows are processed as integers. Only the final
+//! frames have strings.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,28 +32,28 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Sums by stack, and the table with the frames; their memory is charged to the query while they are held.
+/// Sums by stack, and the table with the frames. The query is charged for their memory while it holds them.
 pub(crate) struct Merged {
     pub(crate) sums: Summed,
     pub(crate) stacks: Loaded,
-    /// What is kept of the stacks.
+    /// How stacks are reduced for Go's compiler.
     pub(crate) pgo: Option<GoPgo>,
     runtime: Arc<Runtime>,
 }
 
-/// A tree whose memory is charged to the query while it is held.
+/// A tree. The query is charged for its memory while it holds it.
 pub(crate) struct HeldTree {
     pub(crate) tree: Tree,
     memory: MemoryReservation,
 }
 
-/// Memory of a flame graph for a node of a path: its position, own value and total for two sides, and its group in a
-/// level.
+/// Memory of a flame graph in bytes for a node of a path: its position, own value and total for two sides, and its
+/// group in a level.
 const SHOWN_BYTES: usize = 96;
 /// Name of the frame that replaces a missing stack.
 const LOST: &str = "[stack not found]";
 
-/// Computes the sums of a query.
+/// Computes the sums of a query and loads the frames of their stacks.
 pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'static, Result<Merged, QueryError>> {
     Box::pin(async move {
         let time = query.range.micros();
@@ -90,7 +90,7 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
     })
 }
 
-/// The filter on `samples` and `profiles` for a query.
+/// Returns the filter on `samples` and `profiles` for a query.
 pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Result<ScanFilter, QueryError>> {
     let (context, matchers) = (context.clone(), query.matchers.clone());
     let (profile_type, time) = (query.profile_type.clone(), query.range.micros());
@@ -111,7 +111,7 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
     })
 }
 
-/// The flame graph of merged stacks.
+/// Returns the flame graph of merged stacks.
 pub(crate) fn graph(
     merged: Merged,
     max_nodes: usize,
@@ -127,13 +127,14 @@ pub(crate) fn graph(
     })
 }
 
-/// The difference of merged stacks, with functions identified by name.
+/// Returns the difference of merged stacks, with functions identified by name.
 pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
     blocking::run(move |cancellation| {
-        // The total of the answer is that of both sides.
+        // The total of the result is that of both sides.
         let both = [&left, &right].into_iter().flat_map(|side| &side.sums.values);
         checked::check_total(both.map(|(_, value)| *value))?;
-        // The paths of the table are of whole stacks, and it may have been replaced between the two queries.
+        // The paths of a table are those of whole stacks. The cache may have replaced the table between the two
+        // queries.
         let are_whole = left.pgo.is_none() && right.pgo.is_none();
         if !are_whole || !Arc::ptr_eq(&left.stacks.table, &right.stacks.table) {
             let [left, right] = [&left, &right].map(|side| tree_by(side, Detail::Names, cancellation));
@@ -145,7 +146,7 @@ pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'
     })
 }
 
-/// The call graph of merged stacks by name, with `max_functions` functions (0: all).
+/// Returns the call graph of merged stacks by name with `max_functions` functions (0 for all).
 pub(crate) fn call_graph(merged: Merged, max_functions: usize) -> BoxFuture<'static, Result<CallGraph, QueryError>> {
     blocking::run(move |cancellation| {
         let held = tree_by(&merged, Detail::Names, cancellation)?;
@@ -156,12 +157,12 @@ pub(crate) fn call_graph(merged: Merged, max_functions: usize) -> BoxFuture<'sta
     })
 }
 
-/// The tree of merged stacks.
+/// Returns the tree of merged stacks.
 pub(crate) fn tree(merged: Merged) -> BoxFuture<'static, Result<HeldTree, QueryError>> {
     blocking::run(move |cancellation| tree_by(&merged, Detail::Files, cancellation))
 }
 
-/// Values at the ends of the paths of stacks.
+/// The values at the ends of the paths of stacks.
 struct Leaves {
     values: Vec<(u32, i64)>,
     _memory: MemoryReservation,
@@ -194,7 +195,7 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
         Detail::Names => Tree::by_name(),
         Detail::Files => Tree::by_file(),
     };
-    // Each frame is looked up in the tree once, not once for each stack.
+    // The tree looks up each frame once, not once for each stack.
     let mut known: Vec<Option<FrameId>> = vec![None; table.frame_count()];
     let mut path = Vec::new();
     let mut lost = 0i64;
@@ -241,7 +242,7 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
     Ok(HeldTree { tree, memory })
 }
 
-/// The sum of values by stack over all rows of `samples` that the filter lets through, ascending by stack.
+/// Returns the sums of values by stack over all rows of `samples` that pass the filter, in ascending order of stack.
 fn sum_stacks(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -292,7 +293,7 @@ fn id_set(ids: &[String], digits: usize, what: &str) -> Result<Option<HashSet<St
         .map(|id| {
             if id.len() != digits {
                 return Err(QueryError::invalid(format!(
-                    "invalid {what} id length: `{id}` has not {digits} digits"
+                    "invalid {what} id length: `{id}` must have {digits} digits"
                 )));
             }
             if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {

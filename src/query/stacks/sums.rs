@@ -1,7 +1,7 @@
 //! Sums values by stack, the basis of every flame graph.
 //!
-//! In: a filter. Out: stacks with their sums, unordered. Rows of files come from cached blocks (`blocks`). Missing rows
-//! are read, and cached if they are few enough to stay in the cache; otherwise they are only summed. Heads sum their
+//! In: a filter. Out: stacks with their sums. Rows of files come from cached blocks (module `blocks`). Missing rows are
+//! read. They are cached if they are few enough to stay in the cache; otherwise they are only summed. Heads sum their
 //! own rows. Rows are processed as integers, without strings.
 
 use std::collections::HashSet;
@@ -31,9 +31,9 @@ type StackSums = HashMap<StackId, i64>;
 
 /// Memory of a map entry with its share of the empty slots, in bytes.
 const SUM_BYTES: usize = 24;
-/// Approximate size of a cached row in bytes.
+/// Approximate size of a row in a cached block, in bytes.
 const ROW_BYTES: u64 = 7;
-/// Blocks are summed whenever this many bytes of them are collected: the blocks of a long range could exhaust the
+/// Size in bytes of collected blocks at which they are summed. Otherwise, the blocks of a long range could exhaust the
 /// memory.
 const GATHERED_BYTES: usize = 64 << 20;
 /// Number of rows that one thread sums in about a millisecond.
@@ -41,19 +41,19 @@ const ROWS_OF_A_TASK: usize = 500_000;
 /// Maximum size of a set of series that counts as a small part of a file.
 const FEW_SERIES: usize = 64;
 
-/// Sums in progress, charged to the query.
+/// Sums in progress. Their memory is charged to the query.
 pub(crate) struct Sums {
     values: StackSums,
     memory: MemoryReservation,
 }
 
-/// Sums in ascending order of stack, charged to the query while they are held.
+/// Sums in ascending order of stack. The query is charged for them while it holds them.
 pub(crate) struct Summed {
     pub(crate) values: Vec<(StackId, i64)>,
     _memory: MemoryReservation,
 }
 
-/// The sum of values by stack over all rows of `samples` that pass the filter, ascending by stack.
+/// Returns the sums of values by stack over all rows of `samples` that pass the filter, in ascending order of stack.
 pub(crate) fn sorted_by_stack(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -101,7 +101,7 @@ fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, R
     })
 }
 
-/// Sums by a scan of `files`, or for `None` of all files that pass the filter and of the heads.
+/// Sums the rows by a scan of `files`. If `files` is `None`, scans all files that pass the filter, and the heads.
 fn by_scan(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -135,7 +135,7 @@ pub(crate) async fn fold(
     Ok(all)
 }
 
-/// Adds the sums of stacks to those of all stacks. A sum that does not fit 64 bits is an error.
+/// Adds the sums of stacks to those of all stacks. Fails if a sum does not fit in 64 bits.
 fn add(all: &mut StackSums, more: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
     more.into_iter()
         .try_for_each(|(stack, value)| checked::add(all.entry(stack).or_default(), value))
@@ -157,8 +157,8 @@ impl Sums {
         self.merge(rows.map(|row| (StackId(stacks[row]), values[row])))
     }
 
-    /// Sorted by stack, so that the same query always gives the same trees and pprof bytes. The sum of any of the
-    /// values fits 64 bits, so the totals of a tree do.
+    /// Returns the sums sorted by stack, so that the same query always gives the same trees and pprof bytes. Fails if
+    /// the sum of any of the values does not fit in 64 bits. So the totals of a tree always fit.
     pub(crate) fn sorted(self) -> Result<Summed, QueryError> {
         checked::check_total(self.values.values().copied())?;
         let memory = self.memory;
@@ -184,7 +184,7 @@ impl Sums {
     fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let stacks = schema::integers(batch, STACK)?.iter().map(|id| StackId(*id));
         let values = schema::integers(batch, VALUE)?;
-        // Files sorted by stack have runs of one stack, each of which costs one hash probe.
+        // Files sorted by stack have runs of rows with one stack. Each run costs one hash lookup.
         let mut run: Option<(StackId, i64)> = None;
         for (stack, value) in stacks.zip(values) {
             match &mut run {
@@ -197,7 +197,7 @@ impl Sums {
     }
 }
 
-/// True when the rows of a file for this query may be cached without evicting everything else.
+/// Returns true if the cache can hold the rows of a file for this query without evicting everything else.
 fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: TimeSpan, filter: &ScanFilter) -> bool {
     let length = (bounds.most - bounds.least).max(0) as u64 + 1;
     let read = chunks(bounds, time).map_or(0, |(first, last)| {
@@ -205,7 +205,7 @@ fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: Time
         (span.end.saturating_sub(span.start) as u64).min(length)
     });
     let rows = (u128::from(file.rows) * u128::from(read) / u128::from(length)) as u64;
-    // A file has several types, of which one is requested.
+    // A file has several types, and the query requests one of them.
     let rows = match &filter.series {
         Some(series) if series.len() <= FEW_SERIES => rows / 8,
         _ => rows / 2,
@@ -213,15 +213,15 @@ fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: Time
     rows * ROW_BYTES <= context.blocks().limit() as u64 / 2
 }
 
-/// First and last chunk of a file within a time span.
+/// Returns the first and the last chunk of a file within a time span.
 fn chunks(bounds: Bounds<i64>, time: TimeSpan) -> Option<(Chunk, Chunk)> {
     let first = Chunk::of(bounds.least.max(time.start));
     let last = Chunk::of(bounds.most.min(time.end.saturating_sub(1)));
     (first <= last).then_some((first, last))
 }
 
-/// The blocks of a file with rows that pass the filter. The blocks may also contain rows of the same chunks at other
-/// times.
+/// Returns the blocks of a file with rows that pass the filter. The blocks may also contain rows of the same chunks at
+/// other times.
 async fn blocks_of(
     context: &Arc<Context>,
     file: &FileEntry,
@@ -251,7 +251,7 @@ async fn blocks_of(
     let (Some((first, _)), Some((last, _))) = (missing.first(), missing.last()) else {
         return Ok(blocks);
     };
-    // One read for all that is missing: adjacent chunks, and nearly always the same series.
+    // One read returns all missing rows, because they are in adjacent chunks and nearly always of the same series.
     let mut series: Option<HashSet<SeriesId>> = Some(HashSet::new());
     for (_, lacking) in &missing {
         match (lacking, &mut series) {
@@ -287,7 +287,7 @@ async fn blocks_of(
     Ok(blocks)
 }
 
-/// Series, chunk and block of all rows of a file that pass the filter.
+/// Reads all rows of a file that pass the filter, and returns the blocks with their series and chunks.
 async fn read(
     context: &Arc<Context>,
     file: &FileEntry,
@@ -327,7 +327,7 @@ async fn read(
     });
     finished
         .await
-        .map_err(|error| QueryError::internal(format!("sorting sample rows failed: {error}")))
+        .map_err(|error| QueryError::internal(format!("cannot sort sample rows: {error}")))
 }
 
 struct Rows {
@@ -355,7 +355,7 @@ impl Rows {
     }
 }
 
-/// Sums the rows of blocks within a time span by stack; one map for each task.
+/// Sums the rows of blocks within a time span by stack. Returns one map for each task.
 async fn sum_blocks(blocks: Vec<Arc<Block>>, time: TimeSpan) -> Result<Vec<StackSums>, QueryError> {
     let sum = move |blocks: Vec<Arc<Block>>| {
         let (mut sums, mut scratch) = (StackSums::new(), Vec::new());
@@ -381,7 +381,7 @@ async fn sum_blocks(blocks: Vec<Arc<Block>>, time: TimeSpan) -> Result<Vec<Stack
     let mut sums = Vec::with_capacity(tasks);
     for task in running {
         let part = task.await;
-        sums.push(part.map_err(|error| QueryError::internal(format!("summing stacks failed: {error}")))??);
+        sums.push(part.map_err(|error| QueryError::internal(format!("cannot sum stacks: {error}")))??);
     }
     Ok(sums)
 }

@@ -1,7 +1,7 @@
 //! Derives a [`ScanFilter`] on time, type and series, which selects files, from the conditions of a SQL query.
 //!
 //! In: filter expressions of the planner. Out: a narrower filter, and for each expression whether the filter covers it
-//! exactly. Unsupported expressions narrow nothing, so the answer is always correct.
+//! exactly. Unsupported expressions do not narrow the filter, so the result is always correct.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ fn series(filter: &mut ScanFilter, ids: HashSet<SeriesId>) -> Absorbed {
 }
 
 fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed {
-    // The value rounded down to microseconds, and whether that was exact.
+    // The value rounded down to microseconds, and whether it was whole microseconds.
     let (micros, whole) = match value {
         ScalarValue::TimestampSecond(Some(value), _) => (value.saturating_mul(1_000_000), true),
         ScalarValue::TimestampMillisecond(Some(value), _) => (value.saturating_mul(1000), true),
@@ -122,7 +122,7 @@ fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed 
     Absorbed::Exactly
 }
 
-/// The name of a column, also through a cast of a time to another resolution.
+/// Returns the name of a column, also inside a cast of a time to another resolution.
 fn column(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Column(column) => Some(&column.name),

@@ -1,8 +1,8 @@
 //! The tables of a SQL session: the four tables of the store for the tenants of the query, and `flat`.
 //!
-//! In: the context of a query. Out: a catalog for this query only, so that nothing outlives the query and other tenants
-//! cannot be accessed. `stacks` and `series` have one row for each id here, although the store writes them again for
-//! every day and flush.
+//! In: the context of a query. Out: a catalog for this query only. It does not outlive the query and gives no access to
+//! other tenants. `stacks` and `series` have one row for each id here, although the store may write an id once per day
+//! and flush.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, STACK};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// The catalog of one query.
+/// Creates the catalog of one query.
 pub(crate) fn catalog(context: &Arc<Context>) -> Result<Arc<dyn CatalogProviderList>, QueryError> {
     let schema = MemorySchemaProvider::new();
     for (name, table) in tables(context) {
@@ -75,7 +75,7 @@ impl Relation for Stored {
     }
 
     fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
-        // The filter stays in the plan, where the optimiser moves it into the Parquet scan; here it only selects files.
+        // The filter stays in the plan, where the optimizer moves it into the Parquet scan. Here it only selects files.
         vec![TableProviderFilterPushDown::Inexact; filters.len()]
     }
 
@@ -142,7 +142,7 @@ fn plan(
 struct FirstOfId {
     at: usize,
     wanted: usize,
-    /// Has the memory that the ids are charged to.
+    /// Owns the memory to which the ids are charged.
     runtime: Arc<Runtime>,
 }
 
@@ -152,8 +152,8 @@ impl std::fmt::Debug for FirstOfId {
     }
 }
 
-/// Memory of a set of `count` ids while it grows, in bytes: an eighth of its places stays free, each has a byte of its
-/// own, and a set half as large is there until all of its ids are in the new one.
+/// Returns the bytes of a set of `count` ids while it grows. The set keeps an eighth of its slots free and has one more
+/// byte for each slot. While it grows, the old set of half the size exists until all of its ids have moved.
 fn set_bytes(count: usize) -> usize {
     let places = (count.saturating_mul(8) / 7).saturating_add(1).next_power_of_two();
     places.saturating_mul(size_of::<i64>() + 1).saturating_mul(3) / 2
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::query::common::types::QueryLimits;
 
-    /// Rows that `FirstOfId` keeps of this many ids, each of which comes twice.
+    /// Returns the number of rows that `FirstOfId` keeps of this many ids, each of which occurs twice.
     async fn kept(ids: i64, memory: usize) -> Result<usize, QueryError> {
         let runtime = Runtime::new(&QueryLimits::default(), None)?.for_one_query(memory);
         let batch = |first: i64| {

@@ -1,4 +1,4 @@
-//! Evaluates conditions of a query on a batch before any scan: on distinct series, on distinct stacks.
+//! Evaluates conditions of a query on a batch before any scan: on distinct series and on distinct stacks.
 //!
 //! In: expressions and a batch with the columns that they use. Out: a mask.
 
@@ -13,7 +13,7 @@ use datafusion::physical_expr::create_physical_expr;
 
 use crate::query::common::error::QueryError;
 
-/// The rows that satisfy all conditions; null counts as false.
+/// Returns a mask of the rows that satisfy all conditions. Null counts as false.
 pub(crate) fn conjunction(batch: &RecordBatch, conditions: Vec<Expr>) -> Result<BooleanArray, QueryError> {
     let schema = DFSchema::try_from(batch.schema())?;
     let (props, planning) = (ExecutionProps::new(), PhysicalPlanningContext::default());

@@ -1,7 +1,8 @@
-//! `flat`: one row for each sample with its series' labels and its stack's leaf frame, without a join.
+//! The view `flat`: one row for each sample, with the labels of its series and the leaf frame of its stack.
 //!
-//! Conditions on labels become a set of series and conditions on frames a set of stacks before `samples` is read. Names
-//! are added by index, and only for the columns that a query reads. A query of values alone decodes no frames.
+//! It needs no join. Before it reads `samples`, it turns conditions on labels into a set of series, and conditions on
+//! frames into a set of stacks. It adds names by index, and only for the columns that a query reads. A query that reads
+//! only values decodes no frames.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ enum Origin {
 }
 
 impl Flat {
-    /// All samples of the tenants.
+    /// Creates the relation of all samples of the tenants.
     pub(crate) fn all(context: Arc<Context>) -> Self {
         Self {
             context,
@@ -62,7 +63,7 @@ impl Flat {
         }
     }
 
-    /// The samples of one type that match all matchers, in a time span.
+    /// Creates the relation of the samples of one profile type in a time span whose series match all matchers.
     pub(crate) fn selected(
         context: Arc<Context>,
         profile_type: ProfileType,
@@ -213,7 +214,7 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     Ok(Arc::new(Mapped::new(input, output, Arc::new(map))))
 }
 
-/// The ids of the series that satisfy all conditions.
+/// Returns the ids of the series that satisfy all conditions.
 fn matching_series(
     labels: &HashMap<SeriesId, Labels>,
     columns: &lookup::SeriesColumns,
@@ -235,7 +236,7 @@ fn matching_series(
     ))
 }
 
-/// The ids of the stacks among `ids` that satisfy all conditions.
+/// Returns those stacks of `ids` that satisfy all conditions.
 fn matching_stacks(
     context: &Arc<Context>,
     time: TimeSpan,
@@ -247,7 +248,7 @@ fn matching_stacks(
     Box::pin(async move {
         let loaded = loaded.await?;
         let mut found = HashSet::new();
-        // In parts, since all frames of a part are in memory at once.
+        // The stacks are processed in parts, because all frames of a part are in memory at the same time.
         let pieces = lookup::pieces(&loaded.table.read(), &ids);
         for piece in pieces {
             let columns = lookup::StackColumns::new(&runtime, &loaded.table.read(), piece, lookup::Frames::All)?;
@@ -272,8 +273,8 @@ fn narrow(set: &mut Option<Arc<HashSet<SeriesId>>>, by: Option<Arc<HashSet<Serie
     });
 }
 
-/// The origin of an expression's columns, `Sample` for mixed ones; `None` for a volatile expression or one without
-/// columns.
+/// Returns the origin of an expression's columns: `Sample` if they have several origins, `None` if the expression is
+/// volatile or has no columns.
 fn reads_only(expr: &Expr) -> Option<Origin> {
     let columns = expr.column_refs();
     if columns.is_empty() || expr.is_volatile() {
@@ -289,7 +290,7 @@ fn reads_only(expr: &Expr) -> Option<Origin> {
     }
 }
 
-/// The columns of `flat`, in order.
+/// Returns the columns of `flat`, in order.
 pub(crate) fn flat_schema() -> SchemaRef {
     let samples = Table::Samples.schema();
     let own = |name: &str| {

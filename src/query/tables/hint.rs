@@ -1,6 +1,6 @@
-//! Says where a column is that a statement asked of a table without it.
+//! Adds a hint to the error for an unknown column: the tables that have a column of this name.
 //!
-//! In: an error of planning. Out: the same error; for a column that another table has, with the names of these tables.
+//! In: an error of planning. Out: the same error, with the hint if another table has the column.
 
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
@@ -11,7 +11,7 @@ use crate::query::tables::flat;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::SERIES;
 
-/// The error for people, with a hint when there is one.
+/// Converts an error of planning, and adds the hint if there is one.
 pub(crate) fn of_planning(error: DataFusionError) -> QueryError {
     let hint = missing_column(&error).and_then(hint);
     match (QueryError::from(error), hint) {
@@ -32,7 +32,7 @@ fn missing_column(error: &DataFusionError) -> Option<&str> {
     }
 }
 
-/// The tables that have the column, and how its rows come to those of the others.
+/// Returns a text with the tables that have the column, and how to join them with others.
 fn hint(column: &str) -> Option<String> {
     let tables = Table::ALL.map(|table| (table.name(), read::sql_schema(table)));
     let tables = tables.into_iter().chain([("flat", flat::flat_schema())]);
@@ -47,7 +47,7 @@ fn hint(column: &str) -> Option<String> {
         others => format!("{} and {last}", others.join(", ")),
     };
     let join = if has_series {
-        format!("; other tables are joined with `series` by `{SERIES}`")
+        format!("; join other tables with `series` by `{SERIES}`")
     } else {
         String::new()
     };
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_column_is_said_to_be_of_the_tables_that_have_it() {
         let expected = "`service_name` is a column of `series` and `flat`; \
-            other tables are joined with `series` by `series`";
+            join other tables with `series` by `series`";
         assert_eq!(hint("service_name").unwrap(), expected);
         assert_eq!(
             hint("sample_count").unwrap(),

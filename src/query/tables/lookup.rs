@@ -1,7 +1,7 @@
 //! Adds the columns of `flat` that come from series and stacks to samples, by index.
 //!
 //! In: batches of `samples`. Out: the same rows with labels and frames. The columns of distinct series and stacks are
-//! built once for each query; a row then costs one hash probe, and its text is a view of shared bytes.
+//! built once for each query. A row then costs one hash lookup, and its text is a view of shared bytes.
 
 use std::sync::Arc;
 
@@ -33,13 +33,13 @@ use crate::store::common::schema;
 use crate::store::common::schema::column::{SERIES, STACK};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Memory of the numbers and offsets of a frame, as a row.
+/// Memory of the numbers and offsets of a frame in a list, in bytes.
 const ROW_BYTES: usize = 44;
-/// Maximum size of the frames in one batch in bytes, unless a single row has more.
+/// Maximum size of the frames in one batch in bytes. A batch of a single row may have more.
 const PART_BYTES: usize = 16 << 20;
 /// Number of stacks whose frames are processed together.
 const PIECE_STACKS: usize = 4096;
-/// Maximum size of a column, whose offsets have 31 bits.
+/// Maximum size of a column in bytes. Its offsets have 31 bits.
 const MAX_COLUMN_BYTES: usize = i32::MAX as usize;
 
 /// Labels of distinct series as columns, built once for each query.
@@ -65,16 +65,16 @@ pub(crate) struct StackColumns {
     _memory: MemoryReservation,
 }
 
-/// The frames that [`StackColumns`] contains.
+/// The part of the frames that [`StackColumns`] contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frames {
     /// The leaf's function, file, line and binary.
     Leaf,
-    /// Those, and the list of all frames.
+    /// The leaf's columns, and the list of all frames.
     All,
 }
 
-/// Adds the columns to batches of samples.
+/// Adds columns of series and stacks to batches of samples.
 pub(crate) struct Widen(Arc<Inner>);
 
 struct Inner {
@@ -85,7 +85,7 @@ struct Inner {
     output: SchemaRef,
     /// The columns of stacks to add, if any.
     frames: Option<Frames>,
-    /// Computed by the first partition that runs; the others wait for it.
+    /// The first partition that runs computes them; the others wait for it.
     stacks: OnceCell<StackColumns>,
 }
 
@@ -121,8 +121,8 @@ impl SeriesColumns {
 }
 
 impl StackColumns {
-    /// The columns of the stacks `ids`, charged to the query; a stack that is missing in the table gets no function and
-    /// no frames.
+    /// Builds the columns of the stacks `ids` and charges their memory to the query. A stack that is missing in the
+    /// table has a null function and no frames.
     pub(crate) fn new(
         runtime: &Runtime,
         table: &StackTable,
@@ -139,12 +139,12 @@ impl StackColumns {
         memory.try_grow(bytes)?;
         if bytes > MAX_COLUMN_BYTES {
             return Err(QueryError::Limit(format!(
-                "the frames of the stacks need {} MiB, more than {} MiB: ask for less time or for fewer stacks",
+                "the frames of the stacks need {} MiB, more than {} MiB: select a shorter time range or fewer stacks",
                 bytes >> 20,
                 MAX_COLUMN_BYTES >> 20
             )));
         }
-        // Distinct frames first: their texts are in memory once, and stacks refer to them.
+        // The texts of distinct frames are in memory once. Stacks refer to them.
         let count = table.frame_count() as u32;
         let texts = |text: fn(&StackTable, u32) -> &str| -> ArrayRef {
             Arc::new(StringViewArray::from_iter_values(
@@ -174,7 +174,7 @@ impl StackColumns {
         })
     }
 
-    /// The columns as a batch with one row for each stack.
+    /// Returns the columns as a batch with one row for each stack.
     pub(crate) fn batch(&self) -> Result<RecordBatch, QueryError> {
         let mut fields = vec![
             Field::new("function", DataType::Utf8View, true),
@@ -254,7 +254,7 @@ impl Inner {
         Ok(columns)
     }
 
-    /// Splits a batch so that no part has more than [`PART_BYTES`] of frames, unless a single row has.
+    /// Splits a batch so that no part has more than [`PART_BYTES`] of frames. A part of a single row may have more.
     fn parts(&self, batch: &RecordBatch) -> Vec<RecordBatch> {
         let columns = self.stacks.get().filter(|columns| !columns.frame_bytes.is_empty());
         let Some((columns, rows)) =
@@ -317,7 +317,7 @@ impl Inner {
     }
 }
 
-/// Splits the ids so that the frames of each part take about as much memory as a batch may.
+/// Splits the ids into parts of at most [`PIECE_STACKS`] stacks and [`PART_BYTES`] of frames.
 pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [StackId]) -> Vec<&'a [StackId]> {
     let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
     for (at, id) in ids.iter().enumerate() {
@@ -332,19 +332,19 @@ pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [StackId]) -> Vec<&'a [Sta
     pieces
 }
 
-/// Size of the frames of a stack as a list, in bytes.
+/// Returns the size of the frames of a stack as a list, in bytes.
 fn bytes_of(table: &StackTable, id: StackId) -> usize {
     table.stack(id).map_or(0, <[u32]>::len) * ROW_BYTES + table.text_bytes(id)
 }
 
-/// For each row, the index of its id in the columns of distinct ids.
+/// Returns for each row the index of its id in the columns of distinct ids.
 fn rows<T: Id>(batch: &RecordBatch, name: &str, index: Option<&HashMap<T, u32>>) -> Option<UInt32Array> {
     let ids = batch.column_by_name(name)?.as_primitive_opt::<Int64Type>()?.values();
     let index = index?;
     Some(ids.iter().map(|id| index.get(&T::from_bits(*id)).copied()).collect())
 }
 
-/// All frames of the stacks as the list column of `flat`.
+/// Returns all frames of the stacks as the list column of `flat`.
 fn frames(table: &StackTable, ids: &[StackId]) -> Result<ArrayRef, QueryError> {
     let stacks: Vec<&[u32]> = ids.iter().map(|id| table.stack(*id).unwrap_or_default()).collect();
     let offsets = OffsetBuffer::<i32>::from_lengths(stacks.iter().map(|frames| frames.len()));

@@ -1,7 +1,7 @@
-//! Exemplars: the profile or span that stands for a point of a time line or a cell of a heatmap.
+//! Exemplars: profiles or spans that each stand for a point of a time series or a cell of a heatmap.
 //!
-//! In: candidates, of which the largest stands for its place. Out: exemplars with ids and labels. Their number and the
-//! size of their texts are limited, since each repeats the labels of its series.
+//! In: the candidate of each point or cell. Out: exemplars with ids and labels. Their number and the size of their
+//! texts are limited, because each repeats the labels of its series.
 
 use std::sync::Arc;
 
@@ -15,10 +15,11 @@ use crate::query::series::moments;
 use crate::query::series::moments::Moment;
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Maximum number of exemplars of an answer.
+/// Maximum number of exemplars of a result.
 const MAX_EXEMPLARS: usize = 50_000;
 
-/// A profile, or a span in it. The order is that of preference: the largest, and of equal ones the newest.
+/// A profile, or a span in it. Candidates are ordered by value, and those with equal values by time. The greatest is
+/// preferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate {
     pub(crate) value: i64,
@@ -27,19 +28,19 @@ pub(crate) struct Candidate {
     pub(crate) span: Option<Span>,
 }
 
-/// Ids of a span and of its trace, which is 0 when it is not known.
+/// The ids of a span and of its trace. An unknown trace is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
     pub(crate) id: u64,
     pub(crate) trace: u128,
 }
 
-/// Keeps the candidate that is preferred.
+/// Replaces `best` if the candidate is greater.
 pub(crate) fn prefer(best: &mut Option<Candidate>, candidate: Candidate) {
     *best = (*best).max(Some(candidate));
 }
 
-/// The exemplars of candidates, in their order.
+/// Returns the exemplars of candidates, in their order.
 pub(crate) fn of(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -50,7 +51,7 @@ pub(crate) fn of(
     Box::pin(async move {
         if candidates.len() > MAX_EXEMPLARS {
             return Err(QueryError::Limit(format!(
-                "the answer has more than {MAX_EXEMPLARS} exemplars; take a longer step or fewer series"
+                "the result has more than {MAX_EXEMPLARS} exemplars; select a longer step or fewer series"
             )));
         }
         if candidates.is_empty() {

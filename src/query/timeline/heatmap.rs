@@ -1,7 +1,7 @@
-//! Heatmaps: how many profiles, or spans in profiles, have a value in a range of values, step by step.
+//! Heatmaps: for each step, the number of profiles, or of spans in profiles, with a value in a range of values.
 //!
-//! In: [`HeatmapQuery`]. Out: lines of slots, each with the cells that count something. The values of all lines share
-//! one scale of [`ROWS`] equal ranges, so that lines can be compared. Of profiles no samples are read.
+//! In: [`HeatmapQuery`]. Out: lines of slots, each with the cells that are not empty. The values of all lines share one
+//! scale of [`ROWS`] equal ranges, so that lines can be compared. A heatmap of profiles reads no samples.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ use crate::store::tables::stats::{Bounds, extend};
 
 /// Number of ranges of values.
 const ROWS: i64 = 20;
-/// Maximum number of cells of an answer.
+/// Maximum number of cells of a result.
 const MAX_CELLS: usize = 1_000_000;
-/// Memory of a cell with its place in the map.
+/// Memory of a cell with its place in the map, in bytes.
 const CELL_BYTES: usize = 192;
 
 /// Line, step and row of a cell.
@@ -50,7 +50,7 @@ enum Values {
     Spans(SpanSums),
 }
 
-/// Answers a query with lines in the order of their labels.
+/// Returns the lines of a query in the order of their labels.
 pub(crate) fn select(
     context: Arc<Context>,
     query: HeatmapQuery,
@@ -98,7 +98,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// The lines in the order of their labels. `exemplars` are those of the cells in their order, or none.
+    /// Returns the lines in the order of their labels. `exemplars` has those of the cells in their order, or is empty.
     fn lines(
         self,
         steps: Steps,
@@ -139,7 +139,7 @@ struct Counting {
 }
 
 impl Counting {
-    /// Counts the values of the `limit` lines with the largest sum (0: of all lines).
+    /// Counts the values of the `limit` lines with the largest sums (0 for all lines).
     fn run(self, values: &Values, limit: usize, cancellation: &Cancellation) -> Result<Counted, QueryError> {
         let kept = self.largest(values, limit);
         let is_kept = |group| kept.as_ref().is_none_or(|kept| kept.contains(&group));
@@ -168,7 +168,7 @@ impl Counting {
                 labels.entry(group).or_insert_with(|| self.groups.labels(group));
                 if cells.len() > MAX_CELLS {
                     return Err(QueryError::Limit(format!(
-                        "the answer has more than {MAX_CELLS} cells; take a longer step or fewer series"
+                        "the result has more than {MAX_CELLS} cells; select a longer step or fewer series"
                     )));
                 }
             }
@@ -182,7 +182,7 @@ impl Counting {
         })
     }
 
-    /// The `limit` lines with the largest sum; `None` for all lines.
+    /// Returns the `limit` lines with the largest sums; `None` for all lines.
     fn largest(&self, values: &Values, limit: usize) -> Option<HashSet<u32>> {
         if limit == 0 {
             return None;
@@ -193,7 +193,7 @@ impl Counting {
             *sum += i128::from(value.value);
             Ok::<_, QueryError>(())
         };
-        // The function does not fail.
+        // The closure never fails.
         let _ = values.for_each(add);
         let mut sums: Vec<(u32, i128)> = sums.into_iter().collect();
         sums.sort_unstable_by_key(|(group, sum)| (std::cmp::Reverse(*sum), *group));
@@ -202,8 +202,8 @@ impl Counting {
 }
 
 impl Values {
-    /// Hands over each value as what may stand for its cell. A profile in which nothing of the type was counted has
-    /// none.
+    /// Calls `take` for each value with the candidate for the exemplar of its cell. Skips profiles whose total for the
+    /// type is 0.
     fn for_each(&self, take: &mut dyn FnMut(Candidate) -> Result<(), QueryError>) -> Result<(), QueryError> {
         match self {
             Self::Profiles(chosen) => chosen.runs().try_for_each(|run| {
@@ -222,7 +222,7 @@ impl Values {
     }
 }
 
-/// Ranges of equal length from the least value to the largest.
+/// Ranges of equal length from the smallest to the largest value.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     least: i64,
@@ -233,17 +233,17 @@ impl Scale {
     fn new(bounds: Option<Bounds<i64>>) -> Self {
         let Bounds { least, most } = bounds.unwrap_or(Bounds::new(0, 0));
         let values = i128::from(most) - i128::from(least) + 1;
-        // Rounded up, so that no value lies above the last range.
+        // The length is rounded up so that no value is above the last range.
         let length = values.div_euclid(ROWS.into()) + i128::from(values.rem_euclid(ROWS.into()) != 0);
         Self { least, length }
     }
 
-    /// The range that contains a value of the scale.
+    /// Returns the range that contains a value of the scale.
     fn row_of(self, value: i64) -> i64 {
         ((i128::from(value) - i128::from(self.least)) / self.length) as i64
     }
 
-    /// The least value of a range.
+    /// Returns the smallest value of a range.
     fn least_of(self, row: i64) -> i64 {
         (i128::from(self.least) + self.length * i128::from(row)) as i64
     }

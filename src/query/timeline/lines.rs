@@ -1,7 +1,7 @@
-//! Time lines: totals of `profiles` aggregated into steps, grouped by labels. Samples are read only for values below a
-//! call site, and where spans stand for the points.
+//! Time series: totals of `profiles`, aggregated into steps and grouped by labels. Samples are read only for values
+//! below a call site, and if exemplars are spans.
 //!
-//! In: [`SeriesQuery`]. Out: points at the right edge of their step ([`Steps`]), and what stands for them.
+//! In: [`SeriesQuery`]. Out: points at the right edge of their step ([`Steps`]), and their exemplars.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use crate::query::timeline::spans::SpanSums;
 use crate::query::timeline::steps::{Groups, Steps};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Maximum number of points of an answer: a step of a millisecond over a month must not exhaust the memory.
+/// Maximum number of points of a result. A step of a millisecond over a month must not exhaust the memory.
 const MAX_POINTS: usize = 1_000_000;
-/// Memory of a point with its place in the map, and in the answer, in bytes.
+/// Memory of a point in the map and in the result, in bytes.
 const POINT_BYTES: usize = 128;
-/// Memory of a line with its map, and in the answer, in bytes.
+/// Memory of a line with its map, and in the result, in bytes.
 const LINE_BYTES: usize = 320;
-/// Memory of what may stand for a point, with its share of the empty slots, in bytes.
+/// Memory of the candidate of a point with its share of the empty slots, in bytes.
 const BEST_BYTES: usize = 128;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,10 +43,10 @@ struct Cell {
     count: u64,
 }
 
-/// Line and step of a point.
+/// The line and the step of a point.
 type Place = (u32, i64);
 
-/// What may stand for points.
+/// The best candidate for the exemplar of each point.
 type Best = HashMap<Place, Option<Candidate>>;
 
 pub(crate) fn select(
@@ -111,7 +111,7 @@ pub(crate) fn select(
 /// Lines in the order of their labels, each with its number.
 type Lines = Vec<(u32, SeriesPoints)>;
 
-/// Lines without exemplars, and what may stand for their points, charged to the query while they are held.
+/// Lines without exemplars, and the candidates for their points. The query is charged for them while it holds them.
 struct Answered {
     lines: Lines,
     best: Best,
@@ -139,7 +139,7 @@ impl Counting {
         for run in chosen.runs() {
             cancellation.check()?;
             let group = self.groups.of(run.series);
-            // A profile in which nothing of the type was counted is no point, and lines without points are omitted.
+            // A profile whose total for the type is 0 gives no point, and lines without points are omitted.
             let counted = run.between(chosen.time()).filter(|(_, total)| *total != 0);
             for (time, total) in counted {
                 let total = below.as_mut().map_or(total, |below| below.take((run.series, time)));
@@ -183,7 +183,7 @@ impl Counting {
     /// Adds the total of a profile to a point.
     fn count(&mut self, group: u32, step: i64, total: i64, cancellation: &Cancellation) -> Result<(), QueryError> {
         let cell = self.lines.entry(group).or_default().entry(step).or_default();
-        // A total that was cut when it was stored is the largest number.
+        // A total that was capped when it was stored equals the largest number.
         checked::add(&mut cell.sum, total)?;
         if total == i64::MAX {
             return Err(checked::too_large());
@@ -195,7 +195,7 @@ impl Counting {
             self.charge()?;
             if self.points > MAX_POINTS {
                 return Err(QueryError::Limit(format!(
-                    "the answer has more than {MAX_POINTS} points; take a longer step or fewer series"
+                    "the result has more than {MAX_POINTS} points; select a longer step or fewer series"
                 )));
             }
         }
@@ -223,7 +223,7 @@ impl Counting {
     }
 }
 
-/// Gives the points of the lines their exemplars.
+/// Adds the exemplars to the points of the lines.
 async fn add_exemplars(
     context: &Arc<Context>,
     filter: &ScanFilter,

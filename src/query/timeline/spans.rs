@@ -1,6 +1,6 @@
-//! Values of spans: the sum of the samples of a profile that carry the id of a span.
+//! Values of spans: the sums of those samples of a profile that have the id of a span.
 //!
-//! In: a filter. Out: sums by profile and span. Rows without a span are left out.
+//! In: a filter. Out: sums by profile and span. Rows without a span are skipped.
 
 use std::sync::Arc;
 
@@ -23,24 +23,24 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, SPAN_ID, TIME, TRACE_ID, VALUE};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Memory of an entry, with its share of the empty slots.
+/// Memory in bytes of an entry, with its share of the empty slots.
 const SPAN_BYTES: usize = 96;
 
-/// What a span took in one profile.
+/// The value of a span in one profile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SpanSum {
     value: i64,
-    /// The trace of the span; 0 when it is not known.
+    /// The trace of the span; 0 if unknown.
     trace: u128,
 }
 
-/// Sums by profile and span, charged to the query while they are held.
+/// Sums by profile and span. The query is charged for them while it holds them.
 pub(crate) struct SpanSums {
     values: HashMap<(Moment, u64), SpanSum>,
     memory: MemoryReservation,
 }
 
-/// The sums of all rows of `samples` that pass the filter and have a span.
+/// Returns the sums of all rows of `samples` that pass the filter and have a span.
 pub(crate) fn sums(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, Result<SpanSums, QueryError>> {
     let context = context.clone();
     let columns = [SERIES, TIME, VALUE, SPAN_ID, TRACE_ID];
@@ -63,7 +63,7 @@ pub(crate) fn sums(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'st
 }
 
 impl SpanSums {
-    /// The spans as what may stand for a point; each has the moment of its profile.
+    /// Returns the spans as candidates for exemplars. Each has the moment of its profile.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
         self.values.iter().map(|(((series, time), id), sum)| Candidate {
             value: sum.value,
@@ -85,7 +85,7 @@ impl SpanSums {
             return Ok(());
         }
         for row in (0..batch.num_rows()).filter(|row| spans.is_valid(*row)) {
-            // What is not an id of 64 bits cannot be asked for by the protocol.
+            // The protocol can only request spans with ids of 64 bits.
             let Ok(span) = u64::from_str_radix(spans.value(row), 16) else {
                 continue;
             };

@@ -1,9 +1,9 @@
-//! Time in steps, and series in lines: what time lines and heatmaps have in common.
+//! Maps times to steps and series to lines, for time series and heatmaps.
 //!
-//! In: the range, step and labels of a query. Out: the step of a time, and the line of a series. A step does not
-//! contain its left edge but its right one, by which it is named. The first step ends at the start of the range, so
-//! that it includes the profiles of one step before the range, as in Pyroscope. Times count in whole milliseconds, as
-//! those of ranges do: a profile in the millisecond in which the range starts is in the first step.
+//! In: the range, step and labels of a query. Out: the step of a time, and the line of a series. A step excludes its
+//! left edge and includes its right edge, which is its name. The first step ends at the start of the range, so that it
+//! includes the profiles of one step before the range, as in Pyroscope. Times count in whole milliseconds, as those of
+//! ranges do. A profile in the millisecond in which the range starts is in the first step.
 
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
@@ -17,7 +17,7 @@ use crate::query::series::selection::{CHARGED_AT_ONCE, Synthetic};
 /// Microseconds in a millisecond.
 const MILLISECOND_US: i64 = 1000;
 
-/// Longest step in seconds, ten thousand years: longer than any range.
+/// Maximum length of a step in seconds, ten thousand years. This is longer than any range.
 const MAX_STEP: f64 = 315_576_000_000.0;
 
 /// The steps of a range, all of one length.
@@ -28,7 +28,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Steps of `seconds`, at least a millisecond.
+    /// Creates steps of `seconds` seconds. Fails if that is less than a millisecond or more than [`MAX_STEP`].
     pub(crate) fn new(range: TimeRange, seconds: f64) -> Result<Self, QueryError> {
         let step_ms = seconds * 1000.0;
         if !step_ms.is_finite() || step_ms < 1.0 {
@@ -43,26 +43,26 @@ impl Steps {
         Ok(Self { range, step_us })
     }
 
-    /// The times of all steps: without the millisecond of the left edge of the first.
+    /// Returns the times of all steps, without the millisecond of the left edge of the first step.
     pub(crate) fn time(self) -> TimeSpan {
         let TimeSpan { start, end } = self.range.micros();
         TimeSpan::new(start.saturating_sub(self.step_us).saturating_add(MILLISECOND_US), end)
     }
 
-    /// The number of the step that contains `time`, in microseconds; the first is 0.
+    /// Returns the number of the step that contains `time` (in microseconds). The first step is 0.
     pub(crate) fn of(self, time: i64) -> i64 {
         let whole = time.saturating_sub(time.rem_euclid(MILLISECOND_US));
         steps_after(self.range.micros().start, whole, self.step_us)
     }
 
-    /// Right edge of a step in milliseconds.
+    /// Returns the right edge of a step in milliseconds.
     pub(crate) fn edge_ms(self, step: i64) -> i64 {
         let step_ms = self.step_us / 1000;
         self.range.start_ms.saturating_add(step.saturating_mul(step_ms))
     }
 }
 
-/// The number of steps from `start` to the right edge of the step that contains `time`.
+/// Returns the number of steps from `start` to the right edge of the step that contains `time`.
 fn steps_after(start: i64, time: i64, step: i64) -> i64 {
     let distance = time.saturating_sub(start);
     let whole = distance.div_euclid(step);
@@ -82,7 +82,8 @@ const GROUP_BYTES: usize = 256;
 const SERIES_BYTES: usize = 32;
 
 impl Groups {
-    /// A line for each combination of the labels `group_by`. They are charged to `memory` while they are held.
+    /// Creates a line for each combination of the labels `group_by`. The lines are charged to `memory` while the query
+    /// holds them.
     pub(crate) fn new(
         labels: &HashMap<SeriesId, Labels>,
         group_by: &[String],
@@ -126,12 +127,12 @@ impl Groups {
         Ok(self.memory.try_resize(bytes)?)
     }
 
-    /// The line of a series; 0 for one that is not known.
+    /// Returns the line of a series; 0 for an unknown series.
     pub(crate) fn of(&self, series: SeriesId) -> u32 {
         self.by_series.get(&series).copied().unwrap_or(0)
     }
 
-    /// The labels of a line, those of its group.
+    /// Returns the labels of a line.
     pub(crate) fn labels(&self, group: u32) -> Labels {
         self.labels.get(group as usize).cloned().unwrap_or_default()
     }
@@ -175,7 +176,7 @@ mod tests {
             (steps.of(start - 1), steps.of(end - 1), steps.edge_ms(3)),
             (-1, 3, 4000)
         );
-        // A time of the sender has more digits than that of the question.
+        // The time of a sender has more digits than that of the query.
         let edge = steps.range.micros().start;
         assert_eq!(
             [edge - 1, edge, edge + 999, edge + 1000].map(|time| steps.of(time)),
