@@ -204,7 +204,7 @@ async fn a_heatmap_counts_every_profile_once() {
             answer["message"]
                 .as_str()
                 .unwrap()
-                .contains("of the kind of query_type"),
+                .contains("of the same kind as query_type"),
             "{answer}"
         );
     }

@@ -170,7 +170,7 @@ async fn psql_comes_in_over_tls_by_token_and_by_client_certificate() {
     assert!(is_well && text.trim() == "42", "{text}");
     assert!(!ask(&secure, "allu_wrong").0);
     let (is_well, text) = ask("user=me dbname=postgres sslmode=disable", &token);
-    assert!(!is_well && text.contains("wants TLS"), "{text}");
+    assert!(!is_well && text.contains("requires TLS"), "{text}");
 }
 
 /// Returns a non-loopback address of this machine, if it has one.
@@ -197,7 +197,7 @@ async fn a_password_is_not_taken_in_the_clear_from_another_machine() {
         "user=me dbname=postgres",
         &token,
     );
-    assert!(!is_well && text.contains("over TLS or from this machine"), "{text}");
+    assert!(!is_well && text.contains("over TLS or from the same machine"), "{text}");
     assert!(psql("127.0.0.1", port.address.port(), "user=me dbname=postgres", &token).0);
     assert!(
         port.metrics

@@ -105,7 +105,7 @@ async fn our_clients_and_a_collector_come_in_with_tokens() {
     let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/integration/fixtures/pprof/go-cpu.pb.gz");
     let upload = ["upload", profile, "--override-timestamp", "now", "--url", &url];
     let (is_well, _, errors) = run(&upload);
-    assert!(!is_well && errors.contains("who calls?"), "{errors}");
+    assert!(!is_well && errors.contains("authentication required"), "{errors}");
     let (is_well, _, errors) = run(&[&upload[..], &["--token-file", &file]].concat());
     assert!(is_well, "{errors}");
     let query = ["sql", "SELECT count(*) FROM profiles", "--url", &url, "--token"];
@@ -175,6 +175,6 @@ fn tokens_are_made_listed_and_revoked_by_their_names() {
     let (is_well, _, errors) = with(&["revoke", "shop"]);
     assert!(!is_well && errors.contains("there is no token `shop`"), "{errors}");
     let (is_well, _, errors) = with(&["new", "desk", "--role", "root"]);
-    assert!(!is_well && errors.contains("`root` is no role"), "{errors}");
+    assert!(!is_well && errors.contains("`root` is not a role"), "{errors}");
     assert!(!run_with(&["token", "password", "ada"], "short\n").0);
 }

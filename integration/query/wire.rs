@@ -645,7 +645,7 @@ async fn users_prove_who_they_are_and_tls_is_demanded() {
             "password authentication failed for user \"eve\"",
         ),
         ("ada", "two", "require", "correct horse", "does not exist"),
-        ("ada", "one", "disable", "correct horse", "wants TLS"),
+        ("ada", "one", "disable", "correct horse", "requires TLS"),
     ] {
         let (is_well, text) = ask(user, database, mode, password);
         assert!(!is_well && text.contains(part), "{user} {database} {mode}: {text}");

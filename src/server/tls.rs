@@ -1,9 +1,10 @@
-//! TLS of the server's ports, by certificates that are read again when they change.
+//! TLS of the server's ports. The server reads the certificates again when their files change.
 //!
-//! In: PEM files of a certificate, its key, and perhaps the authorities of clients. Out: an acceptor for the next
-//! connection. It fails closed: files that cannot be used fail the start. Later they leave the last good ones in force,
-//! and the log says so once. A client may show a certificate where authorities are given; one of another authority ends
-//! the handshake. What it is worth is decided in `access`.
+//! In: PEM files of a certificate, of its key, and optionally of the authorities of clients. Out: an acceptor for the
+//! next connection. TLS fails closed: if a file is not usable at the start, the start fails. If it becomes unusable
+//! later, the last good certificate stays in force, and the log says so once. If authorities are given, a client may
+//! present a certificate. A certificate of another authority ends the handshake. `access` decides which rights a
+//! certificate gives.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,28 +17,28 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::base::renewed::Renewed;
 
-/// PEM files from which a port has its TLS.
+/// Paths of the PEM files for the TLS of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate, followed by those of its issuers.
+    /// The certificate, followed by the certificates of its issuers.
     pub certificate: PathBuf,
     /// The key of the certificate.
     pub key: PathBuf,
-    /// The authorities of clients; without them no client is asked for a certificate.
+    /// The authorities of clients. Without them, the server asks no client for a certificate.
     pub client_ca: Option<PathBuf>,
 }
 
-/// A file that cannot be used.
+/// Error of a file that is not usable.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot use the certificate of the port, {path}: {reason}")]
+#[error("cannot use the TLS file `{path}` of the port: {reason}")]
 pub struct TlsError {
     /// Path of the certificate, key or authorities.
     pub path: String,
-    /// What is wrong with the file.
+    /// The problem with the file.
     pub reason: String,
 }
 
-/// The protocols that a port speaks within TLS (ALPN), the most wanted first.
+/// The protocols that a port offers within TLS (ALPN), the preferred one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocols {
     Http,
@@ -54,18 +55,18 @@ impl Protocols {
     }
 }
 
-/// The TLS of one port, as its files are now.
+/// The TLS of one port, from the newest usable files.
 pub struct PortTls {
     files: TlsFiles,
     protocols: Protocols,
     renewed: Renewed<Current>,
 }
 
-/// What the next connection gets.
+/// The TLS settings for the next connection.
 #[derive(Clone)]
 pub struct Current {
     pub acceptor: TlsAcceptor,
-    /// The certificate file, to which an authentication may be bound.
+    /// Content of the certificate file. A SCRAM exchange may be bound to the certificate.
     pub certificate: Arc<[u8]>,
 }
 
@@ -81,7 +82,7 @@ impl PortTls {
         })
     }
 
-    /// What the next connection gets, from the files as they are now.
+    /// Returns the TLS settings for the next connection. If a file has changed, this function reads all of them again.
     pub fn current(&self) -> Current {
         let path = self.files.certificate.display();
         self.renewed.current(|| {
@@ -130,13 +131,13 @@ impl Current {
     }
 }
 
-/// The bytes of a PEM file, and its certificates.
+/// Returns the bytes of a PEM file, and its certificates.
 fn certificates(path: &Path) -> Result<(Vec<u8>, Vec<CertificateDer<'static>>), TlsError> {
     let bytes = std::fs::read(path).map_err(|error| wrong(path, error))?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let chain = chain.map_err(|error| wrong(path, error))?;
     if chain.is_empty() {
-        return Err(wrong(path, "there is no certificate in the file"));
+        return Err(wrong(path, "the file contains no certificate"));
     }
     Ok((bytes, chain))
 }

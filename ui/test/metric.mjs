@@ -18,7 +18,7 @@ beforeEach(() => {
     const { query, ...times } = Object.fromEntries(url.searchParams);
     const [start, end, step] = [times.start, times.end, times.step].map(Number);
     asked.push({ query, start, end, step });
-    if (query === 'rate(') return [400, { code: 'invalid_argument', message: 'Prometheus refused the query: parse error: unclosed left parenthesis' }];
+    if (query === 'rate(') return [400, { code: 'invalid_argument', message: 'Prometheus rejected the query: parse error: unclosed left parenthesis' }];
     const count = Math.floor((end - start) / step) + 1;
     // One peak, at two thirds.
     const values = Array.from({ length: count }, (_, index) => [start + index * step, String(index === Math.floor(count * 2 / 3) ? 312 : 40)]);

@@ -1,7 +1,7 @@
-//! Limits of attempts to log in, by address and by name.
+//! Limits of login attempts by address and by name.
 //!
-//! In: an address, a name. Out: whether one more attempt is looked at in this minute. An attempt that succeeds is given
-//! back. The table is bounded: where there is no room, what was counted longest ago is forgotten.
+//! In: an address and a name. Out: whether one more attempt is allowed in this minute. Successful attempts do not
+//! count. The table is bounded: if it is full, the oldest count is removed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// The time in which attempts are counted together.
+/// The period over which attempts are counted.
 const WINDOW: Duration = Duration::from_mins(1);
-/// Failed attempts of one address in that time. Many people may share one.
+/// Maximum number of failed attempts of one address in that period. Many people may share an address.
 const BY_ADDRESS: u32 = 30;
-/// Failed attempts for one name in that time.
+/// Maximum number of failed attempts for one name in that period.
 const BY_NAME: u32 = 10;
-/// Most addresses and names that are counted.
+/// Maximum number of counted addresses and names.
 const MOST: usize = 4096;
 
 pub(super) struct Attempts {
-    /// Names come from strangers and may be long: what is kept of them is a hash.
+    /// Hashes names. Strangers choose the names and may choose long ones, so the table stores only hashes.
     hasher: RandomState,
     counted: Mutex<HashMap<u64, Count>>,
 }
@@ -31,7 +31,7 @@ struct Count {
     failed: u32,
 }
 
-/// An attempt that was begun.
+/// An attempt that has started.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attempt([u64; 2]);
 
@@ -43,12 +43,12 @@ impl Attempts {
         }
     }
 
-    /// True while an attempt would be looked at.
+    /// Returns true while another attempt is allowed.
     pub(super) fn has_room(&self, address: Option<IpAddr>, name: &str) -> bool {
         is_free(&self.counted.lock(), self.limits(address, name), Instant::now())
     }
 
-    /// Begins an attempt, which counts as failed until it is given back. `None` at a limit.
+    /// Starts an attempt. It counts as failed until [`Self::succeeded`]. Returns `None` at a limit.
     pub(super) fn begin(&self, address: Option<IpAddr>, name: &str) -> Option<Attempt> {
         let limits = self.limits(address, name);
         let mut counted = self.counted.lock();
@@ -67,7 +67,7 @@ impl Attempts {
         Some(Attempt(limits.map(|(key, _)| key)))
     }
 
-    /// What counts an attempt, and how many failed ones of it are tolerated.
+    /// Returns the keys under which an attempt counts, each with its maximum number of failed attempts.
     fn limits(&self, address: Option<IpAddr>, name: &str) -> [(u64, u32); 2] {
         [
             (self.hasher.hash_one(("address", address.map(network))), BY_ADDRESS),
@@ -75,7 +75,7 @@ impl Attempts {
         ]
     }
 
-    /// Gives an attempt back that has succeeded.
+    /// Uncounts an attempt that has succeeded.
     pub(super) fn succeeded(&self, attempt: Attempt) {
         let mut counted = self.counted.lock();
         for key in attempt.0 {
@@ -86,7 +86,7 @@ impl Attempts {
     }
 }
 
-/// True when none of the limits is reached in this minute.
+/// Returns true if no limit is reached in this minute.
 fn is_free(counted: &HashMap<u64, Count>, limits: [(u64, u32); 2], now: Instant) -> bool {
     limits.iter().all(|(key, most)| {
         let count = counted.get(key);
@@ -107,7 +107,7 @@ fn make_room(counted: &mut HashMap<u64, Count>, now: Instant, key: u64) {
     }
 }
 
-/// The address, of IPv6 the /64 that one machine usually has.
+/// Returns the client's address. IPv6 addresses are truncated to /64, because one machine usually owns a whole /64.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),

@@ -1,20 +1,20 @@
-//! The audit lines: calls of administrators and logins, with the target `audit`.
+//! Audit lines in the log: calls of administrators, and logins, with the target `audit`.
 //!
-//! In: who, what, from where, and how it went. Out: one log line each. Never a credential, nor a name that was not
-//! proven: people type passwords in its place.
+//! In: the identity, the call, the address, and the result. Out: one log line each. A line never contains a credential
+//! or an unproven name, because people type passwords into the name field.
 
 use std::net::SocketAddr;
 
 use crate::admin::peer::Peer;
 use crate::server::access::identity::Identity;
 
-/// A call that needs the right of an administrator, and its status.
+/// Logs a call that requires the right of an administrator, with its status.
 pub(super) fn call(identity: &Identity, call: &str, tenant: &str, peer: Option<&Peer>, status: u16) {
     let (identity, address) = (&*identity.name, address(peer));
     tracing::info!(target: "audit", identity, call, tenant, address, status, "admin call");
 }
 
-/// A call of that kind that was refused, and why.
+/// Logs such a call that was refused, with the reason.
 pub(super) fn refused(identity: Option<&Identity>, call: &str, peer: Option<&Peer>, reason: &str) {
     let (identity, address) = (identity.map_or("", |identity| &*identity.name), address(peer));
     tracing::warn!(target: "audit", identity, call, address, reason, "admin call refused");
@@ -25,7 +25,7 @@ pub(super) fn login(identity: &Identity, peer: Option<&Peer>) {
     tracing::info!(target: "audit", identity, address, "logged in");
 }
 
-/// A login that was refused.
+/// Logs a login that was refused.
 pub(super) fn login_refused(peer: Option<&Peer>, reason: &str) {
     let address = address(peer);
     tracing::warn!(target: "audit", address, reason, "login refused");

@@ -1,10 +1,10 @@
 //! The name in a client certificate.
 //!
-//! In: a certificate that the TLS handshake has verified, as DER. Out: the common name of its subject.
+//! In: a certificate in DER that the TLS handshake has verified. Out: the common name of its subject.
 
 use x509_certificate::X509Certificate;
 
-/// The common name of the subject, if there is one that can be read.
+/// Returns the common name of the subject, if the certificate is readable and has one.
 pub(super) fn common_name(certificate: &[u8]) -> Option<String> {
     X509Certificate::from_der(certificate).ok()?.subject_common_name()
 }

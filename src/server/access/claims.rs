@@ -1,8 +1,9 @@
-//! Tokens of an OIDC issuer: JSON Web Tokens (RFC 7519), checked by the issuer's keys, and what their claims mean.
+//! Tokens of an OIDC issuer: JSON Web Tokens (RFC 7519). Checks their signatures with the issuer's keys, and interprets
+//! their claims.
 //!
-//! In: a token. Out: an identity, and how long it holds; or a refusal. Keys are fetched when they are needed first,
-//! kept for an hour, and fetched again for a token with an unknown key, at most once in half a minute. When the issuer
-//! does not answer, the keys that are there stay in force, and nobody who shows one of them waits.
+//! In: a token. Out: an identity and its validity period, or a refusal. The keys are fetched at their first use and
+//! used for an hour. A token with an unknown key also causes a fetch, at most once in 30 seconds. If the issuer does
+//! not respond, the known keys stay in force, and no caller with a token of a known key waits.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,16 +22,16 @@ use crate::server::access::refusal::Refusal;
 use crate::server::access::secret;
 use crate::wire::client::{ClientOptions, HttpClient, Pem, TlsOptions, read_decoded};
 
-/// How long keys are used before they are fetched again.
+/// Age at which the keys are fetched again.
 const KEYS_AGE: Duration = Duration::from_hours(1);
-/// Time between two fetches.
+/// Minimum time between two fetches.
 const FETCH_PAUSE: Duration = Duration::from_secs(30);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// Largest key set in bytes.
+/// Maximum size of a key set in bytes.
 const MAX_KEYS_BYTES: usize = 256 << 10;
-/// Longest token in bytes.
+/// Maximum length of a token in bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
-/// Difference between the issuer's clock and ours that is tolerated, in seconds.
+/// Tolerated difference between the clocks of the issuer and of this server, in seconds.
 const SKEW_SECONDS: u64 = 60;
 
 /// An issuer and its keys.
@@ -38,7 +39,7 @@ pub(super) struct Issuer {
     options: OidcOptions,
     client: HttpClient,
     keys: Mutex<Option<(Arc<Keys>, Instant)>>,
-    /// When keys were fetched last, or tried to; held during a fetch.
+    /// Time of the last fetch, or of the last attempt. The lock is held during a fetch.
     fetching: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
@@ -46,17 +47,17 @@ pub(super) struct Issuer {
 struct Header {
     alg: String,
     kid: Option<String>,
-    /// Extensions that must be understood; we know none.
+    /// Extensions that the receiver must understand. This server understands none.
     crit: Option<Value>,
 }
 
-/// True for what has the form of a JSON Web Token.
+/// Returns true if the text has the form of a JSON Web Token.
 pub(super) fn is_jwt(token: &str) -> bool {
     token.starts_with("ey") && token.bytes().filter(|byte| *byte == b'.').count() == 2
 }
 
 impl Issuer {
-    /// An issuer whose keys are not fetched yet.
+    /// Creates an issuer. Its keys are not fetched yet.
     pub(super) fn new(options: OidcOptions) -> Result<Self, AccessError> {
         let wrong = |reason: String| AccessError::Oidc {
             issuer: options.issuer.clone(),
@@ -64,11 +65,14 @@ impl Issuer {
         };
         let is_local = matches!(options.jwks_url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
         if options.jwks_url.scheme() != "https" && !is_local {
-            let reason = format!("jwks_url `{}` must be https, since keys are trusted", options.jwks_url);
+            let reason = format!(
+                "jwks_url `{}` must be https, because its keys are trusted",
+                options.jwks_url
+            );
             return Err(wrong(reason));
         }
         if options.issuer.is_empty() || options.audience.is_empty() {
-            return Err(wrong("issuer and audience must be given".to_owned()));
+            return Err(wrong("issuer and audience must not be empty".to_owned()));
         }
         let mut client = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
         client.proxy.from_environment = true;
@@ -85,7 +89,7 @@ impl Issuer {
         })
     }
 
-    /// Whose token it is, and for how long.
+    /// Verifies a token, and returns its identity and the remaining time of its validity.
     pub(super) async fn verify(self: &Arc<Self>, token: &str) -> Result<(Arc<Identity>, Duration), Refusal> {
         let read = Token::read(token).ok_or(Refusal::Wrong)?;
         let keys = self.keys().await?;
@@ -105,7 +109,7 @@ impl Issuer {
         Ok((identity(&self.options, &read.claims), left))
     }
 
-    /// The keys that are there. They are fetched when there are none; old ones are used until there are others.
+    /// Returns the known keys. If there are none, fetches them first. Old keys are used until newer ones are fetched.
     async fn keys(self: &Arc<Self>) -> Result<Arc<Keys>, Refusal> {
         let known = self.keys.lock().clone();
         let Some((keys, since)) = known else {
@@ -121,14 +125,14 @@ impl Issuer {
         Ok(keys)
     }
 
-    /// Newer keys than `old`, or `old` again when there are none.
+    /// Returns newer keys than `old`, or `old` if there are none.
     async fn fetched(self: &Arc<Self>, old: &Arc<Keys>) -> Arc<Keys> {
         self.fetch().await;
         let known = self.keys.lock().clone();
         known.map_or_else(|| old.clone(), |(keys, _)| keys)
     }
 
-    /// Fetches the keys unless that was tried a moment ago.
+    /// Fetches the keys, unless the last attempt is too recent.
     async fn fetch(self: &Arc<Self>) {
         let last = self.fetching.clone().lock_owned().await;
         if let Some(fetch) = self.begin_fetch(last) {
@@ -136,8 +140,8 @@ impl Issuer {
         }
     }
 
-    /// Begins to fetch the keys unless that was tried a moment ago. It goes on when who asked for it goes away:
-    /// strangers must not make the next one begin at once.
+    /// Starts to fetch the keys, unless the last attempt is too recent. The fetch continues if its caller is dropped.
+    /// Otherwise strangers could disconnect, and so make the next request start another fetch at once.
     fn begin_fetch(self: &Arc<Self>, mut last: OwnedMutexGuard<Option<Instant>>) -> Option<JoinHandle<()>> {
         if last.is_some_and(|last| last.elapsed() < FETCH_PAUSE) {
             return None;
@@ -146,7 +150,7 @@ impl Issuer {
         Some(tokio::spawn(async move {
             let fetched = tokio::time::timeout(FETCH_TIMEOUT, issuer.answer()).await;
             *last = Some(Instant::now());
-            match fetched.unwrap_or_else(|_| Err("it did not answer in time".to_owned())) {
+            match fetched.unwrap_or_else(|_| Err("the issuer did not respond in time".to_owned())) {
                 Ok(keys) => *issuer.keys.lock() = Some((Arc::new(keys), Instant::now())),
                 Err(error) => {
                     let issuer = &issuer.options.issuer;
@@ -161,14 +165,14 @@ impl Issuer {
         let request = request.map_err(|error| error.to_string())?;
         let response = request.send().await.map_err(|error| error.without_url().to_string())?;
         if !response.status().is_success() {
-            return Err(format!("it answered {}", response.status()));
+            return Err(format!("the issuer responded with status {}", response.status()));
         }
         let body = read_decoded(response, MAX_KEYS_BYTES).await;
         Keys::read(&body.map_err(|error| error.to_string())?)
     }
 }
 
-/// A token whose signature is not checked yet.
+/// A token whose signature is not verified yet.
 struct Token<'a> {
     algorithm: Algorithm,
     key: Option<String>,
@@ -202,11 +206,11 @@ impl<'a> Token<'a> {
     }
 }
 
-/// How long a token is valid from now on: issuer, audience and times. `None` when it is not.
+/// Returns the remaining validity of a token after a check of issuer, audience and times. `None` if it is invalid.
 fn valid_for(options: &OidcOptions, claims: &Map<String, Value>, now: u64) -> Option<Duration> {
     let is_of = claims.get("iss")?.as_str()? == options.issuer;
     let is_for_us = values(claims.get("aud")?).any(|audience| audience == options.audience);
-    // Times may have a fraction.
+    // A time may have a fraction.
     let time = |name: &str| claims.get(name).map(|time| time.as_f64().map(|time| time as u64));
     let begins = match time("nbf") {
         Some(time) => time?,
@@ -217,7 +221,7 @@ fn valid_for(options: &OidcOptions, claims: &Map<String, Value>, now: u64) -> Op
     (is_of && is_for_us && is_now).then(|| Duration::from_secs(ends - now))
 }
 
-/// The identity that the claims of a valid token name.
+/// Returns the identity that the claims of a valid token name.
 fn identity(options: &OidcOptions, claims: &Map<String, Value>) -> Arc<Identity> {
     let name = claim(claims, &options.name_claim).or_else(|| claims.get("sub"));
     let name = name.and_then(Value::as_str).unwrap_or("?");
@@ -241,7 +245,7 @@ fn identity(options: &OidcOptions, claims: &Map<String, Value>) -> Arc<Identity>
     Identity::proven(name, rights, tenants)
 }
 
-/// A claim by its name, or by names with dots between them of objects in each other.
+/// Returns a claim by its name. Dots in the name separate the names of nested objects.
 fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     if let Some(value) = claims.get(name) {
         return Some(value);
@@ -250,7 +254,7 @@ fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     claim(claims.get(first)?.as_object()?, rest)
 }
 
-/// The texts of a claim that is one or a list of them.
+/// Returns the texts of a claim, which is one text or a list of texts.
 fn values(claim: &Value) -> impl Iterator<Item = &str> {
     let list = claim.as_array().map(Vec::as_slice).unwrap_or_default();
     claim.as_str().into_iter().chain(list.iter().filter_map(Value::as_str))
@@ -319,7 +323,7 @@ mod tests {
     fn claims_become_a_name_roles_and_tenants() {
         let who = identity(&options(), &claims(json!({})));
         assert_eq!(&*who.name, "ada@example.com");
-        // `admin` is no role of ours here: the mapping does not have it.
+        // `admin` is not a role here, because the mapping does not contain it.
         assert!(who.rights.has(Right::Read) && !who.rights.has(Right::Admin));
         assert_eq!(who.tenants.ids(), ["shop"]);
         let nobody = identity(
@@ -370,7 +374,7 @@ mod tests {
         assert!(of("http://issuer/keys").is_err());
     }
 
-    /// An issuer that gives its key `one` each time that it is told to, and how often it was asked.
+    /// A mock issuer that returns its key `one` once for each permit, and the number of its requests.
     async fn slow_issuer() -> (Arc<Issuer>, Arc<Notify>, Arc<AtomicUsize>) {
         let (finish, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
         let (told, counted) = (finish.clone(), asked.clone());
@@ -393,7 +397,7 @@ mod tests {
         json!({"kty": "EC", "crv": "P-256", "kid": "one", "x": secret::text(&[1; 32]), "y": secret::text(&[2; 32])})
     }
 
-    /// A token whose signature by the key `one` is wrong.
+    /// A token with a wrong signature by the key `one`.
     fn forged() -> String {
         let part = |value: Value| secret::text(value.to_string().as_bytes());
         let header = part(json!({"alg": "ES256", "kid": "one"}));
@@ -418,7 +422,7 @@ mod tests {
         let keys = Keys::read(json!({ "keys": [one()] }).to_string().as_bytes()).unwrap();
         let since = Instant::now().checked_sub(KEYS_AGE).unwrap();
         *issuer.keys.lock() = Some((Arc::new(keys), since));
-        // The issuer never answers.
+        // The issuer never responds.
         for _ in 0..3 {
             let token = forged();
             let checked = tokio::time::timeout(FETCH_TIMEOUT / 2, issuer.verify(&token)).await;

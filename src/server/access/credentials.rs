@@ -1,34 +1,34 @@
-//! The credential of a request: what its headers show.
+//! The credential in the headers of a request.
 //!
-//! In: headers. Out: one credential, not proven yet. A header `Authorization` wins over a cookie.
+//! In: headers. Out: one credential, not proven yet. The header `Authorization` takes precedence over a cookie.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE};
 
-/// Name of the cookie with the id of a session.
+/// Name of the cookie that holds the id of a session.
 pub(super) const COOKIE_NAME: &str = "alluvium_session";
 
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Credential {
-    /// No header and no cookie.
+    /// The request has neither a header nor a cookie.
     None,
     /// `Authorization: Bearer TOKEN`.
     Bearer(String),
     /// `Authorization: Basic`, with user and password.
     Basic(String, String),
-    /// The cookie of a session.
+    /// The id in a session cookie.
     Session(String),
-    /// A header that cannot be read, or of another scheme.
+    /// The header is malformed or has another scheme.
     Unknown,
 }
 
 impl Credential {
-    /// Reads the headers of a request.
+    /// Reads the credential from the headers of a request.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         if let Some(value) = headers.get(AUTHORIZATION) {
-            // Two such headers: which one counts is not for us to guess.
+            // Two such headers are ambiguous, so neither of them counts.
             let is_alone = headers.get_all(AUTHORIZATION).iter().count() == 1;
             let read = value.to_str().ok().filter(|_| is_alone).and_then(authorization);
             return read.unwrap_or(Self::Unknown);
@@ -51,7 +51,7 @@ fn authorization(text: &str) -> Option<Credential> {
     Some(Credential::Basic(user.to_owned(), password.to_owned()))
 }
 
-/// The id of the session in the cookies of a request.
+/// Returns the session id in the cookies of a request.
 pub(super) fn session(headers: &HeaderMap) -> Option<String> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).map(str::trim);

@@ -1,7 +1,8 @@
-//! The decision: who calls, whether they may, and for which tenant.
+//! Decides which identity calls, whether it has the required right, and for which tenants.
 //!
-//! In: credentials of a request or a connection, and what it needs. Out: an identity and a tenant, or a counted
-//! refusal. A server without any source of identities asks nobody; once it has asked, it never stops to.
+//! In: the credential of a request or a connection, and the need of the route. Out: an identity and tenants, or a
+//! counted refusal. A server without any source of identities requires no authentication. Once it requires
+//! authentication, it never stops requiring it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,14 +22,14 @@ use crate::server::access::sessions::Sessions;
 use crate::server::access::sources::{Proven, Sources};
 use crate::wire::call::TENANT_HEADER;
 
-/// Decides who may do what. Clones share everything.
+/// Decides about every call. Clones share their state.
 #[derive(Clone)]
 pub struct Access(Arc<Inner>);
 
 struct Inner {
-    /// Nobody is asked, on purpose.
+    /// True if the options explicitly disable authentication.
     is_open: bool,
-    /// True from the first moment at which callers are asked.
+    /// True after the first moment at which the server required authentication.
     has_asked: AtomicBool,
     open_metrics: bool,
     multi_tenant: bool,
@@ -52,7 +53,7 @@ impl Default for Access {
 }
 
 impl Access {
-    /// Reads the files of the options. Errors when one cannot be used.
+    /// Reads the files of the options. Fails if one of them is unusable.
     pub fn new(options: AccessOptions, metrics: AccessMetrics) -> Result<Self, AccessError> {
         if options.is_open {
             return Ok(Self::of(&options, Sources::none(), metrics));
@@ -77,7 +78,7 @@ impl Access {
         }))
     }
 
-    /// True when callers are asked who they are.
+    /// Returns true if callers must authenticate.
     pub fn asks(&self) -> bool {
         if self.0.is_open {
             return false;
@@ -89,7 +90,7 @@ impl Access {
         true
     }
 
-    /// True when nobody is asked on purpose, so that an address of other machines may be listened on.
+    /// Returns true if authentication is disabled explicitly, so that the server may listen on a non-loopback address.
     pub fn is_open_on_purpose(&self) -> bool {
         self.0.is_open
     }
@@ -104,7 +105,7 @@ impl Access {
         refusal
     }
 
-    /// True when the need is met by anybody.
+    /// Returns true if the need requires no identity.
     pub(super) fn is_free(&self, need: Need, route: &str) -> bool {
         need == Need::Nothing || route == "/metrics" && self.0.open_metrics
     }
@@ -125,7 +126,7 @@ impl Access {
                 if identity.is_none() {
                     self.0.sessions.end(&id);
                 }
-                // A browser keeps the cookie of a session that has ended here.
+                // A browser keeps the cookie of a session that this server has ended.
                 identity.or_else(|| self.by_connection(peer)).ok_or(Refusal::Missing)
             }
             Credential::Unknown => Err(Refusal::Wrong),
@@ -137,7 +138,7 @@ impl Access {
         self.by_certificate(peer?.certificate.as_deref()?)
     }
 
-    /// What a user and a password, or a token without a user, prove.
+    /// Authenticates a user with a password, or a token without a user.
     pub(super) async fn prove(&self, user: &str, password: &str, address: Option<IpAddr>) -> Result<Proven, Refusal> {
         match user {
             "" => self.0.sources.token(password).await,
@@ -145,7 +146,7 @@ impl Access {
         }
     }
 
-    /// Whose user and password these are; the password may be a token.
+    /// Returns the identity of a user and a password. The password may be a token.
     pub(crate) async fn by_password(
         &self,
         user: &str,
@@ -155,8 +156,9 @@ impl Access {
         Ok(self.0.sources.password(user, password, Some(address)).await?.identity)
     }
 
-    /// Whether a password may be proven elsewhere now. A name counts for each address of its own: who guesses must not
-    /// keep out those who know the password, and here no password is remembered that was right before.
+    /// Checks whether a client may try a password with SCRAM. Attempts are counted for each pair of name and address.
+    /// Failed attempts must not lock out a user who knows the password, and with SCRAM no correct password is
+    /// remembered.
     pub(crate) fn may_try(&self, address: IpAddr, name: &str) -> Result<(), Refusal> {
         let name = format!("{name} of {address}");
         if self.0.sources.attempts.has_room(Some(address), &name) {
@@ -166,10 +168,10 @@ impl Access {
         }
     }
 
-    /// Counts a password that was wrong there.
+    /// Counts a wrong password of a SCRAM exchange.
     pub(crate) fn failed(&self, address: IpAddr, name: &str) {
         self.0.metrics.refused(&Refusal::Wrong);
-        // At the limit it is refused before it is proven.
+        // At the limit, `may_try` has refused the attempt before the exchange.
         let _ = self
             .0
             .sources
@@ -177,12 +179,12 @@ impl Access {
             .begin(Some(address), &format!("{name} of {address}"));
     }
 
-    /// Whose client certificate it is, which the handshake has verified.
+    /// Returns the identity of a client certificate that the handshake has verified.
     pub(crate) fn by_certificate(&self, certificate: &[u8]) -> Option<Arc<Identity>> {
         self.0.sources.certificate(certificate)
     }
 
-    /// Whether an identity has what a route needs.
+    /// Checks whether an identity has the right that a route needs.
     pub(super) fn allow(&self, identity: &Identity, need: Need) -> Result<(), Refusal> {
         let (right, is_whole) = match need {
             Need::Nothing | Need::Identity => return Ok(()),
@@ -201,7 +203,7 @@ impl Access {
         Ok(())
     }
 
-    /// Whether an identity has a right.
+    /// Checks whether an identity has a right.
     pub(crate) fn may(identity: &Identity, right: Right) -> Result<(), Refusal> {
         if identity.rights.has(right) {
             Ok(())
@@ -210,9 +212,9 @@ impl Access {
         }
     }
 
-    /// The tenants for which an identity sends a request, where the identity or the header says it. The identity must
-    /// have every tenant of the header. `None` leaves the header to who reads it: on a server of one tenant it has no
-    /// meaning, and a missing or wrong one is refused there.
+    /// Returns the tenants of a request, if the identity or the header names them. The identity must have every tenant
+    /// of the header. `None` leaves the header to the handler: a single-tenant server ignores it, and otherwise the
+    /// handler refuses a missing or invalid header.
     pub(super) fn tenants(&self, identity: &Identity, headers: &HeaderMap) -> Result<Option<Tenants>, Refusal> {
         if !self.0.multi_tenant {
             let only = TenantId::anonymous();

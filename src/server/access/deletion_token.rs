@@ -1,10 +1,10 @@
-//! Tokens that allow deletion of profiles, kept as hashes; each is valid for named tenants.
+//! Tokens that allow the deletion of profiles, kept as hashes. Each token is valid for named tenants.
 
 use sha2::{Digest, Sha256};
 
 use crate::profile::TenantId;
 
-/// Minimum length of a token in bytes, so that it cannot be guessed.
+/// Minimum length of a token in bytes, so that nobody can guess it.
 pub(crate) const SHORTEST_TOKEN_BYTES: usize = 16;
 
 /// A token that allows its bearer to delete profiles of some tenants.
@@ -12,14 +12,14 @@ pub(crate) const SHORTEST_TOKEN_BYTES: usize = 16;
 pub struct AdminToken {
     /// Name of the token in logs.
     pub name: String,
-    /// SHA-256 of the token, compared instead of the token so that the timing of a comparison reveals nothing.
+    /// SHA-256 of the token. It is compared instead of the token, so that the time of a comparison reveals nothing.
     pub(in crate::server) digest: [u8; 32],
     /// Tenants whose profiles may be deleted.
     pub tenants: Vec<TenantId>,
 }
 
 impl AdminToken {
-    /// A token for some tenants; an error when it is too short or has characters that are not allowed in a header.
+    /// Creates a token for some tenants. Fails if it is too short or has characters that a header does not allow.
     pub fn new(name: &str, token: &str, tenants: Vec<TenantId>) -> Result<Self, String> {
         if token.len() < SHORTEST_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!(

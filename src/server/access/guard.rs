@@ -1,9 +1,9 @@
-//! The guard before all routes of the port.
+//! The guard in front of all routes of the port.
 //!
-//! In: a request. Out: the request, with its identity and with the tenants that the identity may speak for, or a
-//! refusal in the protocol of the request. Handlers read the tenants from the header `X-Scope-OrgID` as before: the
-//! guard has checked each of them, and sets the header where the identity has one tenant only. Requests without a route
-//! are for files of the page, which hold nothing of the users.
+//! In: a request. Out: the request with its identity and its permitted tenants, or a refusal in the protocol of the
+//! request. Handlers read the tenants from the header `X-Scope-OrgID`. The guard checks each of them. If the header is
+//! missing and the identity has exactly one tenant, the guard sets the header. Requests without a route are for files
+//! of the page, which contain no user data.
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
@@ -25,8 +25,8 @@ use crate::wire::call::TENANT_HEADER;
 use crate::wire::connect::ConnectError;
 use crate::wire::grpc::Protocol;
 
-/// The challenge of a 401. Without `Basic`, for which browsers ask themselves instead of the page; clients with a user
-/// and a password send them at once.
+/// The challenge of a response with status 401. It does not offer `Basic`, because browsers would then show their own
+/// login dialog. Clients with a user and a password send them without a challenge.
 const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"alluvium\"");
 
 #[derive(Clone)]
@@ -36,7 +36,7 @@ struct Guard {
     prefix: String,
 }
 
-/// Puts the guard before routes that answer at `/` and under `prefix`, and adds those to log in and out.
+/// Puts the guard in front of routes at `/` and under `prefix`, and adds the routes for login and logout.
 pub fn guard(routes: Router, access: Access, prefix: &str) -> Router {
     let prefix = prefix.trim_end_matches('/').to_owned();
     let mut routes = routes.merge(login::routes(access.clone(), ""));
@@ -89,7 +89,7 @@ async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> 
     response
 }
 
-/// The template of the route without the prefix; `None` for files of the page and for what does not exist.
+/// Returns the template of the route without the prefix. `None` for files of the page and for unknown paths.
 fn route(request: &Request, prefix: &str) -> Option<String> {
     let path = request.extensions().get::<MatchedPath>()?.as_str();
     let rest = path.strip_prefix(prefix).filter(|rest| rest.starts_with('/'));
@@ -107,7 +107,7 @@ fn set_tenants(headers: &mut HeaderMap, tenants: &Tenants) {
     }
 }
 
-/// Counts the refusal, reads what the client still sends, and answers.
+/// Counts the refusal, drains the body of the request, and returns the response.
 async fn refuse(access: &Access, refusal: Refusal, request: Request) -> Response {
     let refusal = access.refused(refusal);
     tracing::debug!(path = request.uri().path(), reason = refusal.reason(), "access refused");
@@ -116,7 +116,7 @@ async fn refuse(access: &Access, refusal: Refusal, request: Request) -> Response
     answer(&refusal, protocol)
 }
 
-/// A refusal in a protocol.
+/// Returns the refusal as a response of the protocol.
 pub(super) fn answer(refusal: &Refusal, protocol: Protocol) -> Response {
     let error = ConnectError::from(refusal);
     let mut response = match protocol {

@@ -1,4 +1,4 @@
-//! An identity: a name, what it may do, and for which tenants.
+//! An identity: a name with rights and tenants.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use crate::profile::TenantId;
 
-/// Something that a caller may be allowed to do.
+/// A right of an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
-    /// To ask: questions, SQL, the page.
+    /// Allows queries, SQL and the page.
     Read,
-    /// To send profiles, and to keep settings and uploaded files.
+    /// Allows pushes of profiles, and changes of settings and uploaded files.
     Write,
-    /// To delete profiles and to operate the server.
+    /// Allows the deletion of profiles and the operation of the server.
     Admin,
 }
 
@@ -28,13 +28,13 @@ impl Right {
     }
 }
 
-/// What an identity may do. The role `admin` stands for all rights.
+/// A set of rights. The role `admin` stands for all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights(BTreeSet<Right>);
 
-/// A text that is no role.
+/// Error of a text that is not a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no role: use read, write or admin")]
+#[error("`{0}` is not a role: use read, write or admin")]
 pub struct RoleError(String);
 
 impl Rights {
@@ -46,17 +46,17 @@ impl Rights {
         Self(BTreeSet::new())
     }
 
-    /// Adds the rights of others.
+    /// Adds all rights of `others`.
     pub(super) fn extend(&mut self, others: impl IntoIterator<Item = Self>) {
         self.0.extend(others.into_iter().flat_map(|others| others.0));
     }
 
-    /// One right alone, without what the role of its name implies.
+    /// Returns this right alone, without the rights that the role of its name implies.
     pub(super) fn only(right: Right) -> Self {
         Self([right].into())
     }
 
-    /// The rights of several roles, `read`, `write` or `admin`.
+    /// Returns the rights of several roles. A role is `read`, `write` or `admin`.
     pub fn of_roles<'a>(roles: impl IntoIterator<Item = &'a str>) -> Result<Self, RoleError> {
         let mut rights = BTreeSet::new();
         for role in roles {
@@ -73,12 +73,12 @@ impl Rights {
         Ok(Self(rights))
     }
 
-    /// True when the right is among them.
+    /// Returns true if the set contains the right.
     pub fn has(&self, right: Right) -> bool {
         self.0.contains(&right)
     }
 
-    /// The roles that stand for these rights.
+    /// Returns the roles that stand for these rights.
     pub fn roles(&self) -> Vec<&'static str> {
         if *self == Self::all() {
             return vec![Right::Admin.name()];
@@ -90,7 +90,7 @@ impl Rights {
 impl FromStr for Rights {
     type Err = RoleError;
 
-    /// Roles with commas between them.
+    /// Parses roles separated by commas.
     fn from_str(text: &str) -> Result<Self, RoleError> {
         Self::of_roles(text.split(','))
     }
@@ -111,12 +111,12 @@ pub enum TenantScope {
 }
 
 impl TenantScope {
-    /// The tenant of a server that has one.
+    /// Returns the only tenant of a single-tenant server.
     pub(crate) fn anonymous() -> Self {
         Self::Only(vec![TenantId::anonymous()])
     }
 
-    /// The tenants of a list of ids; `*` is all of them, an empty list the tenant of a server that has one.
+    /// Parses a list of tenant ids. `*` means all tenants. An empty list means the tenant of a single-tenant server.
     pub fn of_ids<'a>(ids: impl IntoIterator<Item = &'a str>) -> Result<Self, crate::profile::TenantError> {
         let mut tenants = Vec::new();
         for id in ids {
@@ -132,7 +132,7 @@ impl TenantScope {
         })
     }
 
-    /// True when the tenant is among them.
+    /// Returns true if the scope contains the tenant.
     pub fn has(&self, tenant: &TenantId) -> bool {
         match self {
             Self::All => true,
@@ -140,7 +140,7 @@ impl TenantScope {
         }
     }
 
-    /// The one tenant, when there is exactly one.
+    /// Returns the tenant, if there is exactly one.
     pub(crate) fn single(&self) -> Option<&TenantId> {
         match self {
             Self::Only(tenants) if tenants.len() == 1 => tenants.first(),
@@ -148,7 +148,7 @@ impl TenantScope {
         }
     }
 
-    /// The ids of the tenants, `*` for all.
+    /// Returns the ids of the tenants, or `*` for all.
     pub fn ids(&self) -> Vec<String> {
         match self {
             Self::All => vec!["*".to_owned()],
@@ -157,19 +157,19 @@ impl TenantScope {
     }
 }
 
-/// Who calls, and what is granted to that caller.
+/// A caller with its rights and tenants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Name in logs: of the token, the user, the certificate or the subject.
+    /// Name in logs: that of the token, the user, the certificate or the subject.
     pub name: Arc<str>,
     pub rights: Rights,
     pub tenants: TenantScope,
-    /// False for a caller of a server that asks nobody.
+    /// False for a caller of a server that requires no authentication.
     pub is_proven: bool,
 }
 
 impl Identity {
-    /// Somebody who has proven the name.
+    /// Creates the identity of a caller that has proven this name.
     pub(super) fn proven(name: &str, rights: Rights, tenants: TenantScope) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
@@ -179,7 +179,7 @@ impl Identity {
         })
     }
 
-    /// A caller of a server that asks nobody: may do everything.
+    /// Returns the identity of a caller of a server that requires no authentication. It has all rights.
     pub(super) fn anyone() -> Arc<Self> {
         Arc::new(Self {
             name: "anyone".into(),

@@ -1,7 +1,7 @@
-//! Public keys of an issuer (RFC 7517), and signatures by them: RS256 and ES256, nothing else.
+//! Public keys of an issuer (RFC 7517), and signatures by them: RS256 and ES256 only.
 //!
-//! In: the text of a key set, signed bytes. Out: whether the signature is right. A key is used for the algorithm of its
-//! own kind only, whatever a token says.
+//! In: the text of a key set, and signed bytes. Out: whether the signature is valid. A key is used only for the
+//! algorithm of its own kind, whatever a token says.
 
 use ring::signature::{ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey};
 use serde::Deserialize;
@@ -43,7 +43,7 @@ struct Described {
     y: Option<String>,
 }
 
-/// An algorithm of signatures.
+/// An algorithm of token signatures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -51,7 +51,7 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    /// The algorithm of a header; `None` for all others, `none` among them.
+    /// Returns the algorithm with this name, or `None` for all others, including `none`.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "RS256" => Some(Self::Rs256),
@@ -61,30 +61,30 @@ impl Algorithm {
     }
 }
 
-/// What keys say of a signature.
+/// The result of a signature check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signature {
     Right,
     Wrong,
-    /// No key has the id: the issuer may have a new one.
+    /// No key has the id. The issuer may have a new key.
     UnknownKey,
 }
 
 impl Keys {
-    /// Reads a key set. Keys of other kinds and for other purposes are left out.
+    /// Parses a key set, and ignores keys of other kinds and for other purposes.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         if document.keys.len() > MOST {
-            return Err(format!("there are more than {MOST} keys"));
+            return Err(format!("the key set has more than {MOST} keys"));
         }
         let keys: Vec<Key> = document.keys.into_iter().filter_map(Key::of).collect();
         if keys.is_empty() {
-            return Err("there is no key for RS256 or ES256".to_owned());
+            return Err("the key set has no key for RS256 or ES256".to_owned());
         }
         Ok(Self(keys))
     }
 
-    /// Checks a signature by the key with this id, or by the only key when there is no id.
+    /// Checks a signature with the key of this id. Without an id, the only key of the algorithm is used.
     pub(super) fn check(&self, algorithm: Algorithm, id: Option<&str>, signed: &[u8], signature: &[u8]) -> Signature {
         let mut fitting = self.0.iter().filter(|key| key.public.algorithm() == algorithm);
         let key = match id {
@@ -104,7 +104,7 @@ impl Key {
         let bytes = |text: Option<String>| text.as_deref().and_then(secret::bytes);
         let (public, algorithm) = match described.kty.as_str() {
             "RSA" => {
-                // Some issuers write a leading zero, which marks a number as positive elsewhere.
+                // Some issuers write a leading zero, which other formats need to mark a number as positive.
                 let number = |text| Some(bytes(text)?.into_iter().skip_while(|byte| *byte == 0).collect());
                 (Public::Rsa(number(described.n)?, number(described.e)?), "RS256")
             }
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(check(Some("two"), b"other"), Signature::Wrong);
         assert_eq!(check(Some("one"), b"text"), Signature::Wrong);
         assert_eq!(check(Some("three"), b"text"), Signature::UnknownKey);
-        // Without an id it is not clear which of two keys is meant.
+        // Without an id, it is ambiguous which of the two keys is meant.
         assert_eq!(check(None, b"text"), Signature::UnknownKey);
         let by_rsa = keys.check(Algorithm::Rs256, Some("two"), b"text", signature.as_ref());
         assert_eq!(by_rsa, Signature::UnknownKey);

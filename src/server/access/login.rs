@@ -1,7 +1,8 @@
 //! Login, logout and the session of the page.
 //!
-//! In: a user and a password, or a token alone, as JSON. Out: a cookie with a random id that scripts cannot read and
-//! that is sent to this site only. `admin::browser` refuses requests of other sites before they come here.
+//! In: a user and a password, or a token alone, as JSON. Out: a cookie with a random id. Scripts cannot read the
+//! cookie, and browsers send it only to this site. `admin::browser` refuses requests of other sites before they arrive
+//! here.
 
 use std::time::Duration;
 
@@ -23,10 +24,10 @@ use crate::server::access::refusal::Refusal;
 use crate::server::access::sessions::LENGTH;
 use crate::wire::connect::ConnectError;
 
-/// Largest body of a login: a token of an issuer has some kilobytes.
+/// Maximum size of a login body. A token of an issuer has some kilobytes.
 const MAX_BODY_BYTES: usize = 32 << 10;
 
-/// How long a body may take.
+/// Timeout for reading a body.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
@@ -37,7 +38,7 @@ struct Login {
     password: String,
 }
 
-/// The routes below a prefix.
+/// Returns the routes below a prefix.
 pub(super) fn routes(access: Access, prefix: &str) -> Router {
     Router::new()
         .route(&format!("{prefix}/api/v1/login"), post(login))
@@ -46,7 +47,7 @@ pub(super) fn routes(access: Access, prefix: &str) -> Router {
         .with_state(access)
 }
 
-/// `POST /api/v1/login`: 204 with a cookie, or the refusal.
+/// `POST /api/v1/login`: returns status 204 with a cookie, or the refusal.
 async fn login(State(access): State<Access>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let peer = parts.extensions.get::<Peer>();
@@ -57,12 +58,12 @@ async fn login(State(access): State<Access>, request: Request) -> Response {
         .filter(|_| is_json(&parts.headers))
         .and_then(|body| serde_json::from_slice(&body).ok())
     else {
-        let message = "send `{\"user\": ..., \"password\": ...}` as application/json; for a token leave the user out";
+        let message = "send `{\"user\": ..., \"password\": ...}` as application/json; for a token, omit the user";
         return ConnectError::invalid(message).into_response();
     };
     let address = peer.map(|peer| peer.address.ip());
     if !access.asks() {
-        return ConnectError::invalid("nobody has to log in here").into_response();
+        return ConnectError::invalid("this server requires no login").into_response();
     }
     match access.prove(&user, &password, address).await {
         Ok(proven) => {
@@ -86,7 +87,7 @@ async fn logout(State(access): State<Access>, request: Request) -> Response {
     with_cookie(request.headers(), request.extensions().get(), "", Duration::ZERO)
 }
 
-/// `GET /api/v1/session`: whether callers are asked, and who this one is.
+/// `GET /api/v1/session`: returns whether callers must authenticate, and the identity of this caller.
 async fn show(State(access): State<Access>, request: Request) -> Response {
     let peer = request.extensions().get::<Peer>();
     let identity = match access.identify(request.headers(), peer).await {

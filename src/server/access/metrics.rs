@@ -17,26 +17,26 @@ struct ReasonLabels {
 #[derive(Clone, Debug, Default)]
 pub struct AccessMetrics {
     refusals: Family<ReasonLabels, Counter>,
-    /// Sessions of the page that are open.
+    /// Number of open sessions of the page.
     pub(super) sessions: Gauge,
 }
 
 impl AccessMetrics {
-    /// Registers the metrics in this scope.
+    /// Creates the metrics and registers them in this scope.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
-        // All of them from the start: an alert sees a counter only after its second value.
+        // All series exist from the start, because an alert notices a counter only after its second value.
         for reason in Refusal::REASONS {
             drop(metrics.refusals.get_or_create(&ReasonLabels { reason }));
         }
         scope.register(
             "alluvium_access_refusals",
-            "Calls, connections and logins refused, by reason",
+            "Refused calls, connections and logins, by reason",
             metrics.refusals.clone(),
         );
         scope.register(
             "alluvium_access_sessions",
-            "Sessions of the page that are open",
+            "Open sessions of the page",
             metrics.sessions.clone(),
         );
         metrics

@@ -1,4 +1,4 @@
-//! Options of access, and what is wrong with them.
+//! Options of access, and the errors of unusable options.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,32 +8,32 @@ use url::Url;
 use crate::server::access::deletion_token::AdminToken;
 use crate::server::access::identity::{Rights, TenantScope};
 
-/// How callers prove who they are.
+/// The ways in which callers authenticate.
 #[derive(Debug, Clone, Default)]
 pub struct AccessOptions {
-    /// Nobody is asked, on purpose: on addresses of other machines, too.
+    /// If true, authentication is disabled, even on non-loopback addresses.
     pub is_open: bool,
-    /// File of tokens. Callers are asked from the moment that it is there.
+    /// Path of the tokens file. Callers must authenticate as soon as the file exists.
     pub tokens: PathBuf,
-    /// File of users with hashes of passwords.
+    /// Path of the users file, which contains hashes of passwords.
     pub users: Option<PathBuf>,
-    /// Whose client certificates are taken; `None` when no authority of clients is configured.
+    /// Client certificates to accept. `None` if no authority of clients is configured.
     pub certificates: Option<Vec<CertificateRule>>,
-    /// The issuer whose tokens are taken.
+    /// The issuer whose tokens the server accepts.
     pub oidc: Option<OidcOptions>,
-    /// Tokens that allow deletion, and where there is one tenant `/flush`.
+    /// Tokens that allow deletion and, on a single-tenant server, `/flush`.
     pub deletion: Vec<AdminToken>,
-    /// `/metrics` asks nobody.
+    /// If true, `/metrics` requires no authentication.
     pub open_metrics: bool,
-    /// True on a server of several tenants.
+    /// True on a server with several tenants.
     pub multi_tenant: bool,
 }
 
 impl AccessOptions {
-    /// Name of the file of tokens in the data folder.
+    /// Name of the tokens file in the data folder.
     pub const TOKENS: &str = "tokens.json";
 
-    /// Options with the file of tokens in this data folder, and nothing else.
+    /// Returns options with the tokens file in this data folder, and nothing else.
     pub fn new(data: &Path) -> Self {
         Self {
             tokens: data.join(Self::TOKENS),
@@ -42,45 +42,45 @@ impl AccessOptions {
     }
 }
 
-/// What the bearers of a certificate may do.
+/// The rights and tenants of the holders of a certificate.
 #[derive(Debug, Clone)]
 pub struct CertificateRule {
-    /// The common name of the certificate's subject; `*` for every certificate of the authority.
+    /// The common name of the certificate's subject. `*` matches every certificate of the authority.
     pub name: String,
     pub rights: Rights,
     pub tenants: TenantScope,
 }
 
-/// An issuer of OpenID Connect, and what its claims mean.
+/// An issuer of OpenID Connect, and the meaning of its claims.
 #[derive(Debug, Clone)]
 pub struct OidcOptions {
-    /// Exactly the claim `iss`.
+    /// Required value of the claim `iss`.
     pub issuer: String,
-    /// What the claim `aud` must have.
+    /// Value that the claim `aud` must contain.
     pub audience: String,
-    /// Where the issuer's keys are (RFC 7517).
+    /// URL of the issuer's keys (RFC 7517).
     pub jwks_url: Url,
-    /// PEM file of the authorities of that URL, instead of the system's.
+    /// PEM file with the authorities for that URL. They replace those of the system.
     pub ca: Option<PathBuf>,
     /// Claim with the name for logs.
     pub name_claim: String,
-    /// Claim with a tenant or a list of them; without it the tenant of a server that has one.
+    /// Claim with one tenant or a list of tenants. Without it, identities get the tenant of a single-tenant server.
     pub tenant_claim: Option<String>,
-    /// Claim with a role or a list of them.
+    /// Claim with one role or a list of roles.
     pub role_claim: String,
-    /// Our role for each value of that claim; when it is empty the values are our roles.
+    /// Rights for each value of the role claim. If the map is empty, the values are roles of Alluvium.
     pub roles: BTreeMap<String, Rights>,
 }
 
-/// Why access could not be set up.
+/// Error of setting up access.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    #[error("cannot use {path}: {reason}")]
+    #[error("cannot use `{path}`: {reason}")]
     File { path: String, reason: String },
-    /// The issuer cannot be used.
+    /// The issuer is not usable.
     #[error("cannot use the OIDC issuer `{issuer}`: {reason}")]
     Oidc {
-        /// The issuer as it is configured.
+        /// The issuer in the configuration.
         issuer: String,
         reason: String,
     },

@@ -1,8 +1,8 @@
-//! Users with passwords: a file of names, hashes, roles and tenants, a line a user.
+//! Users with passwords: a file with one line for each user, which has a name, a hash, roles and tenants.
 //!
-//! In: lines `NAME:HASH:ROLES:TENANTS`. Out: who has a password, and lines for new users. A hash is
-//! `pbkdf2-sha256$ITERATIONS$SALT$HASH` (RFC 8018), salt and hash in URL-safe base64. A password that was right is
-//! remembered by a keyed hash in memory, so that a client that sends one with every request costs one derivation.
+//! In: lines `NAME:HASH:ROLES:TENANTS`. Out: the identity of a user and password, and lines for new users. A hash is
+//! `pbkdf2-sha256$ITERATIONS$SALT$HASH` (RFC 8018), with salt and hash in URL-safe base64. The server remembers a
+//! correct password by a keyed hash in memory. So a client that sends it with every request costs one derivation.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -15,43 +15,47 @@ use crate::server::access::identity::{Identity, Rights, TenantScope};
 use crate::server::access::secret;
 
 const ALGORITHM: &str = "pbkdf2-sha256";
-/// Iterations of new hashes; the number that OWASP's password storage cheat sheet asks for with SHA-256.
+/// Iterations of new hashes: the number that OWASP's password storage cheat sheet recommends for SHA-256.
 const ITERATIONS: u32 = 600_000;
-/// Fewest iterations that are accepted.
+/// Minimum number of iterations that the server accepts.
 const FEWEST: u32 = 100_000;
-/// Most iterations that are accepted, about five seconds.
+/// Maximum number of iterations that the server accepts. They take about five seconds.
 const MOST: u32 = 10_000_000;
 const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
-/// Shortest password of a new line, in characters.
+/// Minimum length of a password of a new line, in characters.
 const SHORTEST: usize = 12;
-/// Longest password that is looked at, in bytes.
+/// Maximum length of a password in bytes. A longer password is wrong.
 const LONGEST: usize = 1024;
 const MOST_USERS: usize = 10_000;
 
-/// Why there is no line for a user.
+/// Error of creating the line of a user.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordError {
-    /// The name cannot be one of a user.
-    #[error("`{0}` is no name of a user: use letters, digits and . _ - @")]
+    /// The name is not a valid user name.
+    #[error("`{0}` is not a user name: use 1 to 100 letters, digits and . _ - @")]
     Name(String),
     /// The password is too short or too long.
-    #[error("a password has at least {least} characters and at most {most} bytes", least = SHORTEST, most = LONGEST)]
+    #[error(
+        "the password must have at least {least} characters and at most {most} bytes",
+        least = SHORTEST,
+        most = LONGEST
+    )]
     Length,
 }
 
 pub(super) struct Users {
     known: HashMap<String, User>,
-    /// Key of the hashes of passwords that were right.
+    /// Key of the hashes of correct passwords.
     key: hmac::Key,
-    /// What the password of an unknown user is compared with, so that it takes as long as that of a known one.
+    /// Hash for the passwords of unknown users, so that they take as long as those of known users.
     nobody: Hash,
 }
 
 struct User {
     hash: Hash,
     identity: Arc<Identity>,
-    /// Keyed hash of the password, once it was proven right.
+    /// Keyed hash of the password, after it was proven correct.
     proven: Mutex<Option<hmac::Tag>>,
 }
 
@@ -62,26 +66,26 @@ struct Hash {
     hash: Vec<u8>,
 }
 
-/// What a quick look at user and password says.
+/// The result of the cached credential check.
 pub(super) enum Quick {
-    /// The password was right before.
+    /// The password was proven correct before.
     Right(Arc<Identity>),
-    /// It must be derived to know.
+    /// Only a derivation can prove the password.
     Unknown,
 }
 
 impl Users {
-    /// Reads the text of a file.
+    /// Parses the text of a users file.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let mut known = HashMap::new();
         let lines = text.lines().map(str::trim).enumerate();
         for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
             let (name, user) = User::read(line).map_err(|error| format!("line {}: {error}", at + 1))?;
             if known.insert(name.to_owned(), user).is_some() {
-                return Err(format!("line {}: the user `{name}` is there twice", at + 1));
+                return Err(format!("line {}: the user `{name}` is listed twice", at + 1));
             }
             if known.len() > MOST_USERS {
-                return Err(format!("there are more than {MOST_USERS} users"));
+                return Err(format!("the file has more than {MOST_USERS} users"));
             }
         }
         let iterations = known.values().map(|user| user.hash.iterations).max();
@@ -96,18 +100,18 @@ impl Users {
         })
     }
 
-    /// True when the file has the user.
+    /// Returns true if the file contains the user.
     pub(super) fn has(&self, name: &str) -> bool {
         self.known.contains_key(name)
     }
 
-    /// The identity of a user without a look at the password, for sessions.
+    /// Returns the identity and the password hash of a user, without a check of the password. For sessions.
     pub(super) fn identity(&self, name: &str) -> Option<(Arc<Identity>, &[u8])> {
         let user = self.known.get(name)?;
         Some((user.identity.clone(), &user.hash.hash))
     }
 
-    /// Looks whether the password was right before.
+    /// Checks whether the password was proven correct before.
     pub(super) fn quick(&self, name: &str, password: &str) -> Quick {
         let found = self.known.get(name).and_then(|user| {
             let tag = (*user.proven.lock())?;
@@ -117,7 +121,8 @@ impl Users {
         found.map_or(Quick::Unknown, Quick::Right)
     }
 
-    /// Whose password it is. Takes some hundred milliseconds of a CPU, for unknown users as well.
+    /// Derives the password and returns the identity if it is correct. This takes some hundred milliseconds of CPU
+    /// time, also for unknown users.
     pub(super) fn derive(&self, name: &str, password: &str) -> Option<Arc<Identity>> {
         let user = self.known.get(name);
         let hash = user.map_or(&self.nobody, |user| &user.hash);
@@ -134,7 +139,7 @@ impl Users {
 impl User {
     fn read(line: &str) -> Result<(&str, Self), String> {
         let mut fields = line.splitn(4, ':');
-        let mut next = || fields.next().ok_or("a line is NAME:HASH:ROLES:TENANTS");
+        let mut next = || fields.next().ok_or("a line must be NAME:HASH:ROLES:TENANTS");
         let (name, hash, roles, tenants) = (next()?, next()?, next()?, next()?);
         if !is_name(name) {
             return Err(PasswordError::Name(name.to_owned()).to_string());
@@ -155,14 +160,17 @@ impl User {
 
 impl Hash {
     fn read(text: &str) -> Result<Self, String> {
-        let shape = || format!("a hash is {ALGORITHM}$ITERATIONS$SALT$HASH: `alluvium token password` makes one");
+        let shape =
+            || format!("a hash must be {ALGORITHM}$ITERATIONS$SALT$HASH: create it by `alluvium token password`");
         let fields: Vec<&str> = text.split('$').collect();
         let [ALGORITHM, iterations, salt, hash] = fields.as_slice() else {
             return Err(shape());
         };
         let iterations: u32 = iterations.parse().map_err(|_| shape())?;
         if !(FEWEST..=MOST).contains(&iterations) {
-            return Err(format!("{iterations} iterations are not between {FEWEST} and {MOST}"));
+            return Err(format!(
+                "the number of iterations must be between {FEWEST} and {MOST}, not {iterations}"
+            ));
         }
         let salt = secret::bytes(salt).filter(|salt| (SALT_BYTES..=64).contains(&salt.len()));
         let hash = secret::bytes(hash).filter(|hash| hash.len() == HASH_BYTES);
@@ -180,7 +188,7 @@ impl Hash {
         Self { iterations, salt, hash }
     }
 
-    /// True when it is the hash of this password; the time does not tell how much of it is right.
+    /// Returns true if this is the hash of the password. The time does not reveal how much of it is right.
     fn is_of(&self, password: &[u8]) -> bool {
         pbkdf2::verify(
             pbkdf2::PBKDF2_HMAC_SHA256,
@@ -200,7 +208,7 @@ impl std::fmt::Display for Hash {
     }
 }
 
-/// The line of a new user.
+/// Returns the line of a new user for the users file.
 pub fn line(name: &str, password: &str, rights: &Rights, tenants: &TenantScope) -> Result<String, PasswordError> {
     if !is_name(name) {
         return Err(PasswordError::Name(name.to_owned()));
@@ -270,11 +278,11 @@ mod tests {
             ("ada".to_owned(), "NAME:HASH:ROLES:TENANTS"),
             ("ada:plain:read:shop".to_owned(), "pbkdf2-sha256$"),
             (format!("ada:{weak}:read:shop"), "10 iterations"),
-            (format!("ada:{good}:root:shop"), "`root` is no role"),
+            (format!("ada:{good}:root:shop"), "`root` is not a role"),
             (format!("ada:{good}:read:a/b"), "user `ada`"),
             (
                 format!("ada:{good}:read:\nada:{good}:read:"),
-                "line 2: the user `ada` is there twice",
+                "line 2: the user `ada` is listed twice",
             ),
         ] {
             let error = Users::read(&text).err().unwrap();

@@ -1,4 +1,4 @@
-//! Refusals: why a caller was not let in, as errors of the protocols and as a label of the metric.
+//! Refusals: the reason why a caller was not let in, as an error of the protocols and as a label of the metric.
 
 use std::fmt;
 
@@ -6,33 +6,33 @@ use crate::profile::TenantId;
 use crate::server::access::identity::Right;
 use crate::wire::connect::{Code, ConnectError};
 
-/// Why a caller was refused.
+/// The reason why a caller was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Missing,
-    /// The credential is wrong, expired or revoked; the caller is not told which.
+    /// The credential is wrong, expired or revoked. The error does not tell which.
     Wrong,
     /// The identity lacks this right.
     Right(Right),
-    /// The identity may not speak for this tenant.
+    /// The identity does not have this tenant.
     Tenant(TenantId),
-    /// The call is about all tenants, and the identity is for some of them.
+    /// The call is about all tenants, and the identity has only some of them.
     Whole,
-    /// Too many attempts; no further one is looked at.
+    /// Too many failed attempts. The server checks no further one for a while.
     Attempts,
-    /// A password was about to be sent in the clear to another machine.
+    /// The client was about to send a password without TLS from another machine.
     Plain,
-    /// The issuer of the token cannot be asked for its keys.
+    /// The server cannot fetch the keys of the token's issuer.
     Issuer,
 }
 
 impl Refusal {
-    /// Every value of the label `reason`.
+    /// All values of the label `reason`.
     pub(super) const REASONS: [&'static str; 8] = [
         "missing", "wrong", "right", "tenant", "whole", "attempts", "plain", "issuer",
     ];
 
-    /// The value of the label `reason`.
+    /// Returns the value of the label `reason`.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -60,16 +60,16 @@ impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => out.write_str(
-                "who calls? send `Authorization: Bearer TOKEN` (`alluvium token new` makes one) or a user and a \
-                    password",
+                "authentication required: send `Authorization: Bearer TOKEN` (`alluvium token new` creates a token) \
+                    or a user and a password",
             ),
-            Self::Wrong => out.write_str("the token, or the user and the password, are not valid here"),
+            Self::Wrong => out.write_str("the token, or the user and the password, are not valid"),
             Self::Right(right) => write!(out, "the caller lacks the role `{}`", right.name()),
-            Self::Tenant(tenant) => write!(out, "the caller may not speak for the tenant `{tenant}`"),
-            Self::Whole => out.write_str("this is about all tenants, and the caller is for some of them"),
+            Self::Tenant(tenant) => write!(out, "the caller is not allowed to use the tenant `{tenant}`"),
+            Self::Whole => out.write_str("the call is about all tenants, but the caller has only some of them"),
             Self::Attempts => out.write_str("too many attempts to log in, try again in a minute"),
-            Self::Plain => out.write_str("a password is taken over TLS or from this machine only"),
-            Self::Issuer => out.write_str("the issuer of the token cannot be asked for its keys, try again"),
+            Self::Plain => out.write_str("a password is accepted only over TLS or from the same machine"),
+            Self::Issuer => out.write_str("cannot fetch the keys of the token's issuer, try again"),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! What each route needs: the one table of rights.
+//! The need of each route, in one table.
 //!
-//! In: method and template of a route, without the prefix. Out: a [`Need`]. A route that is not in the table needs an
-//! admin of the whole server, so that a new one is closed until somebody has decided. Files of the page have no route.
+//! In: the method and the template of a route, without the prefix. Out: a [`Need`]. A route that is not in the table
+//! needs an administrator of the whole server. So a new route is closed until somebody decides. Files of the page have
+//! no route.
 
 use http::Method;
 
@@ -11,33 +12,33 @@ use crate::server::access::identity::Right;
 pub(super) enum Need {
     Nothing,
     Identity,
-    /// A right, for the tenant of the request.
+    /// A right for the tenant of the request.
     Right(Right),
-    /// A right on what is about all tenants together.
+    /// A right that covers all tenants together.
     Server(Right),
 }
 
 const READ: Need = Need::Right(Right::Read);
 const WRITE: Need = Need::Right(Right::Write);
 
-/// Route and need. A route that ends with `*` stands for all that begin so; the first line that fits counts.
+/// Routes and their needs. A route that ends with `*` stands for all routes with that prefix. The first match counts.
 const TABLE: [(&str, Need); 58] = [
-    // Whether the server is up, for load balancers and probes.
+    // Health of the server, for load balancers and probes.
     ("/ready", Need::Nothing),
     ("/grpc.health.v1.Health/Check", Need::Nothing),
     ("/-/ready", Need::Nothing),
     ("/-/healthy", Need::Nothing),
-    // To come in, to go, and to see who one is.
+    // Login, logout, and the caller's own identity.
     ("/api/v1/login", Need::Nothing),
     ("/api/v1/logout", Need::Nothing),
     ("/api/v1/session", Need::Nothing),
-    // What the server speaks.
+    // Version and features of the server.
     ("/version.v1.Version/Version", Need::Identity),
     ("/capabilities.v1.FeatureFlagsService/GetFeatureFlags", Need::Identity),
     ("/api/v1/status/buildinfo", Need::Identity),
     ("/status.v1.StatusService/GetBuildInfo", Need::Identity),
     ("/api/0/version", Need::Identity),
-    // Profiles in.
+    // Pushes of profiles.
     ("/push.v1.PusherService/Push", WRITE),
     ("/ingest", WRITE),
     ("/pyroscope/ingest", WRITE),
@@ -46,7 +47,7 @@ const TABLE: [(&str, Need); 58] = [
         "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
         WRITE,
     ),
-    // Questions.
+    // Queries.
     ("/querier.v1.QuerierService/*", READ),
     ("/pyroscope/render", READ),
     ("/pyroscope/render-diff", READ),
@@ -60,7 +61,7 @@ const TABLE: [(&str, Need); 58] = [
     ("/api/v1/prometheus/query_range", READ),
     ("/api/v1/status/storage", READ),
     ("/api/v1/status/senders", READ),
-    // What users keep beside their profiles.
+    // Settings and files that users keep beside their profiles.
     ("/adhocprofiles.v1.AdHocProfileService/Upload", WRITE),
     ("/adhocprofiles.v1.AdHocProfileService/*", READ),
     ("/settings.v1.SettingsService/Get", READ),
@@ -88,20 +89,20 @@ const TABLE: [(&str, Need); 58] = [
     ("/api/v0/*", Need::Server(Right::Admin)),
     ("/-/reload", Need::Server(Right::Admin)),
     ("/-/support", Need::Server(Right::Admin)),
-    // What cannot be undone, and what costs everybody.
+    // Operations that cannot be undone, or that affect all tenants.
     ("/api/v1/admin/delete", Need::Right(Right::Admin)),
     ("/api/v1/admin/*", Need::Server(Right::Admin)),
     ("/flush", Need::Server(Right::Admin)),
 ];
 
-/// The one route whose methods differ: GET lists profiles, POST brings one.
+/// The only route whose methods have different needs. GET lists profiles, and POST stores one.
 const PROFILES: &str = "/api/0/profiles";
 
 pub(super) fn need(method: &Method, route: &str) -> Need {
     named(method, route).unwrap_or(Need::Server(Right::Admin))
 }
 
-/// The need by the table, if the route is in it.
+/// Returns the need in the table, if the route is in it.
 fn named(method: &Method, route: &str) -> Option<Need> {
     if route == PROFILES {
         return Some(if *method == Method::POST { WRITE } else { READ });

@@ -1,8 +1,8 @@
-//! Sessions of the page: random ids in cookies, and how each began.
+//! Sessions of the page: random ids in cookies, with the proof that started each session.
 //!
-//! In: what a caller has proven. Out: the id of a session, and later what was proven. What was proven is looked up
-//! again at every use, so that a revoked token and a changed password end the sessions that they began. The table is
-//! bounded: the oldest session makes room.
+//! In: the proof of an identity. Out: the id of a session, and later the proof. `sources` checks the proof again at
+//! every use, so a revoked token or a changed password ends its sessions. The table is bounded: the session that ends
+//! first is removed for a new one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use prometheus_client::metrics::gauge::Gauge;
 use crate::server::access::identity::Identity;
 use crate::server::access::secret::{self, Digest, digest};
 
-/// How long a session lasts.
+/// Maximum lifetime of a session.
 pub(super) const LENGTH: Duration = Duration::from_hours(12);
 const MOST: usize = 10_000;
 
 #[derive(Debug, Clone)]
 pub(super) enum Proof {
     Token(Digest),
-    /// By a password: the user and the hash of it.
+    /// A password: the user and the hash of the password.
     Password(Arc<str>, Arc<[u8]>),
-    /// By a token of an issuer, which cannot be asked again.
+    /// A token of an issuer. It cannot be checked again.
     Claims(Arc<Identity>),
 }
 
@@ -38,7 +38,7 @@ struct Session {
 }
 
 impl Sessions {
-    /// No session yet; `number` shows how many there are.
+    /// Creates an empty table. The gauge `number` shows the number of sessions.
     pub(super) fn new(number: Gauge) -> Self {
         Self {
             open: Mutex::new(HashMap::new()),
@@ -46,7 +46,7 @@ impl Sessions {
         }
     }
 
-    /// Begins a session of at most this length and returns its id.
+    /// Starts a session that lasts at most `length`, and returns its id.
     pub(super) fn begin(&self, proof: Proof, length: Duration) -> String {
         let id = secret::random();
         let now = Instant::now();
@@ -63,7 +63,7 @@ impl Sessions {
         id
     }
 
-    /// What was proven for the session with this id.
+    /// Returns the proof of the session with this id, if the session is open.
     pub(super) fn of(&self, id: &str) -> Option<Proof> {
         let open = self.open.lock();
         let session = open.get(&digest(id))?;

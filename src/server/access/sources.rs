@@ -1,7 +1,7 @@
-//! The sources of identities: tokens, users, certificates, an issuer.
+//! The sources of identities: tokens, users, certificates, and an issuer.
 //!
-//! In: a credential. Out: whose it is, or a refusal. Passwords are derived on threads for such work, few at a time, and
-//! only while the attempts of a name and an address allow it.
+//! In: a credential. Out: its identity, or a refusal. Passwords are derived on separate threads, only a few at the same
+//! time, and only while the limits of attempts for the name and the address allow it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::server::access::sessions::{LENGTH, Proof};
 use crate::server::access::tokens::{PREFIX, Tokens};
 use crate::server::access::watched::Watched;
 
-/// Passwords that are derived at the same time.
+/// Maximum number of concurrent password derivations.
 const DERIVATIONS: usize = 2;
 
 /// All sources of a server.
@@ -30,17 +30,17 @@ pub(super) struct Sources {
     users: Option<Watched<Users>>,
     certificates: Option<Vec<CertificateRule>>,
     issuer: Option<Arc<Issuer>>,
-    /// Tokens that allow deletion, and where there is one tenant `/flush`.
+    /// Tokens that allow deletion and, on a single-tenant server, `/flush`.
     deletion: Vec<(Digest, Arc<Identity>)>,
     pub(super) attempts: Attempts,
     derivations: Arc<Semaphore>,
 }
 
-/// An identity and how it was proven.
+/// An identity and its proof.
 pub(super) struct Proven {
     pub identity: Arc<Identity>,
     pub proof: Proof,
-    /// How long the proof holds at most.
+    /// Maximum time for which the proof is valid.
     pub length: Duration,
 }
 
@@ -57,7 +57,7 @@ impl Sources {
         }
     }
 
-    /// Reads the files. An absent file of users is an error, an absent file of tokens is not.
+    /// Reads the files. An absent users file is an error, an absent tokens file is not.
     pub(super) fn open(options: AccessOptions) -> Result<Self, AccessError> {
         let wrong = |path: &std::path::Path, reason: String| AccessError::File {
             path: path.display().to_string(),
@@ -91,13 +91,13 @@ impl Sources {
         })
     }
 
-    /// True when no source is configured: neither a file that is there, nor an authority, nor an issuer.
+    /// Returns true if no source is configured: no tokens or users file, no authority of clients, and no issuer.
     pub(super) fn are_none(&self) -> bool {
         let has_tokens = self.tokens.as_ref().is_some_and(Watched::is_there);
         !has_tokens && self.users.is_none() && self.certificates.is_none() && self.issuer.is_none()
     }
 
-    /// Whose bearer token it is.
+    /// Returns the identity of a bearer token.
     pub(super) async fn token(&self, token: &str) -> Result<Proven, Refusal> {
         if let Some(issuer) = self.issuer.as_ref().filter(|_| is_jwt(token)) {
             let (identity, length) = issuer.verify(token).await?;
@@ -116,7 +116,8 @@ impl Sources {
         })
     }
 
-    /// Whose user and password these are. For clients that have no field for a token, it is the password of any name.
+    /// Returns the identity of a user and a password. Clients without a field for a token send it as the password of
+    /// any name.
     pub(super) async fn password(
         &self,
         user: &str,
@@ -151,9 +152,9 @@ impl Sources {
         if !self.attempts.has_room(address, user) {
             return Err(Refusal::Attempts);
         }
-        // Held until the work is done, also when the caller goes away before.
+        // The permit is held until the work is done, even if the caller is dropped before.
         let place = self.derivations.clone().acquire_owned().await;
-        // Another caller with the same password may have been first.
+        // Another caller with the same password may have finished the derivation meanwhile.
         if let Quick::Right(identity) = users.quick(user, password) {
             return Ok(identity);
         }
@@ -169,7 +170,7 @@ impl Sources {
         Ok(identity)
     }
 
-    /// Whose certificate it is, which the handshake has verified.
+    /// Returns the identity of a client certificate that the handshake has verified.
     pub(super) fn certificate(&self, certificate: &[u8]) -> Option<Arc<Identity>> {
         let rules = self.certificates.as_ref()?;
         let name = common_name(certificate)?;
@@ -178,7 +179,7 @@ impl Sources {
         Some(Identity::proven(&name, rule.rights.clone(), rule.tenants.clone()))
     }
 
-    /// The identity of a proof from before, if it still holds.
+    /// Returns the identity of an earlier proof, if the proof is still valid.
     pub(super) fn still(&self, proof: &Proof) -> Option<Arc<Identity>> {
         match proof {
             Proof::Token(digest) => self.of_digest(digest),
@@ -217,7 +218,7 @@ mod tests {
     const ADDRESS: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     const PASSWORD: &str = "correct horse";
 
-    /// Sources with the user `ada`, whose password takes so many iterations.
+    /// Returns sources with the user `ada`, whose password has this number of iterations.
     fn sources(iterations: u32) -> (Sources, tempfile::NamedTempFile) {
         let (salt, mut hash) = ([7; 16], [0; 32]);
         let rounds = NonZeroU32::new(iterations).unwrap();

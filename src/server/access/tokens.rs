@@ -1,7 +1,7 @@
-//! Bearer tokens: a file of names, hashes, roles and tenants.
+//! Bearer tokens: a file with the name, the hash, the roles and the tenants of each token.
 //!
-//! In: the text of the file, and names of new and revoked tokens. Out: who a token belongs to. The tokens themselves
-//! are nowhere: a new one is shown once.
+//! In: the text of the file, and the names of new and revoked tokens. Out: the identity of a token. The tokens
+//! themselves are stored nowhere. The command shows a new token once.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,33 +14,33 @@ use crate::base::file::replace;
 use crate::server::access::identity::{Identity, Rights, TenantScope};
 use crate::server::access::secret::{self, Digest, digest};
 
-/// What every token begins with, so that people and scanners for secrets know one when they see it.
+/// Prefix of every token. People and secret scanners recognize a token by it.
 pub(crate) const PREFIX: &str = "allu_";
 
 const MOST: usize = 10_000;
 
-/// Longest name of a token in bytes.
+/// Maximum length of a token's name in bytes.
 const LONGEST_NAME: usize = 100;
 
-/// A failed change of the file of tokens.
+/// Error of a change of the tokens file.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read or written.
-    #[error("cannot use the file of tokens {path}: {reason}")]
+    #[error("cannot use the tokens file `{path}`: {reason}")]
     File { path: String, reason: String },
-    /// The name is already taken.
-    #[error("there is a token `{0}` already: revoke it first, or choose another name")]
+    /// Another token already has the name.
+    #[error("the token `{0}` exists already: revoke it first, or choose another name")]
     Taken(String),
     #[error("there is no token `{0}`")]
     Unknown(String),
-    /// The name cannot be one of a token.
-    #[error("`{0}` is no name of a token: use 1 to {most} letters, digits and . _ - @", most = LONGEST_NAME)]
+    /// The name is not a valid name of a token.
+    #[error("`{0}` is not a valid token name: use 1 to {most} letters, digits and . _ - @", most = LONGEST_NAME)]
     Name(String),
-    #[error("there are {most} tokens already, which is the most: revoke some", most = MOST)]
+    #[error("the file has the maximum of {most} tokens: revoke some of them", most = MOST)]
     Full,
 }
 
-/// The file as it is on disk.
+/// The content of the tokens file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Contents {
@@ -50,23 +50,23 @@ struct Contents {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Name by which it is listed, logged and revoked.
+    /// Name of the token in lists and logs, and for its revocation.
     pub name: String,
     /// SHA-256 of the token as URL-safe base64.
     sha256: String,
-    /// Any of `read`, `write` and `admin`.
+    /// Any of the roles `read`, `write` and `admin`.
     pub roles: Vec<String>,
     /// Ids of tenants, or `*` for all.
     pub tenants: Vec<String>,
-    /// When it was made, RFC 3339.
+    /// Time of the creation, in RFC 3339.
     pub created: String,
 }
 
-/// The tokens of a file by their digests.
+/// The identities of the tokens of a file, by digest.
 pub(super) struct Tokens(HashMap<Digest, Arc<Identity>>);
 
 impl Tokens {
-    /// Reads the text of a file.
+    /// Parses the text of a tokens file.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let mut tokens = HashMap::new();
         for entry in parse(text)?.tokens {
@@ -95,7 +95,7 @@ impl Entry {
     }
 }
 
-/// Adds a token to the file, which is made when there is none. The token is returned and kept nowhere.
+/// Adds a token to the file, and creates the file if it does not exist. The returned token is stored nowhere.
 pub fn add(path: &Path, name: &str, rights: &Rights, tenants: &TenantScope) -> Result<String, TokenError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
     if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) {
@@ -121,12 +121,12 @@ pub fn add(path: &Path, name: &str, rights: &Rights, tenants: &TenantScope) -> R
     Ok(token)
 }
 
-/// The tokens of the file in the order in which they were made; none without a file.
+/// Returns the tokens of the file in the order of their creation. Without a file there are none.
 pub fn list(path: &Path) -> Result<Vec<Entry>, TokenError> {
     Ok(contents(path)?.tokens)
 }
 
-/// Takes a token off the file. The file stays, also when it is empty then: without tokens nobody gets in by one.
+/// Removes a token from the file. An empty file stays, so that the server still requires authentication.
 pub fn revoke(path: &Path, name: &str) -> Result<(), TokenError> {
     let _alone = alone(path)?;
     let mut contents = contents(path)?;
@@ -138,8 +138,8 @@ pub fn revoke(path: &Path, name: &str) -> Result<(), TokenError> {
     write(path, &contents)
 }
 
-/// Waits until no other command changes the file, which would take back what this one does, and keeps others waiting
-/// until the value is dropped. Where the file system has no locks nobody waits.
+/// Locks the folder of the file until the value is dropped, so that concurrent commands do not overwrite each other's
+/// changes. On a file system without locks, this function does nothing.
 fn alone(path: &Path) -> Result<File, TokenError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(|error| wrong(path, error.to_string()))?;
@@ -170,7 +170,7 @@ fn wrong(path: &Path, reason: String) -> TokenError {
 fn parse(text: &str) -> Result<Contents, String> {
     let contents: Contents = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if contents.tokens.len() > MOST {
-        return Err(format!("there are more than {MOST} tokens"));
+        return Err(format!("the file has more than {MOST} tokens"));
     }
     Ok(contents)
 }

@@ -1,8 +1,8 @@
-//! A file that is read again when it has changed.
+//! A file that is read again after it has changed.
 //!
-//! In: a path and a way to read its text. Out: the value of the last text that could be read. A file that becomes wrong
-//! or goes away leaves the last good value in force, and the log says so once. One that appears and cannot be used is
-//! there, without a value.
+//! In: a path and a function that parses the text. Out: the value of the last valid text. If the file becomes invalid
+//! or is removed, the last good value stays in force, and the log says so once. A file that appears later and is
+//! invalid counts as present, without a value.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 
-/// How long the file is not looked at again.
+/// Minimum time between two checks of the file.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Largest file that is read.
+/// Maximum size of the file in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Modification time, length and inode.
@@ -29,13 +29,13 @@ pub(super) struct Watched<T> {
 
 struct State<T> {
     looked: Instant,
-    /// That of the file when it was looked at, if there was one; or why it cannot be looked at.
+    /// Stamp of the file at the last check, if there was a file, or the error of that check.
     stamp: Result<Option<Stamp>, String>,
     value: Option<Arc<T>>,
 }
 
 impl<T> Watched<T> {
-    /// Reads the file. It may be absent; an error when it is there and cannot be used.
+    /// Reads the file. It may be absent. Fails if the file is present and unusable.
     pub(super) fn open(path: &Path, read: fn(&str) -> Result<T, String>) -> Result<Self, String> {
         let looked = Instant::now();
         let stamp = stamp(path)?;
@@ -51,7 +51,7 @@ impl<T> Watched<T> {
         })
     }
 
-    /// The value in force; `None` while there was no file yet.
+    /// Returns the value in force, or `None` if no usable file has existed so far.
     pub(super) fn current(&self) -> Option<Arc<T>> {
         let mut state = self.state.lock();
         if state.looked.elapsed() < PAUSE {
@@ -68,24 +68,24 @@ impl<T> Watched<T> {
         match loaded {
             Ok(Some(value)) => {
                 state.value = Some(Arc::new(value));
-                tracing::info!(%path, "the file has changed and is in force");
+                tracing::info!(%path, "the changed file is in force");
             }
-            Ok(None) => tracing::error!(%path, "the file is gone; what it said stays in force until the end"),
+            Ok(None) => tracing::error!(%path, "the file is gone, its last content stays in force"),
             Err(error) => {
-                tracing::error!(%path, error, "the changed file cannot be used; what was in force before stays so");
+                tracing::error!(%path, error, "cannot use the changed file, its last valid content stays in force");
             }
         }
         state.value.clone()
     }
 
-    /// Whether there is or was a file, also one that cannot be used.
+    /// Returns true if there is or was a file, even an unusable one.
     pub(super) fn is_there(&self) -> bool {
         let has_value = self.current().is_some();
         has_value || self.state.lock().stamp != Ok(None)
     }
 }
 
-/// `None` when there is no such file. One that cannot be looked at may well be there.
+/// Returns the stamp of the file, or `None` if there is no such file. If the check fails, the file may exist.
 fn stamp(path: &Path) -> Result<Option<Stamp>, String> {
     let read = std::fs::metadata(path).and_then(|data| Ok((data.modified()?, data.len(), data.ino())));
     match read {
@@ -111,7 +111,7 @@ mod tests {
         text.trim().parse().map_err(|_| format!("`{text}` is no number"))
     }
 
-    /// Forgets when the file was looked at.
+    /// Forgets the time of the last check.
     fn again<T>(watched: &Watched<T>) {
         watched.state.lock().looked = Instant::now().checked_sub(2 * PAUSE).unwrap();
     }
@@ -150,7 +150,7 @@ mod tests {
         std::fs::write(&path, "55555").unwrap();
         again(&watched);
         assert_eq!(watched.current().as_deref(), Some(&55555));
-        // Below a file is nothing. Whether there is a file of a name that is too long nobody can say.
+        // A path below a file does not exist. Whether a file with a too long name exists is unknown.
         assert!(!Watched::open(&path.join("number"), number).unwrap().is_there());
         assert!(Watched::open(&folder.path().join("n".repeat(300)), number).is_err());
     }

@@ -1,8 +1,8 @@
 //! Reads and decodes request bodies, within limits on size, time, and the memory of all requests together.
 //!
-//! In: a body. Out: its decompressed bytes, or the message decoded from them, with a [`Charge`] that counts its memory
-//! until it is dropped; or 408, 413, 503. The shares of the memory are in `budget`, the threads for the work in
-//! `workers`.
+//! In: a body. Out: its decompressed bytes, or the message decoded from them; or status 408, 413 or 503. A [`Charge`]
+//! counts the memory until it is dropped. `budget` divides the memory into shares, and `workers` has the threads for
+//! the work.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use crate::wire::service::Charged;
 #[derive(Debug)]
 pub(crate) struct Intake {
     budget: Budget,
-    /// While memory is short nothing is begun.
+    /// While memory is short, no new body is accepted.
     pressure: MemoryPressure,
     workers: Workers,
     body_timeout: Duration,
@@ -48,12 +48,12 @@ pub(crate) struct TakenBody {
 }
 
 impl Intake {
-    /// What all requests together hold.
+    /// Returns the memory that all requests together hold.
     pub(in crate::server) fn memory(&self) -> MemoryPart {
         self.budget.memory()
     }
 
-    /// An intake with these limits that works on `workers`.
+    /// Creates an intake with these limits. It decompresses and decodes on `workers`.
     pub(crate) fn new(limits: &ServerLimits, pressure: MemoryPressure, workers: Workers) -> Self {
         Self {
             budget: Budget::new(limits),
@@ -76,9 +76,9 @@ impl Intake {
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
-    /// Builds a value from a body, or from a value made of the body before. `weigh` computes the memory that this takes
-    /// at most, and may refuse; `make` builds the value. `work_bytes` is the maximum number of bytes that either
-    /// processes.
+    /// Builds a value from a body, or from a value that was built from the body. `weigh` computes the maximum memory
+    /// that this takes, and may refuse. `make` builds the value. `work_bytes` is the maximum number of bytes that
+    /// either of them processes.
     pub(crate) async fn make<Source: Send + 'static, Weighed: Send + 'static, Made: Send + 'static>(
         &self,
         (source, charge): (Source, Charge),
@@ -93,8 +93,8 @@ impl Intake {
         made.await
     }
 
-    /// Reads the one message of a gRPC call and decompresses it. The length precedes the message, so exactly that many
-    /// bytes of the budget are taken.
+    /// Reads the one message of a gRPC call and decompresses it. The length precedes the message, so the budget is
+    /// charged exactly that many bytes.
     pub(crate) async fn read_message(
         &self,
         compression: Compression,
@@ -105,7 +105,7 @@ impl Intake {
         let compression = match compression {
             _ if !is_compressed => Compression::Identity,
             Compression::Identity => {
-                let message = "the message is compressed, and the header grpc-encoding does not say how";
+                let message = "the message is compressed, but the header grpc-encoding names no compression";
                 return Err(ConnectError::invalid(message));
             }
             named => named,
@@ -127,7 +127,7 @@ impl Intake {
         self.in_time(self.collect(stream, held, expected, max_bytes)).await
     }
 
-    /// Reads the message; true if it is compressed.
+    /// Reads the message. The flag is true if the message is compressed.
     async fn arrive_message(&self, body: Body, max_bytes: usize) -> Result<(TakenBody, bool), ConnectError> {
         let mut stream = body.into_data_stream();
         let mut start = BytesMut::new();
@@ -147,7 +147,7 @@ impl Intake {
         let stream = stream::iter([Ok(start.freeze())]).chain(stream);
         let body = self.collect(stream, held, length, length).await;
         let body = body.map_err(|error| match error.status {
-            413 => ConnectError::invalid(format!("the body is longer than one message, which has {length} bytes")),
+            413 => ConnectError::invalid(format!("the body is longer than its one message of {length} bytes")),
             _ => error,
         })?;
         if body.bytes.len() < length {
@@ -156,8 +156,8 @@ impl Intake {
         Ok((body, prefix.is_compressed))
     }
 
-    /// Takes the memory for a body of `bytes` bytes. If there is none, it drains the body, so that the client reads the
-    /// refusal and not a broken connection.
+    /// Takes the memory for a body of `bytes` bytes. If there is none, this function drains the body, so that the
+    /// client reads the refusal and does not see a broken connection.
     async fn begin(
         &self,
         stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
@@ -173,27 +173,27 @@ impl Intake {
         held
     }
 
-    /// Refuses a body while the process holds more memory than it may.
+    /// Refuses a body while the process nearly exceeds its memory limit.
     fn may_begin(&self) -> Result<(), ConnectError> {
         if !self.pressure.is_short() {
             return Ok(());
         }
-        let message = "the server holds nearly as much memory as it may (--memory-limit), try again";
+        let message = "the memory of the server is nearly at its limit (--memory-limit), try again";
         Err(ConnectError::new(Code::Unavailable, message))
     }
 
-    /// Reads a body within the time limit for bodies.
+    /// Runs the reading of a body with the timeout for bodies.
     async fn in_time<T>(&self, read: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
         tokio::time::timeout(self.body_timeout, read).await.unwrap_or_else(|_| {
             Err(ConnectError::new(
                 Code::DeadlineExceeded,
-                format!("the body did not come within {} s", self.body_timeout.as_secs()),
+                format!("the body did not arrive within {} s", self.body_timeout.as_secs()),
             )
             .with_status(408))
         })
     }
 
-    /// Reads a stream into memory of which `expected` bytes are held already.
+    /// Reads a stream into memory. `expected` bytes of the memory are already charged.
     async fn collect(
         &self,
         mut stream: impl Stream<Item = Result<Bytes, axum::Error>> + Unpin,
@@ -202,7 +202,7 @@ impl Intake {
         max_bytes: usize,
     ) -> Result<TakenBody, ConnectError> {
         let mut body = Collected {
-            // Capacity that is not written to takes no physical memory.
+            // Capacity without written bytes takes no physical memory.
             bytes: Vec::with_capacity(expected),
             held,
             room: expected,
@@ -233,7 +233,7 @@ impl Intake {
                 return Err(too_large(max_bytes));
             }
             if length > body.room {
-                // The length is unknown, and larger than what was charged.
+                // The body of unknown length is larger than the charged memory.
                 let room = stage.share(length).request_bytes().min(max_bytes);
                 body.held = stage.take(room).await?;
                 body.room = room;
@@ -262,7 +262,7 @@ impl Intake {
             let charge = Charge(vec![stage.take(bytes.len()).await?]);
             return Ok(TakenBody::new(bytes, charge));
         }
-        // Most bodies are small when decompressed; try that first.
+        // Most bodies are small after decompression, so a small limit is tried first.
         let small = stage.small_bytes().min(max_bytes);
         let mut most = if length < small { small } else { max_bytes };
         loop {
@@ -289,9 +289,9 @@ impl Intake {
 /// A body that is being read.
 struct Collected {
     bytes: Vec<u8>,
-    /// The memory charged for `room`.
+    /// The memory that is charged for `room`.
     held: HeldBytes,
-    /// The most bytes that `bytes` may have before more are charged.
+    /// The length that `bytes` may reach before more memory is charged.
     room: usize,
 }
 
@@ -304,14 +304,14 @@ impl Charged for Charge {
 }
 
 impl Charge {
-    /// Releases all memory charged by [`Intake::make`].
+    /// Releases the memory that the last call of [`Intake::make`] charged.
     pub(crate) fn give_back(&mut self) {
         self.0.pop();
     }
 }
 
 impl TakenBody {
-    /// A body, with its charge reduced to its actual length.
+    /// Creates a body, and reduces its charge to its actual length.
     fn new(mut bytes: Vec<u8>, mut charge: Charge) -> Self {
         bytes.shrink_to_fit();
         charge.0.iter_mut().for_each(|held| held.keep(bytes.len()));

@@ -1,16 +1,17 @@
-//! Bodies against their limits: of size, of time, of all of them together.
+//! Bodies and their limits: on size, on time, and on all bodies together.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::server::bodies::budget::Stage;
 use super::*;
+use crate::server::bodies::budget::Stage;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// 16 MiB in all: bodies of up to 4 and 96 KiB have shares of their own, the largest 4 MiB, unpacked too.
+/// Limits of 16 MiB in all. Bodies of up to 4 and 96 KiB have their own shares. The largest body has 4 MiB, also
+/// unpacked.
 fn limits() -> ServerLimits {
     ServerLimits {
         memory_bytes: 16 * MIB,
@@ -38,7 +39,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Reads parts whose whole length is not announced.
+/// Reads a body in parts, without a `Content-Length`.
 async fn read(intake: &Intake, parts: Vec<Vec<u8>>, max: usize) -> Result<TakenBody, ConnectError> {
     let stream = futures::stream::iter(parts.into_iter().map(Ok::<_, std::io::Error>));
     intake
@@ -145,7 +146,7 @@ async fn a_body_that_does_not_come_is_given_up() {
     assert_eq!(intake.free_bytes(), 16 * MIB);
 }
 
-/// What clients that send their bodies slowly hold keeps nobody else waiting for long.
+/// Clients that send their bodies slowly do not make others wait for long.
 #[tokio::test]
 async fn a_slow_body_gives_way_to_those_who_wait_for_its_memory() {
     let limits = ServerLimits {
@@ -154,7 +155,7 @@ async fn a_slow_body_gives_way_to_those_who_wait_for_its_memory() {
         ..limits()
     };
     let intake = Intake::new(&limits, MemoryPressure::default(), Workers::new());
-    // More of each size than fit.
+    // More bodies of each size than fit.
     for (announced, count) in [(None, 150), (Some(KIB), 600), (Some(90 * KIB), 30), (Some(4 * MIB), 5)] {
         let length = announced.map(|bytes| (CONTENT_LENGTH, bytes.to_string().parse().unwrap()));
         let headers = HeaderMap::from_iter(length);
@@ -179,7 +180,7 @@ async fn a_slow_body_gives_way_to_those_who_wait_for_its_memory() {
     }
 }
 
-/// A client that is just fast enough for the smallest body holds a large one no longer than others can wait.
+/// A client that is just fast enough for the smallest body holds a large one no longer than others may wait.
 #[tokio::test]
 async fn a_large_body_that_drips_faster_gives_way_too() {
     let limits = ServerLimits {
@@ -190,7 +191,7 @@ async fn a_large_body_that_drips_faster_gives_way_too() {
     let intake = Intake::new(&limits, MemoryPressure::default(), Workers::new());
     let of = |bytes: usize| HeaderMap::from_iter([(CONTENT_LENGTH, bytes.to_string().parse().unwrap())]);
     let (large, honest) = (of(4 * MIB), of(200 * KIB));
-    // Each alone takes some seconds, and one of them is always the next.
+    // Each body alone takes some seconds, and one of them is always the next.
     let slow = (0..8).map(|_| {
         let drops = stream::iter(0..4 * MIB / (17 * KIB)).then(|_| async {
             tokio::time::sleep(Duration::from_millis(8)).await;
@@ -210,7 +211,7 @@ async fn a_large_body_that_drips_faster_gives_way_too() {
     assert_eq!(body.bytes.len(), 200 * KIB);
 }
 
-/// A client of a slow network, while nobody waits.
+/// A client on a slow network keeps its body while no other request waits.
 #[tokio::test]
 async fn a_slow_body_is_read_to_its_end_when_nobody_waits_for_its_memory() {
     let limits = ServerLimits {
@@ -239,7 +240,7 @@ async fn while_memory_is_short_no_body_is_begun() {
     assert!(read(&intake, vec![vec![1; 10]], KIB).await.is_ok());
 }
 
-/// A client that gets no answer before it has sent its whole body sees a broken connection otherwise.
+/// Without draining, a client that sends its whole body before it reads the response sees a broken connection.
 #[tokio::test]
 async fn a_body_that_finds_no_memory_is_read_to_its_end_before_it_is_refused() {
     let pressure = MemoryPressure::default();

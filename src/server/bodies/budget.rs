@@ -1,24 +1,23 @@
-//! The memory budget of requests: bodies as received, bodies decompressed, messages decoded.
+//! The memory budget of requests: received bodies, decompressed bodies, and decoded messages.
 //!
-//! In: how many bytes are wanted, and for which stage. Out: [`HeldBytes`] that count until they are dropped, or 503
-//! after a wait. The budget counts memory, not the length on the wire: half a megabyte of gzip may be 64 MiB, and an
-//! empty message of two bytes 72.
+//! In: a number of bytes, and the stage that needs them. Out: [`HeldBytes`] that count until they are dropped, or
+//! status 503 after a wait. The budget counts memory, not the length on the wire: half a megabyte of gzip may become
+//! 64 MiB, and an empty message of two bytes takes 72 bytes.
 //!
-//! Why no request waits for ever, and small requests do not wait long:
+//! No request waits forever, and small requests do not wait long, for these reasons:
 //!
-//! - A request passes the stages in order: received, decompressed, decoded. While it holds bytes of a stage it never
+//! - A request passes the stages in order: received, decompressed, decoded. While it holds bytes of a stage, it never
 //!   waits for the same share of that stage or for an earlier stage. A request at the last stage waits for nothing and
-//!   releases its bytes in the end, so the last stage always makes progress, hence also the one before it, and the
-//!   first.
-//! - A request takes all bytes of a share in one step, before the work. A body of unknown length takes the most bytes
-//!   that a request of the smallest share has, then those of the next share, and in the end the maximum. It waits for
-//!   larger shares only, so two requests never each hold a half and wait for the other half.
+//!   finally releases its bytes. So the last stage always makes progress, and therefore also the stages before it.
+//! - A request takes all bytes of a share in one step, before the work. A body of unknown length first takes the
+//!   maximum of a request of the smallest share, then that of the next share, and finally the maximum of a body. It
+//!   waits for larger shares only, so two requests never each hold one half and wait for the other half.
 //! - Each stage has separate shares for small and for large requests, so waiting large requests do not block small
-//!   ones. Within a share requests are served in order of arrival (tokio's semaphore is fair).
-//! - A body that arrives slowly holds its bytes only until another request waits for that share: `body` gives it up
-//!   then ([`Share::is_wanted`]).
-//! - A wait ends after a time limit with 503 and `Retry-After`. The limit is longer at earlier stages, so that the
-//!   requests ahead are served or refused before it ends.
+//!   ones. Within a share, requests are served in order of arrival (tokio's semaphore is fair).
+//! - A body that arrives slowly holds its bytes only until another request waits for that share
+//!   ([`Share::is_wanted`]). Then `body` refuses the slow body and releases its bytes.
+//! - A wait ends after a timeout with status 503 and `Retry-After`. The timeout is longer at earlier stages, so that
+//!   the requests ahead are served or refused before it ends.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -37,7 +36,7 @@ struct Part {
     requests: usize,
 }
 
-/// The first share is for bodies of some KiB: many clients that send one slowly do not fill it.
+/// The first share is for bodies of a few KiB. Many clients that send such a body slowly do not fill it.
 const ARRIVING: &[Part] = &[part(1, 128), part(3, 16), part(8, 1)];
 const UNPACKED: &[Part] = &[part(4, 16), part(8, 1)];
 const DECODED: &[Part] = &[part(2, 16), part(6, 1)];
@@ -47,7 +46,7 @@ const fn part(parts: usize, requests: usize) -> Part {
     Part { parts, requests }
 }
 
-/// The budget of a server.
+/// The memory budget of a server.
 #[derive(Debug)]
 pub(super) struct Budget {
     /// Bodies as received over the wire.
@@ -59,7 +58,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// The budget for these limits. A share smaller than one maximum request is enlarged to that size.
+    /// Creates the budget for these limits. A share smaller than one maximum request is enlarged to that size.
     pub(in crate::server) fn new(limits: &ServerLimits) -> Self {
         let (all, wait) = (limits.memory_bytes, limits.memory_wait);
         Self {
@@ -69,7 +68,7 @@ impl Budget {
         }
     }
 
-    /// What all requests together hold.
+    /// Returns the memory that all requests together hold.
     pub(in crate::server) fn memory(&self) -> MemoryPart {
         let stages = [&self.arriving, &self.unpacked, &self.decoded];
         MemoryPart {
@@ -83,7 +82,7 @@ impl Budget {
 /// The budget of one stage, with shares for requests of different sizes.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    /// By increasing size of the requests; never empty.
+    /// The shares by increasing size of the requests. There is at least one.
     shares: Vec<Share>,
 }
 
@@ -91,9 +90,9 @@ pub(crate) struct Stage {
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: ByteBudget,
-    /// The most bytes of one request. The last share takes larger requests, too.
+    /// The maximum number of bytes of one request. The last share also accepts larger requests.
     request_bytes: usize,
-    /// Requests that wait for bytes.
+    /// The number of requests that wait for bytes.
     waiting: AtomicUsize,
     wait: Duration,
 }
@@ -115,24 +114,24 @@ impl Stage {
         }
     }
 
-    /// The share for a request of this size.
+    /// Returns the share for a request of this size.
     pub(super) fn share(&self, bytes: usize) -> &Share {
         let last = self.shares.len() - 1;
         let fits = |share: &Share| bytes <= share.request_bytes;
         &self.shares[self.shares[..last].iter().position(fits).unwrap_or(last)]
     }
 
-    /// The most bytes of a request of the smallest share.
+    /// Returns the maximum number of bytes of a request of the smallest share.
     pub(crate) fn small_bytes(&self) -> usize {
         self.shares[0].request_bytes
     }
 
-    /// Takes bytes, waiting in line. A request for more than the whole share waits until it can have all of it.
+    /// Takes bytes, and waits in line for them. A request for more than the whole share waits until the share is free.
     pub(in crate::server) async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         self.share(bytes).take(bytes).await
     }
 
-    /// Bytes that are taken now.
+    /// Returns the number of bytes that are taken.
     fn used_bytes(&self) -> usize {
         self.shares.iter().map(|share| share.budget.used()).sum()
     }
@@ -148,12 +147,12 @@ impl Stage {
 }
 
 impl Share {
-    /// The most bytes of a request of this share.
+    /// Returns the maximum number of bytes of a request of this share.
     pub(super) fn request_bytes(&self) -> usize {
         self.request_bytes
     }
 
-    /// True while a request waits for bytes of this share.
+    /// Returns true while a request waits for bytes of this share.
     pub(super) fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
@@ -166,8 +165,8 @@ impl Share {
             ConnectError::new(
                 Code::Unavailable,
                 format!(
-                    "the requests in work hold all the memory that they may: {bytes} bytes more were not to be had \
-                        within {} ms, try again",
+                    "the requests in progress hold all the memory that they may use: {bytes} more bytes did not become \
+                        free within {} ms, try again",
                     self.wait.as_millis()
                 ),
             )
@@ -175,7 +174,7 @@ impl Share {
     }
 }
 
-/// Counts a request that waits, also when its client goes away meanwhile.
+/// Counts a waiting request until it is dropped, even if its client disconnects.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -195,7 +194,7 @@ impl Drop for Waiting<'_> {
 mod tests {
     use super::*;
 
-    /// 32 KiB for small requests of up to 2 KiB, 64 KiB for large ones.
+    /// Returns a budget of 32 KiB for small requests of up to 2 KiB, and 64 KiB for large ones.
     fn stage(wait: Duration) -> Stage {
         Stage::new(256 << 10, UNPACKED, 0, wait)
     }
@@ -228,7 +227,7 @@ mod tests {
         let mut second = std::pin::pin!(stage.take(40 << 10));
         let mut third = std::pin::pin!(stage.take(3 << 10));
         assert!(futures::poll!(&mut second).is_pending());
-        // There is room for the third, and the second was there before.
+        // There is room for the third request, but the second one is ahead of it.
         first.keep(50 << 10);
         assert!(futures::poll!(&mut third).is_pending());
         assert!(futures::poll!(&mut second).is_pending());

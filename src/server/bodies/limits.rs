@@ -1,30 +1,30 @@
-//! Size and time limits of the HTTP side.
+//! Size and time limits of the HTTP server.
 
 use std::time::Duration;
 
-/// Size and time limits of the HTTP side. Limits of profiles and series belong to the store, those of queries to the
-/// engine.
+/// Size and time limits of the HTTP server. Limits of profiles and series belong to the store, and limits of queries to
+/// the engine.
 #[derive(Debug, Clone)]
 pub struct ServerLimits {
-    /// Maximum size of a push on the wire; larger ones give 413. Pyroscope's `ingestion_body_limit_mb` is 256.
+    /// Maximum size of a push on the wire. A larger push gets status 413. Pyroscope's `ingestion_body_limit_mb` is 256.
     pub body_bytes: usize,
-    /// Maximum size of a push after decompression; larger ones give 413.
+    /// Maximum size of a push after decompression. A larger push gets status 413.
     pub unpacked_body_bytes: usize,
-    /// Maximum size of a query request, on the wire and after decompression; larger ones give 413.
+    /// Maximum size of a query request, on the wire and after decompression. A larger request gets status 413.
     pub question_bytes: usize,
-    /// Memory of bodies, decompressed bodies and decoded messages of all requests together, in bytes; further requests
-    /// wait, and get 503 after the wait.
+    /// Memory of received bodies, decompressed bodies and decoded messages of all requests together, in bytes. Further
+    /// requests wait, and get status 503 after the wait.
     pub memory_bytes: usize,
-    /// How long a request waits for memory at the last stage; twice as long at the one before it, three times at the
-    /// first.
+    /// Time that a request waits for memory at the last stage. It waits twice as long at the stage before it, and three
+    /// times as long at the first stage.
     pub memory_wait: Duration,
-    /// Total size of answers that are being written or that clients have not read yet, in bytes; beyond it requests get
-    /// 503.
+    /// Total size in bytes of responses that are being written or that clients have not read yet. Above it, requests
+    /// get status 503.
     pub answers_bytes: usize,
-    /// Time limit for receiving a body; 408 after it.
+    /// Timeout for receiving a body. After it, the request gets status 408.
     pub body_timeout: Duration,
-    /// A body gives way to requests that wait for its memory when fewer than 16 KiB arrived in this time, or less than
-    /// an eighth of the memory that it holds.
+    /// Period for measuring the rate of a body. The body is refused if other requests wait for its memory, and less
+    /// than 16 KiB or less than an eighth of its memory arrived in this period.
     pub slow_body_time: Duration,
     /// Default number of nodes of a flame graph. Pyroscope: 8192.
     pub flamegraph_nodes: i64,
@@ -49,11 +49,11 @@ impl Default for ServerLimits {
     }
 }
 
-/// Maximum size of a question about the server itself, in bytes: it names a service at most.
+/// Maximum size of a request about the server itself, in bytes. It names at most a service.
 const ABOUT_SERVER_BYTES: usize = 4 << 10;
 
 impl ServerLimits {
-    /// Limit of a body with profiles.
+    /// Returns the limit of a body with profiles.
     pub(crate) fn push(&self) -> BodyLimit {
         BodyLimit {
             bytes: self.body_bytes,
@@ -61,7 +61,7 @@ impl ServerLimits {
         }
     }
 
-    /// Limit of a body with a query.
+    /// Returns the limit of a body with a query.
     pub(crate) fn question(&self) -> BodyLimit {
         BodyLimit {
             bytes: self.question_bytes,
@@ -69,7 +69,7 @@ impl ServerLimits {
         }
     }
 
-    /// Limit of a body with a question about the server itself. Some of these need no credential.
+    /// Returns the limit of a body with a request about the server itself. Some of these requests need no credential.
     pub(crate) fn about_server(&self) -> BodyLimit {
         let bytes = self.question_bytes.min(ABOUT_SERVER_BYTES);
         BodyLimit {

@@ -1,8 +1,8 @@
-//! How fast the body of a request arrives: one that is slow gives way when others wait for its memory.
+//! The rate at which the body of a request arrives. A slow body is refused if other requests wait for its memory.
 //!
-//! In: the stream of a body, and the share of the budget that it holds. Out: its chunks, or 503 for a slow body whose
-//! share is wanted. Without this a few clients that announce a body and do not send it would hold a share of the budget
-//! until the time limit for bodies, and all others would wait. How fast is slow depends on how much memory is held.
+//! In: the stream of a body, and the share of the budget that it holds. Out: its chunks, or status 503 for a slow body
+//! whose share is wanted. Without this rule, a few clients could announce a body and not send it. They would hold a
+//! share of the budget until the body timeout, and all others would wait. The required rate depends on the held memory.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -15,25 +15,25 @@ use tokio::time::Instant;
 use crate::server::bodies::budget::Share;
 use crate::wire::connect::{Code, ConnectError};
 
-/// A body of which fewer bytes arrived within [`Pace::time`] is slow.
+/// A body is slow if fewer bytes than this arrive within [`Pace::time`].
 const SLOW_BYTES: usize = 16 << 10;
 
-/// So many times [`Pace::time`] a body may take to fill its room while others wait for it. That is less than others
-/// wait.
+/// Maximum number of periods of [`Pace::time`] in which a body may fill its room while others wait for it. They are
+/// shorter than the timeout of the waiting requests.
 const MOST_TIMES: usize = 8;
 
-/// How fast a body arrives.
+/// Measures the rate at which a body arrives.
 pub(super) struct Pace {
     time: Duration,
-    /// Bytes that must arrive in each time.
+    /// Bytes that must arrive in each period.
     least: usize,
-    /// When the bytes were counted from.
+    /// Start of the current period.
     since: Instant,
     bytes: usize,
 }
 
 impl Pace {
-    /// Of a body that begins to arrive now, counted over `time`, and for which memory for `room` bytes is held.
+    /// Starts to measure a body in periods of `time`. The body holds memory for `room` bytes.
     pub(in crate::server) fn begin(time: Duration, room: usize) -> Self {
         Self {
             time,
@@ -43,7 +43,7 @@ impl Pace {
         }
     }
 
-    /// The next chunk; `None` at the end. Gives the body up when it is slow and its memory is wanted.
+    /// Returns the next chunk, or `None` at the end. Returns an error if the body is slow and its memory is wanted.
     pub(in crate::server) async fn next(
         &mut self,
         stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
@@ -56,7 +56,7 @@ impl Pace {
                 return Ok(chunk);
             }
             if self.bytes < self.least && share.is_wanted() {
-                let message = "the body came slowly, and other requests waited for its memory, try again";
+                let message = "the body arrived slowly, and other requests waited for its memory, try again";
                 return Err(ConnectError::new(Code::Unavailable, message));
             }
             (self.since, self.bytes) = (Instant::now(), 0);
@@ -64,7 +64,8 @@ impl Pace {
     }
 }
 
-/// What is answered when a body cannot be read: chunks of a wrong form are invalid, else the client has gone.
+/// Returns the error of a body that cannot be read. Malformed chunks are invalid. Otherwise the client has
+/// disconnected.
 pub(super) fn broken(error: axum::Error) -> ConnectError {
     if is_malformed(&error) {
         return ConnectError::invalid(format!("cannot read the body: {error}"));

@@ -1,8 +1,9 @@
-//! Bodies of answers that clients may read slowly: they count against a budget, and are released at the time limit of a
-//! query.
+//! Bodies of responses. Clients may read them slowly, so they count against a budget, and are released after the query
+//! timeout.
 //!
-//! In: the size of a message before it is written, then its bytes. Out: a body, or 503 when too many bytes of answers
-//! wait to be written or are unread. Of answers in one piece the port counts what is unread (`admin::connections`).
+//! In: the size of a message before it is written, and then its bytes. Out: a body, or status 503 if too many bytes of
+//! responses wait to be written or are unread. For responses in one piece, the port counts the unread bytes
+//! (`admin::connections`).
 
 use std::time::Duration;
 
@@ -20,24 +21,24 @@ use crate::query::{Deadline, QueryError, until};
 use crate::server::bodies::workers::AT_ONCE_BYTES;
 use crate::wire::connect::{Code, ConnectError};
 
-/// Size of a piece that is sent at once. A slow client may hold one piece beyond the time limit.
+/// Size of one piece of a body. A slow client may hold one piece beyond the time limit.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The budget of all answers that are being sent.
+/// The budget of all responses that are being sent.
 pub(crate) struct Answers(ByteBudget);
 
 impl Answers {
-    /// A budget with this size in bytes.
+    /// Creates a budget of this size in bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self(ByteBudget::new(bytes))
     }
 
-    /// The budget itself, for what clients leave unread of small answers.
+    /// Returns the budget itself, for the unread bytes of small responses.
     pub(in crate::server) fn budget(&self) -> ByteBudget {
         self.0.clone()
     }
 
-    /// What all answers together hold.
+    /// Returns the memory that all responses together hold.
     pub(in crate::server) fn memory(&self) -> MemoryPart {
         MemoryPart {
             name: "answers",
@@ -46,13 +47,13 @@ impl Answers {
         }
     }
 
-    /// Takes the memory of a message of about `bytes` bytes that is to be written, and of what is written. It waits for
-    /// a thread after its query has given back its own memory. Small messages are written at once.
+    /// Takes the memory for a message of about `bytes` bytes and for its encoded form. The message waits for a thread
+    /// after its query has released its own memory. Small messages are written at once and take no memory here.
     pub(in crate::server) fn begin(&self, bytes: usize) -> Result<Option<HeldBytes>, ConnectError> {
         if bytes <= AT_ONCE_BYTES {
             return Ok(None);
         }
-        // At most everything: compressed, the answer may be much smaller.
+        // At most the whole budget, because the compressed response may be much smaller.
         let wanted = bytes.saturating_mul(2).min(self.0.total());
         self.take(wanted).map(Some)
     }
@@ -61,23 +62,23 @@ impl Answers {
         self.0.try_take(bytes).ok_or_else(|| {
             ConnectError::new(
                 Code::Unavailable,
-                "the answers that are being written, or that clients have not read yet, are larger than the server may \
-                    hold, try again",
+                "the responses that are being written, or that clients have not read yet, exceed the memory for \
+                    responses, try again",
             )
         })
     }
 }
 
-/// An encoded answer that is ready to be sent.
+/// An encoded response that is ready to be sent.
 pub(crate) struct Written {
     pub bytes: Bytes,
-    /// True when the bytes are gzip.
+    /// True if the bytes are gzip.
     pub is_compressed: bool,
     held: Option<HeldBytes>,
 }
 
 impl Written {
-    /// An answer without compression.
+    /// Creates a response without compression.
     pub(crate) fn plain(bytes: Bytes) -> Self {
         Self {
             bytes,
@@ -86,12 +87,12 @@ impl Written {
         }
     }
 
-    /// The answer with the memory that was taken for it.
+    /// Returns the response with the memory that was taken for it.
     pub(in crate::server) fn held(self, held: Option<HeldBytes>) -> Self {
         Self { held, ..self }
     }
 
-    /// An answer for a client that accepts gzip, compressed if it is large enough.
+    /// Creates a response for a client that accepts gzip. It is compressed if it is large enough.
     pub(crate) fn packed(bytes: Bytes) -> Self {
         match gzip(&bytes) {
             Some(bytes) => Self {
@@ -104,7 +105,8 @@ impl Written {
     }
 }
 
-/// A successful answer with one body. After `time` the unread rest is dropped and the body ends with an error.
+/// Returns a successful response with one body. After `time` the unread rest is dropped, and the body ends with an
+/// error.
 pub(crate) fn respond(
     answers: &Answers,
     time: Duration,
@@ -123,7 +125,7 @@ pub(crate) fn respond(
     Ok(response)
 }
 
-/// A body of `start` and an answer. After `time` the unread rest is dropped and the body ends with an error.
+/// Returns a body of `start` and a response. After `time` the unread rest is dropped, and the body ends with an error.
 pub(crate) fn sending(answers: &Answers, time: Duration, start: &[u8], written: Written) -> Result<Body, ConnectError> {
     let Written { bytes: rest, held, .. } = written;
     if rest.len() <= PIECE_BYTES {
@@ -147,10 +149,10 @@ pub(crate) fn sending(answers: &Answers, time: Duration, start: &[u8], written: 
     };
     let first = Bytes::copy_from_slice(start);
     let pieces = (0..length).step_by(PIECE_BYTES).map(move |start| {
-        // Keeps the charge while pieces remain: a closure captures only variables that it uses.
+        // Keeps the charge while pieces remain. A closure captures only variables that it uses.
         let _held = &held;
         let end = length.min(start + PIECE_BYTES);
-        // A copy, since a slice would keep the whole body alive while it is sent.
+        // Copies the piece, because a slice would keep the whole body alive while it is sent.
         Bytes::copy_from_slice(&rest[start..end])
     });
     let pieces = (!first.is_empty()).then_some(first).into_iter().chain(pieces);
@@ -176,7 +178,7 @@ mod tests {
         let written = Written::plain(vec![1; 100 * KIB].into()).held(held);
         let body = sending(&answers, time, &[], written).unwrap();
         assert_eq!(answers.0.used(), 100 * KIB);
-        // More than was thought; and one that is larger than everything has a chance.
+        // The response is larger than its estimate. A response larger than the whole budget still has a chance.
         let held = answers.begin(100 * KIB).unwrap();
         let written = Written::plain(vec![1; 500 * KIB].into()).held(held);
         let other = sending(&answers, time, &[], written).unwrap();

@@ -1,9 +1,9 @@
-//! Runs work on bodies and answers that would block an async thread for too long: on separate threads, with a limit on
-//! their number.
+//! Runs work on bodies and responses on separate threads, with a limit on their number. The work would block an async
+//! thread for too long.
 //!
-//! In: the maximum number of bytes that the work reads or writes, and the work. Out: its result. The larger of input
-//! and output decides, since a few kilobytes of gzip may be many megabytes. Long work has its own, lower limit, so that
-//! threads always remain for short work.
+//! In: the work, and the maximum number of bytes that it reads or writes. Out: its result. The larger of input and
+//! output counts, because a few kilobytes of gzip may decompress to many megabytes. Long work has its own, lower limit,
+//! so that threads always remain for short work.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use tokio::sync::Semaphore;
 
 use crate::wire::connect::{Code, ConnectError};
 
-/// Work on up to this many bytes runs inline: it takes less than the half millisecond that a thread switch costs.
+/// Work on up to this many bytes runs inline. It takes less than the half millisecond that a thread switch costs.
 pub(crate) const AT_ONCE_BYTES: usize = 64 << 10;
 
-/// Work on up to this many bytes is short: it takes some milliseconds.
+/// Work on up to this many bytes is short. It takes some milliseconds.
 const SOON_BYTES: usize = 4 << 20;
 
 /// Limits on the number of threads. Clones share them.
@@ -25,7 +25,7 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// As many threads for short work as there are CPUs, half as many for long work.
+    /// Allows as many threads for short work as there are CPUs, and half as many for long work.
     pub(crate) fn new() -> Self {
         let cpus = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
@@ -34,8 +34,8 @@ impl Workers {
         }
     }
 
-    /// Runs work on at most `bytes` bytes. The closure owns its input and its charge, so it runs to its end even when
-    /// the caller is dropped.
+    /// Runs work on at most `bytes` bytes. The closure owns its input and its charge, so it runs to its end even if the
+    /// caller is dropped.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -46,7 +46,7 @@ impl Workers {
         }
         let places = if bytes <= SOON_BYTES { &self.soon } else { &self.long };
         let failed = |error: &dyn std::fmt::Display| {
-            ConnectError::new(Code::Internal, format!("work on the body failed: {error}"))
+            ConnectError::new(Code::Internal, format!("cannot process the body: {error}"))
         };
         let place = places.clone().acquire_owned().await.map_err(|error| failed(&error))?;
         let done = tokio::task::spawn_blocking(move || {
@@ -94,7 +94,7 @@ mod tests {
         let mut second = std::pin::pin!(workers.run(usize::MAX, thread));
         assert!(futures::poll!(&mut second).is_pending());
         workers.run(SOON_BYTES, thread).await.unwrap();
-        // It cannot have begun: the only place is taken until the gate opens.
+        // It cannot have started, because the only permit is taken until the gate opens.
         assert!(futures::poll!(&mut second).is_pending());
         gate.wait();
         first.await.unwrap();

@@ -1,4 +1,4 @@
-//! Connect framing: reads a call from a request, writes its answer with status and headers.
+//! Connect framing: reads a call from a request, and writes its response with status and headers.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -10,7 +10,7 @@ use crate::server::state::shared::ServerState;
 use crate::wire::connect::{CallHeaders, ConnectError};
 use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
-/// Answers a Connect call with a message, or with an error as JSON.
+/// Handles a Connect call and returns the message, or an error as JSON.
 pub(in crate::server) async fn answer<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,

@@ -1,7 +1,7 @@
-//! Converts errors of the layers below to Connect errors and HTTP answers.
+//! Converts errors of lower layers to Connect errors and HTTP responses.
 //!
-//! In: errors of the query engine and codecs; those of sinks are in `wire::sink_error`. Out: status,
-//! `{"code", "message", "details"}`, and `Retry-After` where a retry may succeed. No other module does this mapping.
+//! In: errors of the query engine and the codecs. `wire::sink_error` converts the errors of sinks. Out: a status,
+//! `{"code", "message", "details"}`, and `Retry-After` if a retry may succeed. No other module maps these errors.
 
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -10,14 +10,14 @@ use http::{HeaderValue, StatusCode};
 use crate::query::QueryError;
 use crate::wire::connect::{Code, ConnectError};
 
-/// Seconds after which a refused client may try again.
+/// Value of `Retry-After`: seconds until a client may retry.
 const RETRY_AFTER_SECONDS: &str = "1";
 
 impl From<QueryError> for ConnectError {
     fn from(error: QueryError) -> Self {
         let message = error.to_string();
         match error {
-            // Too much memory, rows or time range: the same query fails again, so this is not `resource_exhausted`.
+            // The same query exceeds its memory, row or range limit again, so the code is not `resource_exhausted`.
             QueryError::InvalidArgument(_) | QueryError::Limit(_) => ConnectError::invalid(message),
             QueryError::Timeout(_) => ConnectError::new(Code::DeadlineExceeded, message),
             QueryError::Busy(_) | QueryError::Cancelled => ConnectError::new(Code::Unavailable, message),
@@ -26,7 +26,7 @@ impl From<QueryError> for ConnectError {
     }
 }
 
-/// Logs a failed request: faults of the server as warnings, others at debug level.
+/// Logs a failed request: failures of the server as warnings, others at debug level.
 pub(super) fn log(error: &ConnectError) {
     if error.status >= 500 {
         tracing::warn!(status = error.status, error = %error, "request failed");

@@ -1,8 +1,8 @@
-//! gRPC and gRPC-Web framing: reads a call from a request, writes its answer.
+//! gRPC and gRPC-Web framing: reads a call from a request, and writes its response.
 //!
-//! In: a request. Out: an answer with its status in the trailers, or in the headers when there is no message
-//! (`admin::grpc`). Messages are read and written here instead of by tonic's codec, which buffers a message before its
-//! memory can be charged and decompresses on the thread that serves connections (docs/adr/0007-grpc.md).
+//! In: a request. Out: a response with its status in the trailers, or in the headers if there is no message
+//! (`admin::grpc`). This module replaces tonic's codec, because tonic buffers a message before its memory can be
+//! charged, and decompresses on the thread that serves connections (docs/adr/0007-grpc.md).
 
 use axum::body::Body;
 use axum::response::Response;
@@ -21,7 +21,7 @@ use crate::wire::grpc::{Prefix, call_headers};
 use crate::wire::grpc_status;
 use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
-/// Answers a call over HTTP/2, or over HTTP/1.1 if the client reads trailers, as connect's for Go does.
+/// Handles a call over HTTP/2, or over HTTP/1.1 if the client reads trailers, like Connect's client for Go.
 pub(in crate::server) async fn answer<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
@@ -45,7 +45,7 @@ where
     }
 }
 
-/// Answers a gRPC-Web call: as for gRPC, with the trailers in the body, and the whole body in base64 if requested.
+/// Handles a gRPC-Web call. The trailers are in the body, and on request the whole body is in base64.
 pub(super) async fn answer_web<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
@@ -83,7 +83,7 @@ where
     let prefix = Prefix {
         is_compressed: written.is_compressed,
         length: u32::try_from(written.bytes.len())
-            .map_err(|_| ConnectError::too_large("the answer is longer than 4 GiB, which gRPC cannot carry"))?,
+            .map_err(|_| ConnectError::too_large("the response is longer than 4 GiB, the maximum of gRPC"))?,
     };
     let time = state.engine.limits().timeout;
     let encoding = written.is_compressed.then_some("gzip");
@@ -91,7 +91,7 @@ where
     Ok(admin::grpc::success(body, encoding))
 }
 
-/// The answer to a call that failed: no message, the status in the headers.
+/// Returns the response to a failed call: no message, and the status in the headers.
 pub(in crate::server) fn refusal(error: &ConnectError) -> Response {
     log(error);
     let mut short = error.clone();

@@ -1,7 +1,7 @@
-//! Observes requests: metrics by route and status, who sends profiles, a log line for each at debug level, and the
-//! handling of panics.
+//! Observes requests: counts them by route and status, records the senders of profiles, logs each request at debug
+//! level, and handles panics.
 //!
-//! In: every request. Out: counters and histograms in the given scope. Routes are labelled by their template, never by
+//! In: every request. Out: counters and histograms in the given scope. The label `route` is the route's template, never
 //! the path of the request.
 
 use std::panic::AssertUnwindSafe;
@@ -22,11 +22,11 @@ use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
 use crate::wire::connect::{Code, ConnectError};
 
-/// The HTTP status that corresponds to the outcome of a call, for protocols that have statuses of their own.
+/// The HTTP status that corresponds to the result of a call, for protocols with their own statuses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallStatus(pub(in crate::server) u16);
 
-/// Counts a request in progress until it is dropped, also when the client disconnects and the handler is dropped.
+/// Counts a request in progress until it is dropped, even if the client disconnects and the handler is dropped.
 struct InFlight<'a>(&'a Gauge);
 
 impl<'a> InFlight<'a> {
@@ -42,7 +42,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Counts a request, measures its duration, and answers 500 when the handler panics.
+/// Counts a request, measures its duration, and responds with status 500 if the handler panics.
 pub(crate) async fn observe(State(state): State<ServerState>, request: Request<Body>, next: Next) -> Response {
     let started = Instant::now();
     let route = route(&request, &state.options.prefix);
@@ -60,10 +60,10 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
         .await
         .unwrap_or_else(|_| {
             tracing::error!(route, "request handler panicked");
-            ConnectError::new(Code::Internal, "the request made the server fail").into_response()
+            ConnectError::new(Code::Internal, "the request handler panicked").into_response()
         });
     let elapsed = started.elapsed();
-    // gRPC answers always have HTTP status 200, so the call's own status is counted.
+    // gRPC responses always have the HTTP status 200, so the status of the call is counted.
     let status = match response.extensions().get::<CallStatus>() {
         Some(CallStatus(status)) => *status,
         None => response.status().as_u16(),
@@ -94,7 +94,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
     response
 }
 
-/// Template of the route without the prefix. A path without a template is the page or not found.
+/// Returns the template of the route without the prefix. A path without a template is counted as `page`.
 fn route(request: &Request<Body>, prefix: &str) -> String {
     match request.extensions().get::<MatchedPath>() {
         Some(path) => {

@@ -1,7 +1,7 @@
-//! Executes a call, from its complete body to the encoded answer, in the same way for all protocols.
+//! Executes a call, from its complete body to the encoded response, in the same way for all protocols.
 //!
-//! In: a complete body, the method of a service. Out: the encoded answer. The message is weighed before it is decoded,
-//! the method runs within the caller's timeout, and long work runs on threads of its own.
+//! In: a complete body and the method of a service. Out: the encoded response. The server computes the weight of a
+//! message before it decodes it. The method runs within the caller's timeout, and long work runs on separate threads.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::server::state::shared::{ServerOptions, ServerState};
 use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
 use crate::wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
 
-/// Limits of the calls of a service, and whom they are about.
+/// Limits of the calls of a service, and how to read the tenants of a call.
 #[derive(Clone, Copy)]
 pub(in crate::server) struct Bounds {
     /// Maximum size of a message, on the wire and after decompression.
     pub(in crate::server) limit: BodyLimit,
-    /// Computes the memory that a message will take when it is decoded.
+    /// Computes the memory that a message will occupy after it is decoded.
     pub(in crate::server) weigh: fn(Codec, &[u8]) -> Result<usize, ConnectError>,
     /// Reads the tenants from the headers.
     pub(in crate::server) tenants: fn(&HeaderMap, &ServerOptions) -> Result<Tenants, ConnectError>,
 }
 
-/// Decodes the message, runs the method, and encodes the answer.
+/// Decodes the message, runs the method, and encodes the response.
 pub(in crate::server) async fn perform<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
@@ -62,7 +62,7 @@ where
     write(state, headers, answer).await
 }
 
-/// Runs work within the caller's timeout, if any.
+/// Runs work within the caller's timeout, if there is one.
 async fn in_time<T>(
     timeout: Option<Duration>,
     work: impl Future<Output = Result<T, ConnectError>>,
@@ -73,15 +73,12 @@ async fn in_time<T>(
     tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
         Err(ConnectError::new(
             Code::DeadlineExceeded,
-            format!(
-                "the call took longer than the {} ms that its caller gave",
-                timeout.as_millis()
-            ),
+            format!("the call exceeded the caller's timeout of {} ms", timeout.as_millis()),
         ))
     })
 }
 
-/// Encodes an answer with the codec and compression that the caller accepts.
+/// Encodes a response with the codec and the compression that the caller accepts.
 async fn write<Reply>(state: &ServerState, headers: CallHeaders, answer: Answer<Reply>) -> Result<Written, ConnectError>
 where
     Reply: ReplyMessage,
@@ -96,7 +93,10 @@ where
             (Answer::Message(message), codec) => encode(codec, &message),
             (Answer::Encoded(bytes), Codec::Json) => {
                 let message = Reply::decode(bytes).map_err(|error| {
-                    ConnectError::new(Code::Internal, format!("cannot read our own answer: {error}"))
+                    ConnectError::new(
+                        Code::Internal,
+                        format!("cannot decode the server's own response: {error}"),
+                    )
                 })?;
                 encode(Codec::Json, &message)
             }

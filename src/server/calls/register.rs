@@ -1,7 +1,7 @@
-//! Calls of services over any protocol: from a request body to the method of a service, and back.
+//! Routes of services over all protocols: from a request body to the method of a service, and back.
 //!
 //! In: services, which register their calls through [`Routes`]. Out: HTTP routes. Connect (`connect`) and gRPC (`grpc`)
-//! differ only in headers and framing; limits, budgets, deadlines and encodings are shared (`perform`).
+//! differ only in headers and framing. They share limits, budgets, deadlines and encodings (`perform`).
 
 use axum::body::Body;
 use axum::extract::State;
@@ -22,7 +22,7 @@ pub(in crate::server) struct Calls {
 }
 
 impl Calls {
-    /// An empty set of routes for a service with these bounds.
+    /// Creates an empty set of routes for a service with these bounds.
     pub(in crate::server) fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -30,7 +30,7 @@ impl Calls {
         }
     }
 
-    /// Path and handler of each call.
+    /// Returns the path and the handler of each call.
     pub(in crate::server) fn into_routes(self) -> Vec<(String, MethodRouter<ServerState>)> {
         self.routes
     }
@@ -61,8 +61,8 @@ impl Routes for Calls {
     }
 }
 
-/// Routes whose calls wait for one of the slots of running queries first, so that the work on their message is bounded
-/// by the same limit.
+/// Routes whose calls first wait for one of the slots of running queries. The same limit then bounds the work on their
+/// messages.
 pub(in crate::server) struct Admitted<'a, R> {
     pub(in crate::server) engine: QueryEngine,
     pub(in crate::server) routes: &'a mut R,

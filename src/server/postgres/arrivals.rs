@@ -1,5 +1,5 @@
-//! Connections that have not authenticated yet. Their number is limited; at the limit a new connection replaces the
-//! oldest one, so that idle clients cannot lock others out: a client with a password authenticates in a moment.
+//! Connections that have not authenticated yet. Their number is limited. At the limit, a new connection replaces the
+//! oldest one, so that idle clients cannot lock others out. A client with a password authenticates in a moment.
 //!
 //! In: a new connection. Out: [`Arrival`], which signals when the connection must be closed. Authenticated connections
 //! are counted elsewhere.
@@ -14,7 +14,7 @@ use crate::base::Shutdown;
 /// Maximum number of connections that have not authenticated.
 pub(super) const MOST: usize = 64;
 
-/// All such connections, oldest first.
+/// All connections that have not authenticated, oldest first.
 #[derive(Default)]
 pub(super) struct Arrivals(Mutex<Waiting>);
 
@@ -24,7 +24,7 @@ struct Waiting {
     queue: VecDeque<(u64, Shutdown)>,
 }
 
-/// The place of a connection in [`Arrivals`], released on drop.
+/// The place of a connection in [`Arrivals`]. It is released on drop.
 pub(super) struct Arrival {
     number: u64,
     gives_way: Shutdown,
@@ -32,7 +32,7 @@ pub(super) struct Arrival {
 }
 
 impl Arrivals {
-    /// Registers a new connection; at the limit it takes the place of the oldest.
+    /// Registers a new connection. At the limit, it replaces the oldest one.
     pub(super) fn begin(self: &Arc<Self>) -> Arrival {
         let mut waiting = self.0.lock();
         if waiting.queue.len() >= MOST
@@ -52,7 +52,7 @@ impl Arrivals {
 }
 
 impl Arrival {
-    /// Returns when a newer connection has taken the place.
+    /// Returns when a newer connection has replaced this one.
     pub(super) async fn gives_way(&self) {
         self.gives_way.cancelled().await;
     }

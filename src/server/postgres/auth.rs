@@ -1,9 +1,9 @@
 //! Authentication by SCRAM-SHA-256, by a client certificate, or by a password or token of `access`; and the tenant of a
 //! connection.
 //!
-//! In: the configured users, the messages of a client. Out: a tenant, or an error that is the same for a wrong name and
-//! a wrong password. Passwords of the users of this port are kept as salted hashes and never sent over the wire. Those
-//! of `access` and tokens are sent as they are, over TLS or from this machine only.
+//! In: the configured users, and the messages of a client. Out: a tenant, or an error. The error is the same for a
+//! wrong name and a wrong password. Passwords of the users of this port are kept as salted hashes and never sent over
+//! the wire. Passwords of `access` and tokens are sent in the clear, but only over TLS or from this machine.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -25,10 +25,10 @@ use crate::server::postgres::options::{PostgresError, PostgresOptions, PostgresU
 use crate::server::postgres::wire::Wire;
 
 const PLAIN: &str = "SCRAM-SHA-256";
-/// Bound to the TLS channel, which prevents man-in-the-middle attacks.
+/// Binds the exchange to the TLS channel, which prevents man-in-the-middle attacks.
 const BOUND: &str = "SCRAM-SHA-256-PLUS";
 const SALT_BYTES: usize = 16;
-/// PostgreSQL's code of a password that is wrong.
+/// PostgreSQL's code of a wrong password.
 const WRONG_PASSWORD: &str = "28P01";
 /// Database names that clients use by default.
 const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];
@@ -71,7 +71,7 @@ impl Users {
         self.known.is_empty()
     }
 
-    /// The password hash to compare with. For unknown users it is the hash of a random password.
+    /// Returns the password hash to compare with. For an unknown user it is the hash of a random password.
     fn password(&self, user: &str) -> Password {
         if let Some(user) = self.known.get(user) {
             return user.password.clone();
@@ -84,8 +84,9 @@ impl Users {
     }
 }
 
-/// Authenticates the client. A user of the port proves its password by SCRAM and has no identity; everybody else is
-/// asked by `access`. While that asks nobody and the port has no users, any client on this machine is accepted.
+/// Authenticates the client. A user of the port proves its password by SCRAM and has no identity. `access`
+/// authenticates all other users. If `access` requires no authentication and the port has no users, any client on this
+/// machine is accepted.
 pub(super) async fn authenticate(
     wire: &mut Wire,
     users: &Users,
@@ -103,7 +104,7 @@ pub(super) async fn authenticate(
         } else {
             Err(Failure::fatal(
                 "28000",
-                "only this machine may connect, for there are no users",
+                "only clients on the same machine may connect, because no users are configured",
             ))
         };
     }
@@ -116,7 +117,7 @@ pub(super) async fn authenticate(
     proven.map(|()| None)
 }
 
-/// Asks `access`, by the certificate of the client or by a password.
+/// Authenticates the client with `access`, by its certificate or by a password.
 async fn prove(wire: &mut Wire, access: &Access, user: &str, peer: IpAddr) -> Result<Arc<Identity>, Failure> {
     let refused = |refusal: Refusal| {
         let refusal = access.refused(refusal);
@@ -144,11 +145,11 @@ async fn prove(wire: &mut Wire, access: &Access, user: &str, peer: IpAddr) -> Re
     Ok(identity)
 }
 
-/// Proves the password of a user of the port; unknown users fail in the same way.
+/// Verifies the password of a user of the port by SCRAM. Unknown users fail in the same way.
 async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure> {
     let mut scram = ScramServerAuth::new();
     let mut methods = vec![PLAIN.to_owned()];
-    // For a certificate that channel binding does not support, only the plain method is offered.
+    // If channel binding does not support the certificate, the server offers only the plain method.
     if let Some(certificate) = &wire.own_certificate
         && scram.configure_certificate(certificate).is_ok()
     {
@@ -186,8 +187,8 @@ async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure
     )))
 }
 
-/// The tenant of a connection. With users it is one of the user's tenants, with an identity one of the identity's;
-/// without both the database names it. A single-tenant server always uses its one tenant.
+/// Returns the tenant of a connection. It is one of the tenants of the user or of the identity. Without both, the name
+/// of the database is the tenant. A single-tenant server always uses its only tenant.
 pub(super) fn tenant_of(
     users: &Users,
     options: &PostgresOptions,
@@ -197,7 +198,7 @@ pub(super) fn tenant_of(
 ) -> Result<TenantId, Failure> {
     let unknown = || {
         let message = format!(
-            "database \"{database}\" does not exist: a database is a tenant, and user \"{user}\" has no such one"
+            "database \"{database}\" does not exist: a database is a tenant, and user \"{user}\" does not have it"
         );
         Failure::fatal("3D000", message)
     };
@@ -206,7 +207,7 @@ pub(super) fn tenant_of(
         if scope.is_some_and(|scope| !scope.has(&TenantId::anonymous())) {
             return Err(unknown());
         }
-        // With a single tenant the name of the database has no meaning.
+        // On a single-tenant server the name of the database has no meaning.
         return Ok(TenantId::anonymous());
     }
     let none_named = ANY_DATABASE.contains(&database) || database == user;
@@ -224,7 +225,7 @@ pub(super) fn tenant_of(
     if none_named {
         return Err(Failure::fatal(
             "3D000",
-            "which tenant? connect to the database of its name",
+            "the tenant is missing: connect to the database with its name",
         ));
     }
     database
@@ -235,8 +236,8 @@ pub(super) fn tenant_of(
 async fn password_message(wire: &mut Wire) -> Result<pgwire::messages::startup::PasswordMessageFamily, Failure> {
     match wire.message().await? {
         Some(PgWireFrontendMessage::PasswordMessageFamily(message)) => Ok(message),
-        Some(_) => Err(Failure::protocol("a password was expected")),
-        None => Err(Failure::fatal("08006", "the peer went away while it authenticated")),
+        Some(_) => Err(Failure::protocol("expected a password message")),
+        None => Err(Failure::fatal("08006", "the client disconnected during authentication")),
     }
 }
 

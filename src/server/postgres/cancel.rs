@@ -1,7 +1,7 @@
 //! Cancel requests: maps the key of a connection to its running query.
 //!
-//! In: the number and key that a connection was given. Out: its query is stopped. A wrong key has no effect and gets no
-//! answer, so that keys cannot be guessed.
+//! In: the number and the key that the server gave to a connection. Out: a stopped query. A wrong key has no effect and
+//! gets no response, so that nobody can guess keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct CancelKey {
 impl Cancels {
     /// Adds an entry for a new connection.
     pub(super) fn register(&self) -> CancelKey {
-        // Never 0, which clients take for "no key".
+        // Never 0, which means "no key" to clients.
         let number = (self.last.fetch_add(1, Ordering::Relaxed) & (i32::MAX >> 1)) + 1;
         let key = rand::random::<i32>();
         let running = Running::default();
@@ -58,7 +58,7 @@ impl Cancels {
 }
 
 impl CancelKey {
-    /// Returns the token of a query that begins now.
+    /// Returns the token of a query that starts.
     pub(super) fn begin(&self) -> Shutdown {
         let token = Shutdown::new();
         *self.running.lock() = Some(token.clone());

@@ -1,41 +1,41 @@
 //! Statements that the connection executes itself: transactions (without effect), settings, and closing of prepared
 //! statements.
 //!
-//! In: the text of a message. Out: its statements, and which of them are commands. All others go to the engine, which
-//! accepts only queries.
+//! In: the text of a message. Out: its statements, and the commands among them. All other statements go to the engine,
+//! which accepts only queries.
 
 use crate::server::postgres::failure::Failure;
 
-/// Most statements in one message.
+/// Maximum number of statements in one message.
 const MAX_STATEMENTS: usize = 64;
 
-/// A statement that concerns the session instead of the data.
+/// A statement about the session instead of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Begins a transaction, which has no effect on data.
+    /// Starts a transaction, which has no effect on data.
     Begin,
-    /// Ends a transaction; a failed one counts as rolled back.
+    /// Ends a transaction. A failed one counts as rolled back.
     Commit,
     /// Ends a transaction, failed or not.
     Rollback,
-    /// Savepoints, LISTEN and the like: accepted without effect. The text is the tag of the answer.
+    /// Savepoints, LISTEN and similar statements, accepted without effect. The text is the tag of the response.
     Nothing(&'static str),
-    /// Sets a setting: name and value.
+    /// Changes a setting: name and value.
     Set(String, String),
-    /// Shows one setting, or all.
+    /// Shows one setting, or all if `None`.
     Show(Option<String>),
-    /// Resets one setting, or all.
+    /// Resets one setting, or all if `None`.
     Reset(Option<String>),
-    /// Forgets settings and prepared statements.
+    /// Removes settings and prepared statements.
     DiscardAll,
-    /// Forgets one prepared statement, or all.
+    /// Removes one prepared statement, or all if `None`.
     Deallocate(Option<String>),
-    /// Forgets one portal, or all.
+    /// Removes one portal, or all if `None`.
     Close(Option<String>),
 }
 
 impl Command {
-    /// The tag for the `CommandComplete` message.
+    /// Returns the tag for the `CommandComplete` message.
     pub(super) fn tag(&self) -> &'static str {
         match self {
             Command::Begin => "BEGIN",
@@ -52,7 +52,7 @@ impl Command {
         }
     }
 
-    /// Parses a statement; `None` when it is for the engine.
+    /// Parses a statement. Returns `None` if it is for the engine.
     pub(super) fn read(statement: &str) -> Result<Option<Self>, Failure> {
         let words = words(statement);
         let upper: Vec<String> = words.iter().take(6).map(|word| word.to_ascii_uppercase()).collect();
@@ -92,7 +92,7 @@ impl Command {
     }
 }
 
-/// `SET [SESSION|LOCAL] name {=|TO} value`, and its special forms.
+/// Parses `SET [SESSION|LOCAL] name {=|TO} value`, and its special forms.
 fn set(words: &[&str], upper: &[&str]) -> Result<Command, Failure> {
     let skip = usize::from(matches!(upper.first(), Some(&("SESSION" | "LOCAL"))));
     let (words, upper) = (&words[skip..], &upper[skip..]);
@@ -111,10 +111,7 @@ fn set(words: &[&str], upper: &[&str]) -> Result<Command, Failure> {
             ));
         }
         ["ROLE" | "AUTHORIZATION", ..] => {
-            return Err(Failure::error(
-                "42501",
-                "a connection keeps the user that it was made with",
-            ));
+            return Err(Failure::error("42501", "the user of a connection cannot be changed"));
         }
         _ => {}
     }
@@ -125,12 +122,12 @@ fn set(words: &[&str], upper: &[&str]) -> Result<Command, Failure> {
             let at = joined.to_ascii_uppercase().find(" TO ")?;
             Some((&joined[..at], &joined[at + 4..]))
         })
-        .ok_or_else(|| Failure::error("42601", "write SET name = value"))?;
+        .ok_or_else(|| Failure::error("42601", "expected SET name = value"))?;
     let values: Vec<String> = value.split(',').map(|part| unquoted(part.trim())).collect();
     Ok(Command::Set(unquoted(name.trim()), values.join(", ")))
 }
 
-/// The first words of a statement, with quotes and without comments.
+/// Returns the first words of a statement, with quotes and without comments.
 fn words(statement: &str) -> Vec<&str> {
     let mut rest = statement;
     loop {
@@ -143,7 +140,7 @@ fn words(statement: &str) -> Vec<&str> {
             break;
         }
     }
-    // Commands are short; a longer statement is for the engine.
+    // Commands are short. A longer statement is for the engine.
     if rest.len() > 4096 {
         return rest.split_whitespace().take(1).filter(|word| word.len() < 64).collect();
     }
@@ -189,25 +186,28 @@ pub(super) fn split(text: &str) -> Result<Vec<&str>, Failure> {
     if found.len() > MAX_STATEMENTS {
         return Err(Failure::error(
             "54000",
-            format!("a message may have {MAX_STATEMENTS} statements, not {}", found.len()),
+            format!(
+                "a message may have at most {MAX_STATEMENTS} statements, not {}",
+                found.len()
+            ),
         ));
     }
     Ok(found)
 }
 
-/// True for a statement of only blanks and comments.
+/// Returns true for a statement of only whitespace and comments.
 fn is_blank(statement: &str) -> bool {
     words(statement).is_empty()
 }
 
-/// True for `E'...'`, where a backslash escapes a quote.
+/// Returns true for `E'...'`, where a backslash escapes a quote.
 fn is_escape_string(bytes: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| bytes.get(at)).copied();
     let in_word = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     matches!(before(1), Some(b'e' | b'E')) && !in_word(before(2))
 }
 
-/// The end of a quoted text that starts at `start`. `escape` is the byte that escapes the next one.
+/// Returns the end of a quoted text that starts at `start`. `escape` is the byte that escapes the next one.
 fn quoted_end(bytes: &[u8], start: usize, quote: u8, escape: Option<u8>) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -220,7 +220,7 @@ fn quoted_end(bytes: &[u8], start: usize, quote: u8, escape: Option<u8>) -> usiz
     bytes.len()
 }
 
-/// Length of the comment at the start of the text; comments nest.
+/// Returns the length of the comment at the start of the text. Comments nest.
 fn comment_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0usize, 0);
@@ -239,7 +239,7 @@ fn comment_end(text: &str) -> usize {
     bytes.len()
 }
 
-/// The end of `$tag$ ... $tag$`, or the next byte when it is not a quote (a parameter, for example).
+/// Returns the end of `$tag$ ... $tag$`, or the next byte if the text is not a quote (but a parameter, for example).
 fn dollar_end(text: &str, start: usize) -> usize {
     let rest = &text[start + 1..];
     let name = rest.find('$').map(|end| &rest[..end]);

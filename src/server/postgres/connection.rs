@@ -1,7 +1,7 @@
-//! An authenticated connection: its state, the execution of one query at a time, and the commands that it executes
-//! itself.
-//! In: a session of the query layer. Out: rows, streamed. A query ends when its client disconnects or cancels it, or
-//! when the server stops. Messages are read in `messages`.
+//! An authenticated connection: its state, the execution of one query at a time, and its own commands.
+//!
+//! In: a session of the query layer. Out: streamed rows. A query ends if its client disconnects or cancels it, or if
+//! the server stops. `messages` reads the messages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::server::postgres::wire::Wire;
 /// The PostgreSQL protocol by which a statement was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
-    /// The column descriptions come with the answer.
+    /// The server sends the column descriptions with the rows.
     Simple,
     /// The client requests the column descriptions separately.
     Extended,
@@ -74,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// Runs a statement of the simple protocol until its rows can be read.
+    /// Runs a statement of the simple protocol until its rows are available.
     pub(super) async fn query(&mut self, statement: &str) -> Result<SqlResult, Failure> {
         let token = self.key.begin();
         let timeout = self.settings.statement_timeout();
@@ -84,7 +84,7 @@ impl Connection {
         result?.map_err(|error| timed_out(error, timeout))
     }
 
-    /// Runs a statement of the extended protocol until its rows can be read.
+    /// Runs a statement of the extended protocol until its rows are available.
     pub(super) async fn run(
         &mut self,
         prepared: &Arc<Prepared>,
@@ -98,7 +98,7 @@ impl Connection {
         result?.map_err(|error| timed_out(error, timeout))
     }
 
-    /// Sends up to `most` rows and returns how many were sent.
+    /// Sends up to `most` rows, and returns the number of sent rows.
     pub(super) async fn send_rows(&mut self, rows: &mut Rows, most: usize) -> Result<usize, Failure> {
         let token = self.key.begin();
         let count = self.send_until(rows, most, &token).await;
@@ -130,13 +130,13 @@ impl Connection {
             self.wire.charge(start)?;
             *next += 1;
             count += 1;
-            // The error releases the rows. The connection ends, since it may be in the middle of a message.
+            // The error releases the rows. The connection ends, because it may be in the middle of a message.
             tokio::time::timeout_at(rows.ends_at, self.wire.send_some())
                 .await
                 .map_err(|_| {
                     Failure::fatal(
                         "57014",
-                        "the client did not take the rows within the time limit of the query: raise sql.timeout in \
+                        "the client did not read the rows within the timeout of the query: raise sql.timeout in \
                             the server's configuration",
                     )
                 })??;
@@ -147,7 +147,7 @@ impl Connection {
         Ok(count)
     }
 
-    /// In a failed transaction only the commands that end it are accepted.
+    /// Checks that a failed transaction accepts only the commands that end it.
     pub(super) fn check_transaction(&self, command: Option<&Command>) -> Result<(), Failure> {
         let ends = matches!(
             command,
@@ -291,17 +291,17 @@ pub(super) fn show_columns(name: Option<&str>) -> Vec<ColumnKind> {
     columns.collect()
 }
 
-/// Runs `work` until the client disconnects or cancels; it is then dropped, which stops the query.
+/// Runs `work` until the client disconnects or cancels. Then `work` is dropped, which stops the query.
 async fn stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::select! {
         biased;
         () = token.cancelled() => Err(Failure::cancelled()),
         done = work => Ok(done),
-        () = wire.gone() => Err(Failure::fatal("08006", "the client went away while its query ran")),
+        () = wire.gone() => Err(Failure::fatal("08006", "the client disconnected while its query ran")),
     }
 }
 
-/// The error of a query; a timeout that the client itself set is named as such.
+/// Converts the error of a query. A timeout that the client has set is reported as `statement_timeout`.
 fn timed_out(error: QueryError, timeout: Option<Duration>) -> Failure {
     match (&error, timeout) {
         (QueryError::Timeout(length), Some(own)) if *length == own => {

@@ -1,7 +1,7 @@
 //! Encodes values for the wire, as text or in PostgreSQL's binary format, and decodes parameters.
 //!
-//! In: [`Cell`]s and the format that the client requested. Out: the bytes of a data row. Binary times and days are
-//! counted from 2000, as in PostgreSQL.
+//! In: [`Cell`]s and the format that the client requested. Out: the bytes of a data row. As in PostgreSQL, binary times
+//! and days count from the year 2000.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::server::postgres::types;
 /// 2000-01-01 in microseconds and days since 1970.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const EPOCH_DAYS: i32 = 10_957;
-/// Maximum size of a value in bytes; no client could read a larger one.
+/// Maximum size of a value in bytes. No client could read a larger one.
 const MAX_VALUE: usize = 256 << 20;
 
 /// Format of values on the wire.
@@ -28,15 +28,14 @@ pub(super) enum Format {
     Binary,
 }
 
-/// Type and format of a column of an answer.
+/// Type and format of a column of a result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     pub(super) kind: Kind,
     pub(super) format: Format,
 }
 
-/// Appends one row as a `DataRow`. When that fails nothing is appended, since the error follows in a message of its
-/// own.
+/// Appends one row as a `DataRow`. If that fails, nothing is appended, because the error follows in a separate message.
 pub(super) fn row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) -> Result<(), Failure> {
     let start = out.len();
     append_row(out, cells, at, fields).inspect_err(|_| out.truncate(start))
@@ -59,7 +58,7 @@ fn append_row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) ->
     Ok(())
 }
 
-/// Appends a value after its length; -1 for null.
+/// Appends a value after its length. The length of null is -1.
 fn value(out: &mut BytesMut, cell: &Cell<'_>, Field { kind, format }: Field) -> Result<(), Failure> {
     if *cell == Cell::Null {
         out.put_i32(-1);
@@ -154,7 +153,7 @@ fn date(days: i32) -> String {
     day.map_or("infinity".to_owned(), |day| day.date_naive().to_string())
 }
 
-/// A time of day with as many fractional digits as needed.
+/// Formats a time of day with as many fractional digits as needed.
 fn time_of_day(micros: i64) -> String {
     let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
     let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -227,7 +226,7 @@ fn list_binary(out: &mut BytesMut, items: &[Cell<'_>], kind: Kind) -> Result<(),
 
 /// Appends a decimal number in groups of four digits, the binary format of `numeric`.
 fn numeric(out: &mut BytesMut, text: &str) -> Result<(), Failure> {
-    let wrong = || Failure::error("XX000", format!("`{text}` is no decimal number"));
+    let wrong = || Failure::error("XX000", format!("`{text}` is not a decimal number"));
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
@@ -282,7 +281,7 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format
     if kind.is_some_and(|kind| kind.is_list) {
         return Err(Failure::error(
             "0A000",
-            "lists cannot be parameters here: write them into the query, or unnest a text",
+            "list parameters are not supported: write the list into the query, or unnest a text",
         ));
     }
     if format == Format::Text {
@@ -295,7 +294,7 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format
     let wrong = || {
         Failure::error(
             "22P03",
-            format!("a binary parameter has {length} bytes, which is no {simple:?}"),
+            format!("a binary parameter of {length} bytes is not a valid {simple:?}"),
         )
     };
     let int = || -> Result<i64, Failure> {
@@ -337,7 +336,7 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format
 }
 
 fn from_hex(text: &str) -> Result<Vec<u8>, Failure> {
-    let wrong = || Failure::error("22P02", "bytes are written as \\x and hexadecimal digits");
+    let wrong = || Failure::error("22P02", "bytes must be written as \\x and hexadecimal digits");
     let digits = text.strip_prefix("\\x").ok_or_else(wrong)?.as_bytes();
     let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(wrong);
     digits

@@ -1,8 +1,8 @@
-//! The extended protocol: statements that are parsed once, bound to parameters, and whose rows may be read in parts.
+//! The extended protocol: statements that are parsed once and bound to parameters. Their rows may be read in parts.
 //!
-//! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: PostgreSQL's answer to each. A statement is planned on
-//! `Parse`, to determine its types, and again when it runs, over the current tables. Statements and portals hold
-//! memory of the port; a client that wants more than is left gets an error.
+//! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: PostgreSQL's response to each. The engine plans a
+//! statement on `Parse`, to determine its types, and again at each run, over the current tables. Statements and portals
+//! hold memory of the port. A client that needs more than is left gets an error.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::server::postgres::memory::ENTRY_BYTES;
 use crate::server::postgres::portal::{Kept, Portal, Rows, Statement};
 use crate::server::postgres::types;
 
-/// Maximum number of prepared statements and of portals of a connection.
+/// Maximum number of prepared statements of a connection, and maximum number of its portals.
 const MOST: usize = 1000;
-/// Maximum number of parameters whose types a client gives; a statement cannot have more.
+/// Maximum number of parameter types in a message. A statement cannot have more parameters.
 const MAX_PARAMETERS: usize = 1000;
-/// Maximum size of the name of a statement or portal in bytes.
+/// Maximum length of the name of a statement or portal in bytes.
 const MAX_NAME: usize = 1 << 10;
 const STATEMENT: u8 = b'S';
 const PORTAL: u8 = b'P';
@@ -37,25 +37,25 @@ impl Connection {
         let name = parse.name.unwrap_or_default();
         check_name(&name)?;
         if name.is_empty() {
-            // As in PostgreSQL, the statement without a name lasts until the next one.
+            // As in PostgreSQL, the unnamed statement lasts until the next one.
             self.statements.remove(&name);
         }
         if self.statements.contains_key(&name) {
             return Err(Failure::error(
                 "42P05",
-                format!("there is a prepared statement \"{name}\" already"),
+                format!("prepared statement \"{name}\" already exists"),
             ));
         }
         if self.statements.len() >= MOST {
             return Err(Failure::error(
                 "54000",
-                format!("a connection may have {MOST} prepared statements"),
+                format!("a connection may have at most {MOST} prepared statements"),
             ));
         }
         if parse.type_oids.len() > MAX_PARAMETERS {
             return Err(Failure::error(
                 "54000",
-                format!("a statement may have {MAX_PARAMETERS} parameters"),
+                format!("a statement may have at most {MAX_PARAMETERS} parameters"),
             ));
         }
         let texts = split(&parse.query)?;
@@ -75,7 +75,7 @@ impl Connection {
             _ => {
                 return Err(Failure::error(
                     "42601",
-                    "a prepared statement is one statement, not several",
+                    "a prepared statement must be one statement, not several",
                 ));
             }
         };
@@ -95,20 +95,20 @@ impl Connection {
             self.portals.remove(&portal);
         }
         if self.portals.contains_key(&portal) {
-            return Err(Failure::error(
-                "42P03",
-                format!("there is a portal \"{portal}\" already"),
-            ));
+            return Err(Failure::error("42P03", format!("portal \"{portal}\" already exists")));
         }
         if self.portals.len() >= MOST {
-            return Err(Failure::error("54000", format!("a connection may have {MOST} portals")));
+            return Err(Failure::error(
+                "54000",
+                format!("a connection may have at most {MOST} portals"),
+            ));
         }
         let kinds = parameters(&kept);
         if bind.parameters.len() != kinds.len() {
             return Err(Failure::error(
                 "08P01",
                 format!(
-                    "the statement has {} parameters, {} are bound",
+                    "the statement has {} parameters, but {} are bound",
                     kinds.len(),
                     bind.parameters.len()
                 ),
@@ -139,7 +139,7 @@ impl Connection {
                 Some(portal) => (portal.kept.clone(), portal.formats.clone()),
                 None => return Err(no_portal(name)),
             },
-            _ => return Err(Failure::protocol("a statement or a portal is described")),
+            _ => return Err(Failure::protocol("only a statement or a portal can be described")),
         };
         if describe.target_type == STATEMENT {
             let text = Kind {
@@ -161,7 +161,7 @@ impl Connection {
 
     pub(super) async fn execute(&mut self, execute: &Execute) -> Result<(), Failure> {
         let name = execute.name.clone().unwrap_or_default();
-        // Removed from the map while it runs, so that a failed portal is gone.
+        // The portal is removed while it runs, so that a failed portal is gone.
         let Some(mut portal) = self.portals.remove(&name) else {
             return Err(no_portal(&name));
         };
@@ -201,7 +201,7 @@ impl Connection {
                 if now.len() != fields.len() || now.iter().zip(&fields).any(|(now, then)| now.kind != then.kind) {
                     return Err(Failure::error(
                         "0A000",
-                        "the columns are others than when the statement was prepared: prepare it again",
+                        "the columns have changed since the statement was prepared: prepare it again",
                     ));
                 }
                 Rows::new(result, fields)
@@ -229,7 +229,7 @@ impl Connection {
             PORTAL => {
                 self.portals.remove(name);
             }
-            _ => return Err(Failure::protocol("a statement or a portal is closed")),
+            _ => return Err(Failure::protocol("only a statement or a portal can be closed")),
         }
         self.wire
             .put(&PgWireBackendMessage::CloseComplete(CloseComplete::new()))
@@ -242,18 +242,18 @@ impl Connection {
     }
 }
 
-/// Kinds of the parameters of a statement.
+/// Returns the kinds of the parameters of a statement.
 fn parameters(kept: &Kept) -> &[Option<Kind>] {
     kept.prepared().map_or(&[], |prepared| &prepared.parameters)
 }
 
-/// Refuses a name of a statement or portal that is too long to keep.
+/// Refuses the name of a statement or portal if it is too long.
 fn check_name(name: &str) -> Result<(), Failure> {
     if name.len() > MAX_NAME {
         return Err(Failure::error(
             "42622",
             format!(
-                "the name of a statement or portal has {} bytes, more than {MAX_NAME}",
+                "the name of a statement or portal has {} bytes, but the limit is {MAX_NAME}",
                 name.len()
             ),
         ));
@@ -265,7 +265,7 @@ fn no_portal(name: &str) -> Failure {
     Failure::error("34000", format!("there is no portal \"{name}\""))
 }
 
-/// The format code of a column: an empty list means text, a single code applies to all columns.
+/// Returns the format of a column. An empty list of codes means text, and a single code applies to all columns.
 fn format_of(codes: &[i16], at: usize, count: usize) -> Result<Format, Failure> {
     let code = match codes {
         [] => 0,
@@ -274,7 +274,7 @@ fn format_of(codes: &[i16], at: usize, count: usize) -> Result<Format, Failure> 
         each => {
             return Err(Failure::error(
                 "08P01",
-                format!("{} formats are given for {count} values", each.len()),
+                format!("the message has {} formats for {count} values", each.len()),
             ));
         }
     };

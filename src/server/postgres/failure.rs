@@ -1,4 +1,4 @@
-//! Errors in the form of PostgreSQL: severity, code, text.
+//! Errors in the form of PostgreSQL: severity, code and text.
 //!
 //! In: errors of the query layer and of the protocol. Out: [`Failure`], which becomes an `ErrorResponse`.
 
@@ -6,14 +6,14 @@ use pgwire::error::ErrorInfo;
 
 use crate::query::QueryError;
 
-/// Maximum size of a message that is sent, in bytes: messages repeat names and values of the client.
+/// Maximum size of a sent error message in bytes. Messages repeat names and values of the client.
 const MAX_MESSAGE: usize = 8 << 10;
 
 /// An error with its SQLSTATE code.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message} ({code})")]
 pub(super) struct Failure {
-    /// True when the error ends the connection.
+    /// True if the error ends the connection.
     pub(super) is_fatal: bool,
     /// PostgreSQL's code, the SQLSTATE.
     pub(super) code: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// An error of a statement.
+    /// Creates an error of a statement.
     pub(super) fn error(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             is_fatal: false,
@@ -30,7 +30,7 @@ impl Failure {
         }
     }
 
-    /// An error that ends the connection.
+    /// Creates an error that ends the connection.
     pub(super) fn fatal(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             is_fatal: true,
@@ -38,14 +38,14 @@ impl Failure {
         }
     }
 
-    /// A message that the protocol does not allow.
+    /// Creates the error of a message that the protocol does not allow.
     pub(super) fn protocol(message: impl Into<String>) -> Self {
         Self::fatal("08P01", message)
     }
 
-    /// The query was stopped by a cancel request.
+    /// Returns the error of a query that a cancel request has stopped.
     pub(super) fn cancelled() -> Self {
-        Self::error("57014", "the query was cancelled at its asker's request")
+        Self::error("57014", "the query was cancelled by a cancel request")
     }
 
     pub(super) fn info(&self) -> ErrorInfo {

@@ -1,8 +1,8 @@
-//! Cuts one message of a client out of the incoming bytes and checks its shape before `pgwire` decodes it.
+//! Cuts one message of a client out of the incoming bytes, and checks its form before `pgwire` decodes it.
 //!
 //! In: bytes. Out: a message, or the reason why the bytes violate the protocol. `pgwire` trusts the counts and lengths
-//! inside a message: it panics on wrong ones, and reads on into the next message where a text has no end. Therefore
-//! each message is checked, and decoded from a buffer that has nothing else in it.
+//! inside a message. It panics on wrong ones, and if a text has no end, it reads on into the next message. Therefore
+//! this module checks each message and decodes it from a buffer that contains nothing else.
 
 use bytes::{Buf, BytesMut};
 use pgwire::messages::startup::{Password, PasswordMessageFamily, SASLInitialResponse};
@@ -14,7 +14,7 @@ const TLS_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
 const CANCEL_REQUEST: u32 = 80_877_102;
 
-/// The next message of `incoming`, which is at most `longest` bytes long; `None` until it has arrived as a whole.
+/// Returns the next message of `incoming`, which may be `longest` bytes long. `None` until all of it has arrived.
 pub(super) fn next(
     incoming: &mut BytesMut,
     context: &DecodeContext,
@@ -27,7 +27,7 @@ pub(super) fn next(
     {
         return Err(Failure::protocol(format!("there is no message of type {kind}")));
     }
-    // The type, the length, and before the startup message a code.
+    // The header has the type and the length. Before the startup message it has the length and a code.
     let (at, header) = if has_type { (1, 5) } else { (0, 8) };
     let Some(length) = incoming.get(at..at + 4) else {
         return Ok(None);
@@ -55,7 +55,7 @@ pub(super) fn next(
             )));
         }
         if context.awaiting_frontend_ssl && !is_request {
-            // Read again as what it is, once the caller expects it.
+            // The caller then expects the startup message, and reads these bytes again as what they are.
             let none = PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::None);
             return Ok(Some(none));
         }
@@ -81,13 +81,13 @@ pub(super) fn next(
         .map_err(|error| Failure::protocol(format!("a message cannot be read: {error}")))
 }
 
-/// The size of the message at the start of `incoming`, as its header says; `None` before that has arrived.
+/// Returns the size in the header of the message at the start of `incoming`. `None` until the header has arrived.
 pub(super) fn announced(incoming: &BytesMut, context: &DecodeContext) -> Option<usize> {
     let at = usize::from(!context.awaiting_frontend_startup);
     incoming.get(at..at + 4).map(|length| u32_of(length) as usize + at)
 }
 
-/// The password that a client has sent in the clear.
+/// Reads a password that a client has sent in the clear.
 pub(super) fn password(message: PasswordMessageFamily) -> Result<Password, Failure> {
     let malformed = || Failure::protocol("a password message is malformed");
     let PasswordMessageFamily::Raw(body) = &message else {
@@ -98,9 +98,9 @@ pub(super) fn password(message: PasswordMessageFamily) -> Result<Password, Failu
     message.into_password().map_err(|_| malformed())
 }
 
-/// The first message of an authentication by SASL.
+/// Reads the first message of a SASL authentication.
 pub(super) fn sasl_initial(message: PasswordMessageFamily) -> Result<SASLInitialResponse, Failure> {
-    let malformed = || Failure::protocol("a message of the authentication is malformed");
+    let malformed = || Failure::protocol("an authentication message is malformed");
     let PasswordMessageFamily::Raw(body) = &message else {
         return Err(malformed());
     };
@@ -110,8 +110,8 @@ pub(super) fn sasl_initial(message: PasswordMessageFamily) -> Result<SASLInitial
     message.into_sasl_initial_response().map_err(|_| malformed())
 }
 
-/// Reads messages until the bytes end or violate the protocol, and returns how many there were. `is_started` leaves out
-/// the messages up to the startup message. For the fuzz target.
+/// Reads messages until the bytes end or violate the protocol, and returns their number. If `is_started` is true, the
+/// bytes start after the startup message. For the fuzz target.
 pub fn count_messages(bytes: &[u8], is_started: bool) -> usize {
     let mut incoming = BytesMut::from(bytes);
     let mut context = DecodeContext::new(ProtocolVersion::PROTOCOL3_0);
@@ -136,11 +136,11 @@ pub fn count_messages(bytes: &[u8], is_started: bool) -> usize {
     count
 }
 
-/// `Some` when the body of a message has the form of its type.
+/// Returns `Some` if the body of a message has the form of its type.
 fn is_message(kind: u8, body: &[u8]) -> Option<()> {
     let mut left = Left(body);
     match kind {
-        // A password: its form depends on what it answers. Data of COPY: any bytes.
+        // The form of a password depends on the preceding request. Data of COPY may be any bytes.
         b'p' | b'd' => return Some(()),
         b'Q' | b'f' => left.text()?,
         b'P' => {
@@ -165,13 +165,13 @@ fn is_message(kind: u8, body: &[u8]) -> Option<()> {
             left.text()?;
             left.skip(4)?;
         }
-        // Flush, Sync, Terminate, CopyDone.
+        // Flush, Sync, Terminate and CopyDone have no body.
         _ => {}
     }
     left.end()
 }
 
-/// `Some` when the parameters of a startup message are pairs of texts before one empty text.
+/// Returns `Some` if the parameters of a startup message are pairs of texts, followed by one empty text.
 fn is_startup(parameters: &[u8]) -> Option<()> {
     let mut left = Left(parameters);
     while left.0.first()? != &0 {
@@ -182,7 +182,7 @@ fn is_startup(parameters: &[u8]) -> Option<()> {
     left.end()
 }
 
-/// The part of a message that is not checked yet. Each check is `None` when the bytes are not enough.
+/// The unchecked rest of a message. Each check returns `None` if there are not enough bytes.
 struct Left<'a>(&'a [u8]);
 
 impl Left<'_> {
@@ -207,7 +207,7 @@ impl Left<'_> {
         self.skip(count * item_bytes)
     }
 
-    /// A value with its length before it; -1 is the length of a null.
+    /// Skips a value that follows its length. The length -1 means null.
     fn value(&mut self) -> Option<()> {
         let length = self.0.get(..4)?.get_i32();
         self.skip(4)?;

@@ -1,16 +1,16 @@
-//! The memory that connections of the port hold between messages: prepared statements, portals, large messages.
+//! The memory that connections of the port hold between messages: prepared statements, portals, and large messages.
 //!
-//! In: how many bytes are wanted. Out: [`HeldBytes`] that count until they are dropped, or PostgreSQL's error when the
-//! port has no memory left. The budget belongs to all connections together.
+//! In: a number of bytes. Out: [`HeldBytes`] that count until they are dropped, or PostgreSQL's error if the port has
+//! no memory left. All connections share the budget.
 
 use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::base::pressure::MemoryPart;
 use crate::server::postgres::failure::Failure;
 
-/// Memory of an entry in a table beside the values that it holds, in bytes.
+/// Memory of a table entry in bytes, without the values that it holds.
 pub(super) const ENTRY_BYTES: usize = 512;
 
-/// Rows of up to this many bytes hold no memory of the port.
+/// Maximum size of rows in bytes that take no memory of the port.
 const FREE_ROWS: usize = 64 << 10;
 
 /// The budget of the port. Clones share it.
@@ -18,18 +18,18 @@ const FREE_ROWS: usize = 64 << 10;
 pub(super) struct Memory(ByteBudget);
 
 impl Memory {
-    /// A budget with this size in bytes.
+    /// Creates a budget of this size in bytes.
     pub(super) fn new(bytes: usize) -> Self {
         Self(ByteBudget::new(bytes))
     }
 
-    /// Takes the memory of `what`, or fails at once.
+    /// Takes the memory for `what`, or fails at once.
     pub(super) fn take(&self, what: &str, bytes: usize) -> Result<HeldBytes, Failure> {
         self.0.try_take(bytes).ok_or_else(|| {
             Failure::error(
                 "53200",
                 format!(
-                    "the connections hold nearly all of the {} KiB that they may, and {what} needs {bytes} bytes: \
+                    "the connections hold nearly all of their memory of {} KiB, and {what} needs {bytes} bytes: \
                         close prepared statements and portals, or raise the server's --memory-limit",
                     self.total() >> 10
                 ),
@@ -37,8 +37,8 @@ impl Memory {
         })
     }
 
-    /// Takes the memory of rows of a query, which the client may leave unread when the query has ended. It is at most a
-    /// quarter of the budget, so that rows of any size can be sent.
+    /// Takes the memory for rows of a query. The client may leave them unread after the query has ended. The charge is
+    /// at most a quarter of the budget, so that rows of any size can be sent.
     pub(super) fn take_rows(&self, bytes: usize) -> Result<Option<HeldBytes>, Failure> {
         if bytes <= FREE_ROWS {
             return Ok(None);
@@ -47,12 +47,12 @@ impl Memory {
         self.take("a part of the rows", charged).map(Some)
     }
 
-    /// Bytes of the whole budget.
+    /// Returns the size of the whole budget in bytes.
     pub(super) fn total(&self) -> usize {
         self.0.total()
     }
 
-    /// What all connections together hold.
+    /// Returns the memory that all connections together hold.
     pub(super) fn part(&self) -> MemoryPart {
         MemoryPart {
             name: "postgres",

@@ -1,8 +1,8 @@
-//! The message loop of a connection: reads messages and answers them until the client leaves, is idle too long, or the
-//! server stops.
+//! The message loop of a connection. It reads and handles messages until the client disconnects, is idle for too long,
+//! or the server stops.
 //!
-//! In: messages. Out: answers and errors. The extended protocol is in `extended`, code for both protocols in
-//! `connection`.
+//! In: messages. Out: responses and errors. `extended` has the extended protocol, and `connection` has the code for
+//! both protocols.
 
 use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
@@ -34,7 +34,7 @@ impl Connection {
                 tokio::select! {
                     biased;
                     message = tokio::time::timeout_at(idle_until, self.wire.message()) => break message,
-                    () = shutdown.cancelled() => return Err(Failure::fatal("57P01", "the server stops")),
+                    () = shutdown.cancelled() => return Err(Failure::fatal("57P01", "the server is shutting down")),
                     () = tokio::time::sleep_until(rows_until.unwrap_or(idle_until)), if rows_until.is_some() => {
                         let now = Instant::now();
                         self.open_rows().filter(|rows| rows.ends_at <= now).for_each(Rows::end);
@@ -52,12 +52,12 @@ impl Connection {
                 return Ok(());
             }
             self.message(message).await?;
-            // Send now: a client that never sends `Sync` must not make answers accumulate.
+            // The responses are sent now. A client that never sends `Sync` must not make them accumulate.
             self.wire.send_some().await?;
         }
     }
 
-    /// Rows of portals that were read only in part.
+    /// Returns the rows of portals that were read only in part.
     fn open_rows(&mut self) -> impl Iterator<Item = &mut Rows> {
         let rows = self.portals.values_mut().filter_map(Portal::rows);
         rows.filter(|rows| rows.is_open())
@@ -85,7 +85,7 @@ impl Connection {
             PgWireFrontendMessage::Describe(describe) => self.describe(&describe),
             PgWireFrontendMessage::Execute(execute) => self.execute(&execute).await,
             PgWireFrontendMessage::Close(close) => self.close(&close),
-            _ => return Err(Failure::protocol("a message that does not belong here")),
+            _ => return Err(Failure::protocol("the message is not allowed at this point")),
         };
         let failed = done.is_err();
         self.answered(done)?;
@@ -96,7 +96,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends an error to the client; only a fatal error is returned.
+    /// Sends an error to the client. Only a fatal error is returned.
     fn answered(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
         match done {
             Ok(()) => Ok(()),
@@ -117,7 +117,7 @@ impl Connection {
         self.wire.send().await
     }
 
-    /// The simple protocol: runs the statements in order until one fails.
+    /// Handles a message of the simple protocol: runs the statements in order until one fails.
     async fn simple(&mut self, text: &str) -> Result<(), Failure> {
         let statements = split(text)?;
         if statements.is_empty() {

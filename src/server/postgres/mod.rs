@@ -1,9 +1,9 @@
 //! The PostgreSQL port: an accept loop over the messages of `pgwire`, with one SQL session for each connection, bound
 //! to a tenant.
 //!
-//! In: options, a query engine, the shutdown signal. Out: served connections, with limits on their number, idle time
-//! and message size. Connections before and after authentication are counted separately. Statements are checked and run
-//! by `query`; this module has the protocol, authentication and TLS. It is off unless a port is configured.
+//! In: options, a query engine, and the shutdown signal. Out: served connections, with limits on their number, idle
+//! time and message size. Connections before and after authentication are counted separately. `query` checks and runs
+//! statements. This module has the protocol, authentication and TLS. The port is disabled unless it is configured.
 
 mod arrivals;
 mod auth;
@@ -47,7 +47,7 @@ use crate::server::postgres::wire::Wire;
 pub use frames::count_messages;
 pub use options::{PostgresError, PostgresOptions, PostgresTls, PostgresUser};
 
-/// A port that is open but not served yet.
+/// A port that is open but not yet served.
 pub struct PostgresServer {
     tcp: TcpListener,
     local: SocketAddr,
@@ -55,8 +55,8 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// Reads certificate and users, then opens the port. Anything that cannot be used is an error, so the port is never
-    /// served with less protection than configured.
+    /// Reads the certificate and the users, and then opens the port. Any unusable file or option is an error, so that
+    /// the port is never served with less protection than configured.
     pub async fn bind(options: PostgresOptions, engine: QueryEngine) -> Result<Self, PostgresError> {
         let tls = options.tls.as_ref().map(tls::Tls::load).transpose()?;
         let users = Users::new(&options.users)?;
@@ -89,18 +89,18 @@ impl PostgresServer {
         })
     }
 
-    /// The bound address, with the actual port.
+    /// Returns the bound address, with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// Tells what the connections hold, also while the port is served.
+    /// Returns a function that reports the memory of the connections. It works while the port is served.
     pub(crate) fn memory(&self) -> impl Fn() -> MemoryPart + Send + Sync + use<> {
         let memory = self.port.memory.clone();
         move || memory.part()
     }
 
-    /// Serves until `shutdown`, then waits for running queries. Returns the number of connections that were cut off.
+    /// Serves until `shutdown`, and then waits for running queries. Returns the number of aborted connections.
     pub async fn serve(self, shutdown: Shutdown) -> usize {
         let mut connections = JoinSet::new();
         let mut warning = Seldom::new(ACCEPT_WARNING);
@@ -143,7 +143,7 @@ async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, arrival
     let started = tokio::select! {
         () = shutdown.cancelled() => return,
         () = arrival.gives_way() => {
-            tracing::info!(peer = %peer, "postgresql connection gave way to newer ones before it had authenticated");
+            tracing::info!(peer = %peer, "postgresql connection closed before authentication, newer ones replace it");
             return;
         }
         started = tokio::time::timeout(port.options.startup_timeout, start) => started,
@@ -151,9 +151,9 @@ async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, arrival
     drop(arrival);
     match started {
         Ok(Ok(Some(connection))) => Box::pin(connection.serve(shutdown)).await,
-        // A cancel request, or a client that disconnected.
+        // The client sent a cancel request, or disconnected.
         Ok(Ok(None)) => {}
         Ok(Err(error)) => tracing::info!(peer = %peer, error = %error, "postgresql connection refused"),
-        Err(_) => tracing::info!(peer = %peer, "postgresql connection took too long to begin"),
+        Err(_) => tracing::info!(peer = %peer, "postgresql connection exceeded the startup timeout"),
     }
 }

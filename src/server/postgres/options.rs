@@ -1,4 +1,4 @@
-//! Options of the PostgreSQL port and errors of opening it.
+//! Options of the PostgreSQL port, and the errors of opening it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::server::tls::{TlsError, TlsFiles};
 /// A user of the PostgreSQL port.
 #[derive(Clone)]
 pub struct PostgresUser {
-    /// Name that the client gives when it connects.
+    /// User name that the client sends when it connects.
     pub name: String,
-    /// Password; kept as a salted hash from the start on.
+    /// Password. From the start on, the port keeps only its salted hash.
     pub password: String,
-    /// Tenants that the user may read; the first is used unless the database of the connection names another.
+    /// Tenants that the user may read. The first one is used unless the database of the connection names another.
     pub tenants: Vec<TenantId>,
 }
 
@@ -28,44 +28,44 @@ impl std::fmt::Debug for PostgresUser {
     }
 }
 
-/// TLS of the PostgreSQL port: its files, and who needs it.
+/// TLS of the PostgreSQL port: its files, and whether TLS is required.
 #[derive(Debug, Clone)]
 pub struct PostgresTls {
     /// Certificate, key and authorities of clients.
     pub files: TlsFiles,
-    /// Refuse connections without TLS.
+    /// If true, connections without TLS are refused.
     pub required: bool,
 }
 
 /// Address, users and limits of the port.
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
-    /// `host:port`; port 0 takes a free one.
+    /// `host:port`. The port 0 means any free port.
     pub listen: String,
-    /// Users that may connect, by SCRAM. Without them, and while `access` asks nobody, all programs on this machine may
-    /// connect, and no others.
+    /// Users that may connect, by SCRAM. If there are none and `access` requires no authentication, all programs on
+    /// this machine may connect, and no others.
     pub users: Vec<PostgresUser>,
-    /// Who else may connect: by a password or token over TLS or from this machine, or by a client certificate.
+    /// Authenticates all other users: by a password or token over TLS or from this machine, or by a client certificate.
     pub access: Access,
-    /// Certificate and key; without them TLS is refused.
+    /// Certificate and key. Without them, the port refuses TLS.
     pub tls: Option<PostgresTls>,
-    /// True for several tenants: without users, the database of the connection then names the tenant.
+    /// If true, there are several tenants. Without users, the database of the connection then names the tenant.
     pub multi_tenant: bool,
-    /// Maximum number of authenticated connections; more are refused. Connections that are not authenticated do not
-    /// count.
+    /// Maximum number of authenticated connections. Further ones are refused. Connections that are not authenticated do
+    /// not count.
     pub max_connections: usize,
     /// Memory that all connections together may hold between messages: prepared statements, portals, large messages.
     pub memory_bytes: usize,
     /// Time after which an idle connection is closed.
     pub idle_timeout: Duration,
-    /// Time to connect, to agree on TLS and to authenticate.
+    /// Timeout for connecting, the TLS handshake and authentication.
     pub startup_timeout: Duration,
-    /// Time for running queries after the signal to stop.
+    /// Time for running queries after the shutdown signal.
     pub grace: Duration,
 }
 
 impl PostgresOptions {
-    /// Default options with this address.
+    /// Returns the default options for this address.
     pub fn new(listen: &str) -> Self {
         Self {
             listen: listen.to_owned(),
@@ -82,29 +82,29 @@ impl PostgresOptions {
     }
 }
 
-/// Why the port could not be opened with these options.
+/// Error of opening the port with these options.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
     /// The address could not be bound.
     #[error("cannot listen for PostgreSQL on {address}: {}", listen_reason(.source))]
     Listen {
-        /// Address as it was given.
+        /// The configured address.
         address: String,
         /// Error of the operating system.
         #[source]
         source: std::io::Error,
     },
-    /// Certificate or key cannot be used.
-    #[error("for PostgreSQL: {0}")]
+    /// The certificate or the key is not usable.
+    #[error("PostgreSQL port: {0}")]
     Tls(#[source] TlsError),
     /// Other machines could connect to the port without authentication.
     #[error(
-        "the PostgreSQL port {0} can be reached from other machines, and nobody would be asked for a password: make a \
-            token (alluvium token new), name a file of users (--auth FILE), add postgres.users to the server's \
-            configuration, say --auth none, or listen on 127.0.0.1"
+        "the PostgreSQL port {0} is reachable from other machines, but requires no authentication: create a \
+            token (alluvium token new), name a users file (--auth FILE), add postgres.users to the server's \
+            configuration, set --auth none, or listen on 127.0.0.1"
     )]
     NoUsers(SocketAddr),
-    /// A user without a name, a password or a tenant.
+    /// A user has no name, no password or no tenant.
     #[error("user `{0}` of the PostgreSQL port needs a name, a password and at least one tenant")]
     User(String),
 }

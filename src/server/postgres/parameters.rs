@@ -1,4 +1,4 @@
-//! The settings of a connection that clients set and read. None of them is a setting of the engine or the host.
+//! The settings of a connection, which clients set and read. None of them changes the engine or the host.
 //!
 //! In: names and values. Out: success, or PostgreSQL's error. Times are always shown in UTC and dates in ISO format,
 //! regardless of the client's settings.
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::server::postgres::failure::Failure;
 
-/// The version that clients see. Tools choose their queries by its major number.
+/// The version that clients see. Tools choose their queries by its major version.
 const SERVER_VERSION: &str = concat!("15.8 (alluvium ", env!("CARGO_PKG_VERSION"), ")");
 
-/// Settings that are reported to the client at the start and when they change.
+/// Settings that the server reports to the client at the start and after each change.
 const REPORTED: [&str; 13] = [
     "application_name",
     "client_encoding",
@@ -28,8 +28,8 @@ const REPORTED: [&str; 13] = [
     "TimeZone",
 ];
 
-/// Settings with a fixed value. Setting one to its value succeeds. Another value is an error or, where clients set it
-/// on their own, ignored.
+/// Settings with a fixed value. Setting one to its value succeeds. If the flag is true, another value is ignored,
+/// because clients set it automatically. Otherwise another value is an error.
 const FIXED: [(&str, &str, bool); 19] = [
     ("server_version", SERVER_VERSION, false),
     ("server_version_num", "150008", false),
@@ -88,7 +88,7 @@ impl Settings {
         }
     }
 
-    /// Sets a value; returns the canonical form of the name.
+    /// Sets a value, and returns the canonical form of the name.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<&'static str, Failure> {
         let value = value.trim();
         if let Some((proper, fixed, is_lenient)) = FIXED.iter().find(|row| row.0.eq_ignore_ascii_case(name)) {
@@ -100,7 +100,7 @@ impl Settings {
             }
             return Err(Failure::error(
                 "22023",
-                format!("{proper} is {fixed} here and cannot be `{value}`"),
+                format!("{proper} has the fixed value {fixed} and cannot be `{value}`"),
             ));
         }
         let Some((proper, default)) = FREE.iter().find(|row| row.0.eq_ignore_ascii_case(name)) else {
@@ -133,14 +133,14 @@ impl Settings {
                 _ => word.strip_prefix("-c").or_else(|| word.strip_prefix("--")),
             };
             let Some((name, value)) = pair.and_then(|pair| pair.split_once('=')) else {
-                return Err(Failure::fatal("22023", format!("the option `{word}` cannot be read")));
+                return Err(Failure::fatal("22023", format!("cannot parse the option `{word}`")));
             };
             self.set(&name.replace('-', "_"), value)?;
         }
         Ok(())
     }
 
-    /// Resets one setting, or all, to its initial value.
+    /// Resets one setting, or all if `None`, to its initial value.
     pub(super) fn reset(&mut self, name: Option<&str>) -> Result<(), Failure> {
         match name {
             None => *self = Self::new(&self.user),
@@ -151,7 +151,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Canonical name and value of a setting.
+    /// Returns the canonical name and the value of a setting.
     pub(super) fn get(&self, name: &str) -> Option<(&'static str, String)> {
         if name.eq_ignore_ascii_case("session_authorization") {
             return Some(("session_authorization", self.user.clone()));
@@ -164,7 +164,7 @@ impl Settings {
         free.map(|(proper, value)| (*proper, value.clone()))
     }
 
-    /// Name and value of every setting.
+    /// Returns the name and the value of every setting.
     pub(super) fn all(&self) -> Vec<(&'static str, String)> {
         let fixed = FIXED.iter().map(|row| (row.0, row.1.to_owned()));
         let free = self.values.iter().map(|(name, value)| (*name, value.clone()));
@@ -173,30 +173,30 @@ impl Settings {
         all
     }
 
-    /// The settings that are sent to the client at the start.
+    /// Returns the settings that the server sends to the client at the start.
     pub(super) fn reported(&self) -> Vec<(String, String)> {
         let known = REPORTED.iter().filter_map(|name| self.get(name));
         known.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// True when changes of the setting are reported to the client.
+    /// Returns true if the server reports changes of the setting to the client.
     pub(super) fn is_reported(name: &str) -> bool {
         REPORTED.contains(&name)
     }
 
-    /// The client's own time limit for statements.
+    /// Returns the client's own timeout for statements.
     pub(super) fn statement_timeout(&self) -> Option<Duration> {
         let text = self.values.get("statement_timeout")?;
         timeout(text).ok().flatten()
     }
 }
 
-/// Parses a time limit in PostgreSQL's format: milliseconds, or a number with a unit; 0 for none.
+/// Parses a timeout in PostgreSQL's format: milliseconds, or a number with a unit. 0 means no timeout.
 fn timeout(text: &str) -> Result<Option<Duration>, Failure> {
     let wrong = || {
         Failure::error(
             "22023",
-            format!("`{text}` is no time limit; write for example 5000, '30s' or '5min'"),
+            format!("`{text}` is not a timeout; write for example 5000, '30s' or '5min'"),
         )
     };
     let text = text.trim();

@@ -1,7 +1,7 @@
 //! State that a connection keeps between messages: prepared statements, portals, and rows that are being sent.
 //!
-//! Each has the memory that is charged for it. Portals share their statement with its charge, so that neither is
-//! released before the last portal of the statement is gone.
+//! Each part holds the memory that is charged for it. Portals share their statement and its charge, so both are
+//! released only after the last portal of the statement is dropped.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::server::postgres::encode::Field;
 
 /// A prepared statement, parsed and planned.
 pub(super) enum Statement {
-    /// A text of only blanks and comments.
+    /// A text of only whitespace and comments.
     Empty,
-    /// Executed by the connection itself.
+    /// A command that the connection itself executes.
     Command(Command),
     /// A query that the engine has planned.
     Query(Arc<Prepared>),
@@ -34,7 +34,7 @@ impl Kept {
         Arc::new(Self { statement, _held: held })
     }
 
-    /// What is known of a query; `None` for other statements.
+    /// Returns the plan of a query, or `None` for other statements.
     pub(super) fn prepared(&self) -> Option<&Arc<Prepared>> {
         match &self.statement {
             Statement::Query(prepared) => Some(prepared),
@@ -43,7 +43,7 @@ impl Kept {
     }
 }
 
-/// A statement with its parameters, and its rows if it was started.
+/// A statement with its parameters, and with its rows after it has started.
 pub(super) struct Portal {
     pub(super) kept: Arc<Kept>,
     pub(super) values: Arc<[SqlValue]>,
@@ -55,7 +55,7 @@ pub(super) struct Portal {
 }
 
 impl Portal {
-    /// A portal that has not run; `held` is the memory charged for its name, its values and its formats.
+    /// Creates a portal that has not run. `held` is the memory charged for its name, its values and its formats.
     pub(super) fn new(kept: Arc<Kept>, values: Vec<SqlValue>, formats: Vec<i16>, held: HeldBytes) -> Self {
         Self {
             kept,
@@ -67,7 +67,7 @@ impl Portal {
         }
     }
 
-    /// The rows of a portal that was read in part.
+    /// Returns the rows of a portal that was read in part.
     pub(super) fn rows(&mut self) -> Option<&mut Rows> {
         self.rows.as_mut()
     }
@@ -80,9 +80,9 @@ pub(super) struct Rows {
     /// The batch that is being sent, its next row, and the memory charged for it.
     pub(super) batch: Option<(Cells, usize, Option<HeldBytes>)>,
     pub(super) is_done: bool,
-    /// True when the rows were released.
+    /// True after the rows were released.
     is_ended: bool,
-    /// Deadline of the query, at which its unread rows are released.
+    /// Deadline of the query. At this time its unread rows are released.
     pub(super) ends_at: Instant,
 }
 
@@ -98,12 +98,12 @@ impl Rows {
         }
     }
 
-    /// True while the rows may hold resources.
+    /// Returns true while the rows may hold resources.
     pub(super) fn is_open(&self) -> bool {
         !self.is_ended
     }
 
-    /// Releases the rows. A client that asks for more gets the error of the time limit.
+    /// Releases the rows. A client that requests more rows gets the timeout error.
     pub(super) fn end(&mut self) {
         self.is_ended = true;
         self.batch = None;

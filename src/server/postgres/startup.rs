@@ -1,5 +1,5 @@
-//! The startup of a connection: TLS, startup message, authentication, and the first messages of the session; or a
-//! cancel request instead.
+//! The startup of a connection: TLS, startup message, authentication, and the first messages of the session. A
+//! connection may also send a cancel request instead.
 //!
 //! In: a new connection. Out: a [`Connection`] that is ready for queries. Errors are sent in the PostgreSQL protocol.
 
@@ -26,7 +26,7 @@ const MAJOR: u16 = 3;
 /// encrypted stream, and the startup message itself.
 const MAX_NEGOTIATIONS: usize = 4;
 
-/// Performs the startup of a connection. `None` when there is no session to serve.
+/// Performs the startup of a connection. Returns `None` if there is no session to serve.
 pub(super) async fn start(port: &Arc<Port>, mut wire: Wire, peer: SocketAddr) -> Result<Option<Connection>, Failure> {
     wire = match negotiated(port, wire).await? {
         Some(wire) => wire,
@@ -78,7 +78,7 @@ async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure
             None => return Ok(None),
         }
     }
-    let failure = Failure::protocol("encryption was asked for too often");
+    let failure = Failure::protocol("too many encryption requests");
     wire.close_with(&failure).await;
     Err(failure)
 }
@@ -99,29 +99,29 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
             return Ok(None);
         }
         Some(PgWireFrontendMessage::Startup(startup)) => startup,
-        Some(_) => return Err(Failure::protocol("a startup message was expected")),
+        Some(_) => return Err(Failure::protocol("expected a startup message")),
         None => return Ok(None),
     };
     wire.started();
     if port.tls.as_ref().is_some_and(|tls| tls.required) && !wire.is_secure {
         return Err(Failure::fatal(
             "28000",
-            "this port wants TLS: connect with sslmode=require or stronger",
+            "this port requires TLS: connect with sslmode=require or stronger",
         ));
     }
     check_version(wire, &startup)?;
     let given = |name: &str| startup.parameters.get(name).map(String::as_str).unwrap_or_default();
     let user = given("user");
     if user.is_empty() {
-        return Err(Failure::fatal("28000", "no user name is given"));
+        return Err(Failure::fatal("28000", "the user name is missing"));
     }
     let identity = auth::authenticate(wire, &port.users, &port.options.access, user, peer.ip()).await?;
-    // Taken only now: a client that is not authenticated must not occupy a connection slot.
+    // The slot is taken only after authentication. Other clients must not occupy the slots of connections.
     let slot = port.slots.clone().try_acquire_owned().map_err(|_| {
         Failure::fatal(
             "53300",
             format!(
-                "there are {} connections already: raise postgres.max_connections in the server's configuration",
+                "the limit of {} connections is reached: raise postgres.max_connections in the server's configuration",
                 port.options.max_connections
             ),
         )
@@ -134,7 +134,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
         }
     }
     if !matches!(given("replication"), "" | "false" | "off" | "no" | "0") {
-        return Err(Failure::fatal("0A000", "there is no replication here"));
+        return Err(Failure::fatal("0A000", "replication is not supported"));
     }
     settings.set_options(given("options"))?;
     let session = port.engine.session(&tenant)?;
@@ -154,13 +154,13 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     Ok(Some((session, settings, slot, key)))
 }
 
-/// Accepts protocol 3 with any minor version; a client with a newer one is told to use 3.0.
+/// Accepts protocol 3 with any minor version. A client with a newer one is told to use 3.0.
 fn check_version(wire: &mut Wire, startup: &Startup) -> Result<(), Failure> {
     if startup.protocol_number_major != MAJOR {
         return Err(Failure::fatal(
             "08P01",
             format!(
-                "protocol {}.{} is not spoken here, 3.0 is",
+                "protocol {}.{} is not supported, use 3.0",
                 startup.protocol_number_major, startup.protocol_number_minor
             ),
         ));

@@ -1,4 +1,4 @@
-//! TLS of the PostgreSQL port: the server's, and whether a connection may do without.
+//! TLS of the PostgreSQL port: its certificates, and whether connections without TLS are refused.
 
 use crate::server::postgres::options::{PostgresError, PostgresTls};
 use crate::server::tls::{PortTls, Protocols};
@@ -9,7 +9,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Reads certificate, key and authorities.
+    /// Reads the certificate, the key and the authorities.
     pub(super) fn load(tls: &PostgresTls) -> Result<Self, PostgresError> {
         Ok(Self {
             port: PortTls::read(tls.files.clone(), Protocols::Postgres).map_err(PostgresError::Tls)?,

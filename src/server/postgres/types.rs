@@ -1,10 +1,10 @@
-//! Maps the types of answers and parameters to PostgreSQL's type numbers (OIDs).
+//! Maps the types of columns and parameters to PostgreSQL's type numbers (OIDs).
 //!
 //! In: [`Kind`]. Out: its OID and the size of its values, and back. The OIDs are those of PostgreSQL's `pg_type.dat`.
 
 use crate::query::output::cells::{Kind, Simple};
 
-/// Kind, OID of the type, OID of its array type, bytes of a value (negative: variable size).
+/// Kind, OID of the type, OID of its array type, and size of a value in bytes (negative: variable size).
 const TYPES: [(Simple, u32, u32, i16); 15] = [
     (Simple::Bool, 16, 1000, 1),
     (Simple::Bytes, 17, 1001, -1),
@@ -23,7 +23,7 @@ const TYPES: [(Simple, u32, u32, i16); 15] = [
     (Simple::Numeric, 1700, 1231, -1),
 ];
 
-/// Additional types that clients use for parameters, and the kind that we use for each.
+/// Additional types that clients use for parameters, with the kind that stands for each.
 const ALSO: [(u32, Simple); 8] = [
     (18, Simple::Text),   // "char"
     (19, Simple::Text),   // name
@@ -35,19 +35,19 @@ const ALSO: [(u32, Simple); 8] = [
     (1033, Simple::Text), // aclitem
 ];
 
-/// PostgreSQL's number of a type, its OID.
+/// Returns PostgreSQL's number of a type, its OID.
 pub(super) fn number(kind: Kind) -> u32 {
     let row = TYPES.iter().find(|row| row.0 == kind.simple);
     row.map_or(25, |row| if kind.is_list { row.2 } else { row.1 })
 }
 
-/// Bytes of a value; negative for a variable size.
+/// Returns the size of a value in bytes. A negative number means a variable size.
 pub(super) fn size(kind: Kind) -> i16 {
     let row = TYPES.iter().find(|row| row.0 == kind.simple && !kind.is_list);
     row.map_or(-1, |row| row.3)
 }
 
-/// The kind of a type number; `None` for "unknown" and for unsupported types, whose values are read as text.
+/// Returns the kind of a type number. `None` for "unknown" and for unsupported types, whose values are read as text.
 pub(super) fn kind(number: u32) -> Option<Kind> {
     let plain = |simple| Kind { simple, is_list: false };
     if let Some(row) = TYPES.iter().find(|row| row.1 == number) {

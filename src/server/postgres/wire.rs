@@ -1,8 +1,8 @@
-//! Messages over a stream: reads them with a limit on their size, writes them through one buffer.
+//! Messages over a stream: reads them with a limit on their size, and writes them through one buffer.
 //!
-//! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] detects a disconnect; bytes
-//! that the client sends meanwhile are kept for later. Buffers of large messages hold memory of the port, and are
-//! released when the message was handled or sent.
+//! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] detects a disconnect, and
+//! keeps the bytes that the client sends meanwhile. Buffers of large messages hold memory of the port. They are
+//! released after the message was handled or sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::server::postgres::frames;
 use crate::server::postgres::memory::Memory;
 use crate::server::tls::Current;
 
-/// Maximum message size of an authenticated client: a query may have 256 KiB, its parameters a little more.
+/// Maximum message size of an authenticated client. A query may have 256 KiB, and its parameters a little more.
 const MAX_MESSAGE: usize = 1 << 20;
 /// Maximum message size before authentication.
 const MAX_FIRST_MESSAGE: usize = 10_000;
@@ -26,16 +26,16 @@ const MAX_FIRST_MESSAGE: usize = 10_000;
 const SEND_FROM: usize = 64 << 10;
 /// Maximum size of buffered input that holds no memory of the port.
 const FREE_INPUT: usize = 64 << 10;
-/// Maximum size of buffered output that holds no memory of the port: a full buffer, and a row of as many bytes.
+/// Maximum size of buffered output that holds no memory of the port: a full buffer, and a row of the same size.
 const FREE_OUTPUT: usize = 2 * SEND_FROM;
-/// A larger buffer is not kept for the next messages.
+/// Maximum size of a buffer that is kept for the next messages.
 const MAX_KEPT: usize = 2 * FREE_OUTPUT;
-/// Room for more input at each read.
+/// Free space for input before each read.
 const READ_BYTES: usize = 8 << 10;
-/// Time limit for sending, after which the connection is dropped.
+/// Timeout for sending. After it the connection is dropped.
 const SEND_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A stream of bytes both ways.
+/// A bidirectional stream of bytes.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
 
@@ -43,7 +43,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
 pub(super) struct Wire {
     stream: Box<dyn Duplex>,
     incoming: BytesMut,
-    /// Buffered output, always whole messages.
+    /// Buffered output. It always consists of whole messages.
     pub(super) outgoing: BytesMut,
     context: DecodeContext,
     longest: usize,
@@ -52,16 +52,16 @@ pub(super) struct Wire {
     arriving: Option<HeldBytes>,
     /// The memory charged for `outgoing` while it is large.
     leaving: Option<HeldBytes>,
-    /// True when the stream is TLS.
+    /// True if the stream uses TLS.
     pub(super) is_secure: bool,
-    /// The certificate file of the handshake, to which an authentication may be bound.
+    /// Content of the certificate file of the handshake. A SCRAM exchange may be bound to the certificate.
     pub(super) own_certificate: Option<Arc<[u8]>>,
-    /// The certificate that the client has shown in the handshake, as DER.
+    /// The certificate that the client has presented in the handshake, as DER.
     pub(super) client_certificate: Option<Arc<[u8]>>,
 }
 
 impl Wire {
-    /// A new connection that expects a TLS request or startup message.
+    /// Creates a connection that expects a TLS request or a startup message.
     pub(super) fn new(stream: TcpStream, memory: Memory) -> Self {
         Self {
             stream: Box::new(stream),
@@ -78,18 +78,18 @@ impl Wire {
         }
     }
 
-    /// Expects ordinary messages from now on, still with the small size limit.
+    /// Switches to ordinary messages. The small size limit stays.
     pub(super) fn started(&mut self) {
         self.context.awaiting_frontend_ssl = false;
         self.context.awaiting_frontend_startup = false;
     }
 
-    /// Raises the size limit, after the client has authenticated.
+    /// Raises the size limit after the client has authenticated.
     pub(super) fn trusted(&mut self) {
         self.longest = MAX_MESSAGE;
     }
 
-    /// Expects the startup message next.
+    /// Switches to the startup message as the next message.
     pub(super) fn expect_startup(&mut self) {
         self.context.awaiting_frontend_ssl = false;
     }
@@ -98,7 +98,7 @@ impl Wire {
     /// them.
     pub(super) async fn secure(self, tls: Current) -> Result<Self, Failure> {
         if !self.incoming.is_empty() {
-            return Err(Failure::protocol("bytes came before the TLS handshake"));
+            return Err(Failure::protocol("bytes arrived before the TLS handshake"));
         }
         let stream = tls
             .acceptor
@@ -116,7 +116,7 @@ impl Wire {
         })
     }
 
-    /// The next message; `None` when the peer has closed the connection.
+    /// Returns the next message, or `None` if the peer has closed the connection.
     pub(super) async fn message(&mut self) -> Result<Option<PgWireFrontendMessage>, Failure> {
         self.release_input();
         loop {
@@ -131,10 +131,10 @@ impl Wire {
         }
     }
 
-    /// Returns when the peer has disconnected. It may be dropped at any time without losing data.
+    /// Returns when the peer has disconnected. The future may be dropped at any time without losing data.
     pub(super) async fn gone(&mut self) {
         loop {
-            // Beyond this the client waits, and a disconnect is noticed at the next message.
+            // Beyond this limit the client waits, and a disconnect is noticed only at the next message.
             let length = self.incoming.len();
             if length > self.longest || length > FREE_INPUT && self.charge_input(self.longest + READ_BYTES).is_err() {
                 std::future::pending::<()>().await;
@@ -149,23 +149,23 @@ impl Wire {
     pub(super) fn put(&mut self, message: &PgWireBackendMessage) -> Result<(), Failure> {
         message
             .encode(&mut self.outgoing)
-            .map_err(|error| Failure::fatal("08P01", format!("a message cannot be written: {error}")))
+            .map_err(|error| Failure::fatal("08P01", format!("cannot encode a message: {error}")))
     }
 
-    /// Charges the memory of the port for output that is large since a message was appended at `start`. Removes the
-    /// message when there is no memory.
+    /// Charges the memory of the port for large output. The last message starts at `start`. If there is no memory, this
+    /// function removes that message.
     pub(super) fn charge(&mut self, start: usize) -> Result<(), Failure> {
         let length = self.outgoing.len();
         if length <= FREE_OUTPUT {
             return Ok(());
         }
         self.leaving = None;
-        // At most half of the memory, since a larger row could never be sent otherwise.
+        // At most half of the memory is charged. Otherwise a larger row could never be sent.
         let charged = length.min(self.memory.total() / 2);
         match self.memory.take("a row that the client has not read yet", charged) {
             Ok(held) => self.leaving = Some(held),
             Err(failure) => {
-                // A copy, so that the large buffer does not wait for the client to read the error.
+                // The bytes are copied, so that the large buffer does not wait for the client to read the error.
                 self.outgoing = BytesMut::from(self.outgoing.get(..start).unwrap_or_default());
                 return Err(failure);
             }
@@ -197,11 +197,11 @@ impl Wire {
                 Ok(())
             }
             Ok(Err(error)) => Err(Failure::fatal("08006", format!("the connection broke: {error}"))),
-            Err(_) => Err(Failure::fatal("08006", "the peer takes nothing any more")),
+            Err(_) => Err(Failure::fatal("08006", "the client does not read its responses")),
         }
     }
 
-    /// Sends an error that ends the connection; a failure to send it is ignored.
+    /// Sends an error that ends the connection. A failure to send it is ignored.
     pub(super) async fn close_with(&mut self, failure: &Failure) {
         let message = PgWireBackendMessage::ErrorResponse(failure.info().into());
         if self.put(&message).is_ok() && self.send().await.is_ok() {
@@ -223,7 +223,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Releases the buffer of messages that were handled, if it may be large.
+    /// Releases the buffer of handled messages, if it may be large.
     fn release_input(&mut self) {
         if self.arriving.is_some() && self.incoming.len() <= FREE_INPUT {
             self.incoming = BytesMut::from(&self.incoming[..]);

@@ -1,6 +1,6 @@
-//! A client of a server that answers as Prometheus does.
+//! A client of a server with the HTTP API of Prometheus.
 //!
-//! In: a question. Out: that server's answer as it came, or why there is none.
+//! In: a range query. Out: the unchanged response of that server, or the error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::wire::call::TENANT_HEADER;
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_decoded};
 use crate::wire::connect::{Code, ConnectError};
 
-/// Maximum size of an answer in bytes.
+/// Maximum size of a response in bytes.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
-/// Time for an answer, that to read it included.
+/// Timeout of a query, including the time to read the response.
 pub(in crate::server) const TIMEOUT: Duration = Duration::from_secs(15);
-/// Answers that are waited for at one time; others wait in turn for as long as an answer may take.
+/// Maximum number of concurrent requests. Further queries wait in turn, within their timeout.
 const PLACES: usize = 4;
-/// Maximum number of characters of that server's error in ours.
+/// Maximum number of characters of a Prometheus error that our error repeats.
 const SHOWN_CHARS: usize = 1000;
 
-/// A server that answers queries as Prometheus does. Clones share their connections.
+/// A server with the HTTP API of Prometheus. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Prometheus {
     client: HttpClient,
@@ -34,23 +34,23 @@ pub struct Prometheus {
     places: Arc<Semaphore>,
 }
 
-/// Why an address cannot be used.
+/// Error of an address that is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum PrometheusError {
-    /// It is no address of a server.
-    #[error("the address of Prometheus must be http://HOST or https://HOST, perhaps with a path")]
+    /// The address is not an HTTP URL of a server.
+    #[error("the address of Prometheus must be http://HOST or https://HOST, optionally with a path")]
     Address,
-    /// The HTTP client could not be made.
-    #[error("cannot make a client for Prometheus: {0}")]
+    /// The HTTP client cannot be created.
+    #[error("cannot create the HTTP client for Prometheus: {0}")]
     Client(String),
 }
 
 impl Prometheus {
-    /// The server at `address`, whose path is the prefix of its routes. User and password in it become basic
-    /// authentication.
+    /// Creates a client of the server at `address`, whose path is the prefix of the server's routes. A user and a
+    /// password in the address become basic authentication.
     ///
     /// # Errors
-    /// [`PrometheusError`] when the address is none of HTTP.
+    /// Returns [`PrometheusError`] if the address is not an HTTP URL.
     pub fn new(address: &str) -> Result<Self, PrometheusError> {
         let mut base = Url::parse(address).map_err(|_| PrometheusError::Address)?;
         if !matches!(base.scheme(), "http" | "https") || !base.has_host() || base.query().is_some() {
@@ -75,12 +75,12 @@ impl Prometheus {
         })
     }
 
-    /// Its address, without user and password.
+    /// Returns the address, without user and password.
     pub(crate) fn address(&self) -> &str {
         self.base.as_str()
     }
 
-    /// The answer to a question, within [`TIMEOUT`].
+    /// Sends a query and returns the response. The whole takes at most [`TIMEOUT`].
     pub(in crate::server) async fn ask(
         &self,
         question: &Question,
@@ -92,58 +92,58 @@ impl Prometheus {
             self.send(question, tenants).await
         };
         tokio::time::timeout(TIMEOUT, answer).await.unwrap_or_else(|_| {
-            let message = format!("Prometheus did not answer within {} s", TIMEOUT.as_secs());
+            let message = format!("Prometheus did not respond within {} s", TIMEOUT.as_secs());
             Err(ConnectError::new(Code::DeadlineExceeded, message))
         })
     }
 
     async fn send(&self, question: &Question, tenants: Option<&Tenants>) -> Result<Bytes, ConnectError> {
         let mut request = self.client.get(question.url(&self.base)).await.map_err(|error| {
-            tracing::warn!(error = %error, "cannot make a request to Prometheus");
-            unavailable("a request to Prometheus could not be made".to_owned())
+            tracing::warn!(error = %error, "cannot create a request to Prometheus");
+            unavailable("cannot create a request to Prometheus".to_owned())
         })?;
         if let Some(tenants) = tenants {
             request = request.header(TENANT_HEADER, tenants.to_string());
         }
         let response = request.send().await.map_err(|error| {
             let error = error.without_url();
-            unavailable(format!("Prometheus cannot be asked: {}", error_chain(&error)))
+            unavailable(format!("cannot send the query to Prometheus: {}", error_chain(&error)))
         })?;
         let status = response.status().as_u16();
         let body = read_decoded(response, MAX_ANSWER_BYTES).await.map_err(|error| {
             ConnectError::new(
                 Code::ResourceExhausted,
-                format!("the answer of Prometheus cannot be read: {error}; ask for fewer lines or a longer step"),
+                format!("cannot read the response of Prometheus: {error}; query fewer series or use a longer step"),
             )
         })?;
         match status {
             200 => Ok(body),
             400 | 422 => Err(ConnectError::invalid(refusal(&body))),
-            status => Err(unavailable(format!("Prometheus answered with status {status}"))),
+            status => Err(unavailable(format!("Prometheus responded with status {status}"))),
         }
     }
 }
 
-/// An error of Prometheus.
+/// The body of an error response of Prometheus.
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
 }
 
-/// What Prometheus says against a query.
+/// Returns the message of Prometheus about a query that it rejects.
 fn refusal(body: &[u8]) -> String {
     let error = serde_json::from_slice(body).map_or_else(|_| "no reason".to_owned(), |Refusal { error }| error);
     let shown: String = error.chars().take(SHOWN_CHARS).collect();
-    format!("Prometheus refused the query: {shown}")
+    format!("Prometheus rejected the query: {shown}")
 }
 
 fn unavailable(message: String) -> ConnectError {
     ConnectError::new(Code::Unavailable, message)
 }
 
-/// A user or password of a URL without its percent signs.
+/// Decodes the percent-encoding of a URL's user or password.
 fn decoded(text: &str) -> String {
-    // A `+` is no blank in this part of a URL.
+    // A `+` does not mean a space in this part of a URL.
     let text = text.replace('+', "%2B");
     url::form_urlencoded::parse(text.as_bytes())
         .map(|(name, _)| name.into_owned())
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn the_reason_of_a_refusal_is_passed_on() {
         let said = refusal(b"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"parse error\"}");
-        assert_eq!(said, "Prometheus refused the query: parse error");
-        assert_eq!(refusal(b"<html>"), "Prometheus refused the query: no reason");
+        assert_eq!(said, "Prometheus rejected the query: parse error");
+        assert_eq!(refusal(b"<html>"), "Prometheus rejected the query: no reason");
     }
 }

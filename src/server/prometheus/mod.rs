@@ -1,8 +1,8 @@
-//! Metrics to show beside profiles, from the one server that the configuration names.
+//! Metrics that the page shows beside profiles, from the one server that the configuration names.
 //!
-//! Nobody can make this server ask another host: the address is no part of a request, redirects are not followed, and
-//! nothing but a query, a range, a step and the tenant is passed on. Length of the query, number of points, size, time
-//! and number of answers at one time are limited.
+//! No client can make this server send requests to another host. The address is not part of a request, redirects are
+//! not followed, and only a query, a range, a step and the tenant are passed on. The length of the query, the number of
+//! points, the size and the time of the response, and the number of concurrent requests are limited.
 
 pub(in crate::server) mod client;
 pub(in crate::server) mod question;

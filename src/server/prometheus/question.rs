@@ -1,29 +1,30 @@
-//! What is asked of Prometheus: a query, a range and a step.
+//! A range query for Prometheus: an expression, a time range and a step.
 //!
-//! In: the query part of a URL. Out: a question within limits, and its URL on a server; or 400 with the reason.
+//! In: the query part of a URL. Out: a range query within the limits, and its URL on a server; or status 400 with the
+//! reason.
 
 use url::Url;
 
 use crate::wire::connect::ConnectError;
 
-/// Maximum length of a query in bytes.
+/// Maximum length of an expression in bytes.
 const MAX_QUERY_BYTES: usize = 4 << 10;
-/// Maximum number of steps of a range, that of Prometheus.
+/// Maximum number of steps of a range, as in Prometheus.
 const MAX_STEPS: f64 = 11_000.0;
 
-/// What is asked of Prometheus.
+/// A range query for Prometheus.
 #[derive(Debug, PartialEq)]
 pub(in crate::server) struct Question {
     query: String,
-    /// In Unix seconds, as `end`.
+    /// Unix time in seconds, like `end`.
     start: f64,
     end: f64,
-    /// Seconds between points.
+    /// Seconds between two points.
     step: f64,
 }
 
 impl Question {
-    /// Reads the parameters `query`, `start`, `end` and `step`; all others are left out.
+    /// Reads the parameters `query`, `start`, `end` and `step`, and ignores all others.
     pub(in crate::server) fn parse(query: &str) -> Result<Self, ConnectError> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let get = |name: &str| {
@@ -43,13 +44,13 @@ impl Question {
         };
         if question.query.is_empty() || question.query.len() > MAX_QUERY_BYTES {
             return Err(ConnectError::invalid(format!(
-                "query: 1 to {MAX_QUERY_BYTES} bytes are allowed, not {}",
+                "query: the length must be 1 to {MAX_QUERY_BYTES} bytes, but is {}",
                 question.query.len()
             )));
         }
         if question.step <= 0.0 || question.end < question.start {
             return Err(ConnectError::invalid(
-                "step must be more than 0, and end not before start",
+                "step must be greater than 0, and end must not be before start",
             ));
         }
         let steps = (question.end - question.start) / question.step;
@@ -61,7 +62,7 @@ impl Question {
         Ok(question)
     }
 
-    /// The address of the question on the server at `base`.
+    /// Returns the URL of this query on the server at `base`.
     pub(in crate::server) fn url(&self, base: &Url) -> Url {
         let mut url = base.clone();
         url.set_path(&format!("{}/api/v1/query_range", base.path().trim_end_matches('/')));

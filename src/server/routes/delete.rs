@@ -1,8 +1,8 @@
 //! `POST /api/v1/admin/delete`: deletes profiles of the caller's tenant by selector and time range.
 //!
-//! In: an administrator or a bearer token of the configuration, the tenant as for other routes, and
-//! `{"selector", "from", "to"}`. Out: a report, once the deletion is durable. On a server that asks nobody the route is
-//! off without a configured token, because a deletion cannot be undone. A token is valid only for its tenants.
+//! In: an administrator, or a deletion token of the configuration; the tenant as on other routes; and `{"selector",
+//! "from", "to"}`. Out: a report, as soon as the deletion is durable. On a server without authentication, the route is
+//! disabled without a configured token, because a deletion cannot be undone. A token is valid only for its tenants.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::wire::connect::{Code, ConnectError};
 #[serde(deny_unknown_fields)]
 struct Question {
     selector: String,
-    /// Milliseconds since 1970.
+    /// Unix time in milliseconds.
     from: Option<i64>,
     to: Option<i64>,
 }
@@ -50,7 +50,7 @@ pub(in crate::server) async fn delete(State(state): State<ServerState>, request:
 
 async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
-    // Whom the guard has let in as an administrator of this tenant needs no token of the configuration.
+    // An administrator of this tenant that the guard has authenticated needs no token of the configuration.
     let proven = parts
         .extensions
         .get::<Arc<Identity>>()
@@ -65,14 +65,14 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     if !tenants.has(&tenant) {
         return Err(ConnectError::new(
             Code::PermissionDenied,
-            format!("the token is not for the tenant `{tenant}`"),
+            format!("the token is not valid for the tenant `{tenant}`"),
         ));
     }
     let limit = state.options.limits.question();
     let body = state.intake.read(&parts.headers, body, limit).await?;
     let question: Question = serde_json::from_slice(&body.bytes).map_err(|error| {
         ConnectError::invalid(format!(
-            "the body must be a JSON object with `selector` and perhaps `from` and `to` in Unix milliseconds: {error}"
+            "the body must be JSON with `selector` and optionally `from` and `to` in Unix milliseconds: {error}"
         ))
     })?;
     let now_ms = chrono::Utc::now().timestamp_millis();
@@ -89,12 +89,12 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
         selector = deletion.selector,
         from_ms = question.from.unwrap_or(0),
         to_ms = question.to.unwrap_or(now_ms),
-        "deletion asked for"
+        "deletion requested"
     );
     let report = state.store.delete(deletion).await.map_err(|error| match error {
         StoreError::Request(message) => ConnectError::invalid(message),
-        // A deletion that is already recorded is finished by a later round; repeating the request does no harm.
-        error => ConnectError::new(Code::Unavailable, format!("the deletion is not done yet: {error}")),
+        // A later round completes a deletion that is already recorded. Repeating the request does no harm.
+        error => ConnectError::new(Code::Unavailable, format!("the deletion is not complete yet: {error}")),
     })?;
     let answer = json!({
         "files_replaced": report.files_in,
@@ -104,18 +104,18 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     Ok(Json(answer).into_response())
 }
 
-/// The configured token that matches the bearer token of the request.
+/// Returns the configured token that matches the bearer token of the request.
 fn allowed<'a>(tokens: &'a [AdminToken], headers: &HeaderMap) -> Result<&'a AdminToken, ConnectError> {
     if tokens.is_empty() {
         return Err(ConnectError::new(
             Code::PermissionDenied,
-            "deletion over http is off: the server's configuration has no `admin.tokens`",
+            "deletion over http is disabled: the server's configuration has no `admin.tokens`",
         ));
     }
     let refused = || {
         ConnectError::new(
             Code::Unauthenticated,
-            "a valid token is needed: `Authorization: Bearer TOKEN`",
+            "a valid token is required: `Authorization: Bearer TOKEN`",
         )
     };
     let given = headers

@@ -1,7 +1,7 @@
-//! `/ingest` and `/pyroscope/ingest`.
+//! `/ingest` and `/pyroscope/ingest`: pushes of SDKs.
 //!
 //! In: a request of an SDK. Out: decoded profiles to the store. `wire::ingest` reads the formats. A profile that is not
-//! valid pprof gives 400 and one that is too large 413, where Pyroscope answers 422 for both.
+//! valid pprof gets status 400, and one that is too large gets 413. Pyroscope returns 422 for both.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,7 +21,7 @@ use crate::wire::connect::ConnectError;
 use crate::wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
 use crate::wire::service::Charged as _;
 
-/// `POST /ingest`: answers once the profile is durable.
+/// `POST /ingest`: responds as soon as the profile is durable.
 pub(in crate::server) async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
     match take(state, request).await {
         Ok(()) => StatusCode::OK.into_response(),
@@ -50,7 +50,7 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
     }
 }
 
-/// Reads the profiles of a body from `tenant` in any format, with the charge for their memory.
+/// Reads the profiles of a body from `tenant` in any format. Returns them with the charge for their memory.
 pub(super) async fn read_upload(
     state: &ServerState,
     tenant: &TenantId,
@@ -84,13 +84,13 @@ pub(super) async fn read_upload(
     }
 }
 
-/// The outcome of reading an upload.
+/// The result of reading an upload.
 enum Read {
     Profiles(Vec<DecodedProfile>),
     LargerThanAnnounced(Upload),
 }
 
-/// Reads the profiles of an upload. The memory for reading is charged first and then reduced to the memory of the
+/// Reads the profiles of an upload. The memory for reading is charged first, and then reduced to the memory of the
 /// profiles.
 async fn open<Source: Send + 'static>(
     state: &ServerState,
@@ -118,7 +118,7 @@ async fn open<Source: Send + 'static>(
     Ok((read, charge))
 }
 
-/// The current time in Unix nanoseconds.
+/// Returns the current time in Unix nanoseconds.
 pub(super) fn now_nanos() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,8 +1,8 @@
-//! Profiles of OpenTelemetry: the call `Export` of its service, and the same request posted to a path.
+//! Profiles of OpenTelemetry: the call `Export` of its service, and the same request as a plain POST.
 //!
-//! In: an export request by gRPC or Connect, or by HTTP as protobuf or JSON. Out: profiles to the store; the response
-//! counts those that were refused for good. By HTTP, errors are a `google.rpc.Status` in the encoding of the request,
-//! as OTLP has it.
+//! In: an export request by gRPC or Connect, or by HTTP as protobuf or JSON. Out: profiles to the store. The response
+//! counts the profiles that the server refused permanently. By HTTP, errors are a `google.rpc.Status` in the encoding
+//! of the request, as OTLP specifies.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -23,14 +23,14 @@ use crate::wire::otlp::{self, ExportBatch};
 use crate::wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse, ProfilesService};
 use crate::wire::service::{Call, CallResult};
 
-/// Bytes of columns that a byte of a request usually becomes: it names a stack once for all samples.
+/// Estimated bytes of columns for each byte of a request. A request contains each stack once for all samples.
 const EXPANSION: usize = 8;
 
 /// Passes exported profiles to the store.
 #[derive(Clone)]
 pub(super) struct Exporter(pub(in crate::server) ServerState);
 
-/// Limits of an export request.
+/// Returns the limits of an export request.
 pub(in crate::server) fn bounds(state: &ServerState) -> Bounds {
     Bounds {
         limit: state.options.limits.push(),
@@ -63,7 +63,7 @@ impl ProfilesService for Exporter {
     }
 }
 
-/// `POST /v1development/profiles`: answers once the profiles are durable.
+/// `POST /v1development/profiles`: responds as soon as the profiles are durable.
 pub(super) async fn export(State(state): State<ServerState>, request: Request<Body>) -> Response {
     let is_json = |value: &HeaderValue| value.as_bytes().starts_with(Codec::Json.content_type().as_bytes());
     let codec = if request.headers().get(CONTENT_TYPE).is_some_and(is_json) {
@@ -92,7 +92,8 @@ async fn take(state: &ServerState, request: Request<Body>) -> Result<Response, C
     respond(&state.answers, time, otlp::content_type(call.codec), written)
 }
 
-/// The answer to a request that failed, as OTLP wants it: status and `Retry-After` are those of every route.
+/// Returns the response to a failed request in the form of OTLP. Status and `Retry-After` are the same as on all
+/// routes.
 fn refusal(codec: Codec, error: ConnectError) -> Response {
     let status: Bytes = match codec {
         Codec::Proto => grpc_status::encode(&error),

@@ -1,7 +1,6 @@
-//! `/api/v1/prometheus/query_range`.
+//! `/api/v1/prometheus/query_range`: range queries of the configured Prometheus.
 //!
-//! In: a GET with parameters in its URL. Out: the answer of the Prometheus that is configured, or an error as on all
-//! routes.
+//! In: a GET with parameters in its URL. Out: the response of the configured Prometheus, or an error as on all routes.
 
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
@@ -18,7 +17,7 @@ use crate::server::state::tenant::tenants;
 /// Path of the route below the root or the prefix.
 pub(in crate::server) const PATH: &str = "/api/v1/prometheus/query_range";
 
-/// `GET /api/v1/prometheus/query_range`: a range query of the server that is configured.
+/// `GET /api/v1/prometheus/query_range`: sends a range query to the configured server.
 pub(in crate::server) async fn query_range(
     State(state): State<ServerState>,
     headers: HeaderMap,
@@ -28,7 +27,7 @@ pub(in crate::server) async fn query_range(
         let tenants = tenants(&headers, &state.options)?;
         let Some(prometheus) = &state.options.prometheus else {
             return Err(unimplemented(
-                "no Prometheus is configured (`--prometheus-url`), so that metrics beside profiles are",
+                "no Prometheus is configured (`--prometheus-url`), therefore metrics beside profiles are",
             ));
         };
         let question = Question::parse(&query.unwrap_or_default())?;

@@ -1,7 +1,7 @@
-//! The services as routes.
+//! The routes of all services.
 //!
-//! In: a [`ServerState`]. Out: path and handler of each call. Messages that carry profiles have the bounds of pushes,
-//! all others those of questions.
+//! In: a [`ServerState`]. Out: the path and the handler of each call. Messages that carry profiles have the bounds of
+//! pushes, and all others have the bounds of queries.
 
 use axum::routing::{MethodRouter, post};
 
@@ -34,7 +34,7 @@ use crate::wire::proto::vcs::VcsService as _;
 use crate::wire::proto::version::Version;
 use crate::wire::weight;
 
-/// The routes of all services.
+/// Returns the routes of all services.
 pub(in crate::server) fn routes(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
     let limits = &state.options.limits;
     let about = About {

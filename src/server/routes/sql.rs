@@ -1,8 +1,8 @@
-//! `POST /api/v1/sql`: a query in, rows out while it runs.
+//! `POST /api/v1/sql`: runs a query and streams its rows.
 //!
 //! In: text or JSON. Out: JSON, CSV, Arrow, Parquet or pprof, written by `query::format`. An error before the first row
-//! gives an ordinary error answer; a later one breaks the connection, so that a partial answer is not taken for a
-//! complete one.
+//! gives an ordinary error response. A later error breaks the connection, so that no client takes a partial response
+//! for a complete one.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -49,9 +49,9 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
         None => started.await?,
         Some(timeout) => tokio::time::timeout(timeout, started)
             .await
-            .map_err(|_| ConnectError::new(Code::DeadlineExceeded, "the query took longer than its caller gave"))??,
+            .map_err(|_| ConnectError::new(Code::DeadlineExceeded, "the query exceeded the caller's timeout"))??,
     };
-    let rows = rows.inspect_err(|error| tracing::warn!(error = %error, "sql answer broken off"));
+    let rows = rows.inspect_err(|error| tracing::warn!(error = %error, "sql response aborted"));
     let mut response = Body::from_stream(rows).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(wanted.content_type()));
@@ -59,7 +59,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     Ok(response)
 }
 
-/// Waits for the first chunk, so that an error before it can still become an error answer.
+/// Waits for the first chunk, so that an error before it becomes an ordinary error response.
 async fn first_rows(
     mut chunks: BoxStream<'static, Result<Bytes, QueryError>>,
 ) -> Result<BoxStream<'static, Result<Bytes, QueryError>>, ConnectError> {

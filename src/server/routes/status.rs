@@ -1,4 +1,4 @@
-//! Routes about the server itself: readiness, build information, configuration, what is stored, who sends, flush.
+//! Routes about the server itself: readiness, build information, configuration, stored files, senders, and flush.
 //!
 //! In: plain GETs and one POST. Out: text or JSON.
 
@@ -15,7 +15,7 @@ use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::{tenant, tenants};
 use crate::wire::connect::ConnectError;
 
-/// `GET /ready`: 200 `ready`, or 503 and the reason.
+/// `GET /ready`: returns 200 with `ready`, or 503 with the reason.
 pub(in crate::server) async fn ready(State(state): State<ServerState>) -> Response {
     match state.not_ready() {
         None => "ready\n".into_response(),
@@ -23,7 +23,7 @@ pub(in crate::server) async fn ready(State(state): State<ServerState>) -> Respon
     }
 }
 
-/// `GET /api/v1/status/buildinfo`, in the format of the Prometheus route with that name.
+/// `GET /api/v1/status/buildinfo`: returns build information in the format of the Prometheus route with that name.
 pub(super) async fn buildinfo() -> Response {
     Json(json!({
         "status": "success",
@@ -40,22 +40,22 @@ pub(super) async fn buildinfo() -> Response {
     .into_response()
 }
 
-/// `GET /api/v1/status/config`.
+/// `GET /api/v1/status/config`: returns the configuration in force.
 pub(in crate::server) async fn config(State(state): State<ServerState>) -> String {
     state.options.settings.in_force()
 }
 
-/// `GET /api/v1/status/config/default`.
+/// `GET /api/v1/status/config/default`: returns the default configuration.
 pub(super) async fn default_config(State(state): State<ServerState>) -> String {
     state.options.settings.default()
 }
 
-/// `GET /api/v1/status/config/diff`.
+/// `GET /api/v1/status/config/diff`: returns the values that differ from the defaults.
 pub(super) async fn config_difference(State(state): State<ServerState>) -> String {
     state.options.settings.difference()
 }
 
-/// `GET /api/v1/tenant_limits`.
+/// `GET /api/v1/tenant_limits`: returns the limits of the tenant.
 pub(super) async fn tenant_limits(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     match tenant(&headers, &state.options) {
         Ok(tenant) => {
@@ -66,7 +66,7 @@ pub(super) async fn tenant_limits(State(state): State<ServerState>, headers: Hea
     }
 }
 
-/// `GET /api/v1/status/storage`: the files of the tenants by table and by day, the oldest day first.
+/// `GET /api/v1/status/storage`: returns the files of the tenants by table and by day, the oldest day first.
 pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     let found = match tenants(&headers, &state.options) {
         Ok(tenants) => state.engine.holdings(&tenants),
@@ -88,7 +88,7 @@ pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap
     Json(json!({ "tables": tables.collect::<Vec<_>>(), "days": days.collect::<Vec<_>>() })).into_response()
 }
 
-/// `GET /api/v1/status/senders`: who has sent profiles to the tenants since the start, the last seen first.
+/// `GET /api/v1/status/senders`: returns the senders of the tenants since the start, the most recent one first.
 pub(in crate::server) async fn senders(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     match tenants(&headers, &state.options) {
         Ok(tenants) => Json(json!({ "senders": state.senders.of(&tenants) })).into_response(),

@@ -1,7 +1,7 @@
-//! `version.v1`, `capabilities.v1` and `status.v1`: what clients ask before they choose how to ask for the rest, and
-//! how the server is set up.
+//! `version.v1`, `capabilities.v1` and `status.v1`: calls by which clients learn the features and the configuration of
+//! the server.
 //!
-//! In: empty messages. Out: what the program and its configuration have. The data of the tenant is not looked at.
+//! In: empty messages. Out: facts about the program and its configuration. No call reads data of a tenant.
 
 use std::sync::Arc;
 
@@ -18,34 +18,34 @@ use crate::wire::service::{Call, CallResult};
 /// Version of `querier.v1` that this server speaks.
 const QUERIER_API: u64 = 1;
 
-/// Name of the flag of ours that says whether metrics can be shown beside profiles.
+/// Name of Alluvium's own flag for metrics beside profiles.
 const PROMETHEUS: &str = "alluviumPrometheus";
 
-/// Name of each known flag of Pyroscope, whether the server has it, and what it stands for.
+/// Name of each known flag of Pyroscope, whether the server has the feature, and a description.
 const FLAGS: [(&str, bool, &str); 4] = [
     ("pyroscopeRuler", false, "recording rules"),
     ("pyroscopeRulerFunctions", false, "recording rules of functions"),
-    ("utf8LabelNames", true, "names of labels with any characters"),
+    ("utf8LabelNames", true, "label names with any characters"),
     ("v2StorageLayer", true, "exemplars and heatmaps"),
 ];
 
-/// Type of a configuration as text: the one that browsers show.
+/// Content type of the configuration. Browsers display plain text.
 const YAML: &str = "text/plain; charset=utf-8";
 
 /// Version of the program.
 pub(in crate::server) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The revision that the program was built from, if the build said it.
+/// Returns the revision that the program was built from, or an empty text if the build did not set it.
 pub(in crate::server) fn revision() -> &'static str {
     option_env!("ALLUVIUM_REVISION").unwrap_or("")
 }
 
-/// Answers from constants and the configuration.
+/// Implements the services from constants and the configuration.
 #[derive(Clone)]
 pub(in crate::server) struct About {
-    /// There is a server of metrics.
+    /// True if the configuration names a Prometheus server.
     pub(in crate::server) has_prometheus: bool,
-    /// What the calls about the configuration show.
+    /// The configuration that the calls return.
     pub(in crate::server) settings: Arc<Settings>,
 }
 

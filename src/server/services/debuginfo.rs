@@ -1,8 +1,8 @@
-//! `debuginfo.v1alpha1`: files with the symbols of programs, which this server does not take.
+//! `debuginfo.v1alpha1`: uploads of files with the symbols of programs. This server accepts no such files.
 //!
-//! In: build ids and files. Out: that no upload is wanted, and that there is nothing. Collectors name native functions
-//! where the programs run (`symbols`); no question looks for symbols, so a file that is kept would serve nobody. A
-//! client that asks first is told so and sends nothing.
+//! In: build ids and files. Out: a refusal of every upload, and an empty list. Collectors symbolize native functions on
+//! the machine where the program runs (`symbols`). No query reads symbols, so a stored file would be of no use. A
+//! client that asks before an upload is refused and sends nothing.
 
 use std::ops::RangeInclusive;
 
@@ -21,16 +21,16 @@ use crate::wire::proto::debuginfo::{
 };
 use crate::wire::service::{Call, CallResult};
 
-/// Route of the file itself, a plain POST.
+/// Route for the content of a file, by plain POST.
 pub(in crate::server) const UPLOAD: &str = "/debuginfo.v1alpha1.DebuginfoService/Upload/{gnu_build_id}";
 
-/// The reason by which clients know a server that takes no files; `profilecli` compares it.
+/// The reason by which clients recognize a server that accepts no files. `profilecli` compares it.
 const DISABLED: &str = "DebugInfo upload disabled";
 
 /// Number of digits of a build id.
 const ID_DIGITS: RangeInclusive<usize> = 2..=40;
 
-/// Answers as a Pyroscope to which no file was uploaded and that takes none.
+/// Responds like a Pyroscope that stores no files and has uploads disabled.
 #[derive(Clone)]
 pub(in crate::server) struct DebugInfo;
 
@@ -50,7 +50,7 @@ impl DebuginfoService for DebugInfo {
     async fn upload_finished(&self, call: Call<UploadFinishedRequest>) -> CallResult<UploadFinishedResponse> {
         one_tenant(&call.tenants)?;
         let id = checked(&call.request.gnu_build_id)?;
-        let message = format!("no upload of the build id `{id}` was begun");
+        let message = format!("no upload of the build id `{id}` has been started");
         Err(ConnectError::new(Code::NotFound, message))
     }
 
@@ -59,7 +59,7 @@ impl DebuginfoService for DebugInfo {
         Ok(ListDebuginfoResponse::default().into())
     }
 
-    /// What is not there is deleted.
+    /// Deletes nothing and succeeds, because no file exists.
     async fn delete_debuginfo(&self, call: Call<DeleteDebuginfoRequest>) -> CallResult<DeleteDebuginfoResponse> {
         one_tenant(&call.tenants)?;
         checked(&call.request.gnu_build_id)?;
@@ -67,7 +67,7 @@ impl DebuginfoService for DebugInfo {
     }
 }
 
-/// `POST .../Upload/{gnu_build_id}`: a file that nobody asked for.
+/// `POST .../Upload/{gnu_build_id}`: refuses a file that the server did not request.
 pub(in crate::server) async fn upload(
     State(state): State<ServerState>,
     Path(build_id): Path<String>,
@@ -83,13 +83,13 @@ fn refusal(state: &ServerState, build_id: &str, headers: &HeaderMap) -> ConnectE
     match allowed {
         Err(error) => error,
         Ok(id) => {
-            let message = format!("no upload of the build id `{id}` is awaited: {DISABLED}");
+            let message = format!("no upload of the build id `{id}` is expected: {DISABLED}");
             ConnectError::new(Code::FailedPrecondition, message).with_status(412)
         }
     }
 }
 
-/// A build id, if it is one.
+/// Returns the build id, if it is valid.
 fn checked(id: &str) -> Result<&str, ConnectError> {
     if ID_DIGITS.contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(id);

@@ -1,13 +1,13 @@
 //! `grpc.health.v1`: whether the server is ready, for load balancers and probes that speak gRPC.
 //!
-//! In: a service's name, which does not matter: all services of the port are ready at the same time. Out: what `/ready`
-//! says.
+//! In: the name of a service. It is ignored, because all services of the port become ready at the same time. Out: the
+//! state that `/ready` reports.
 
 use crate::server::state::shared::ServerState;
 use crate::wire::proto::health::{Health, HealthCheckRequest, HealthCheckResponse, ServingStatus};
 use crate::wire::service::{Call, CallResult};
 
-/// Answers from the readiness of the server.
+/// Reports the readiness of the server.
 #[derive(Clone)]
 pub(in crate::server) struct Serving(pub(in crate::server) ServerState);
 

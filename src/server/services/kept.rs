@@ -1,6 +1,7 @@
-//! Work on the shelf, where users keep things beside their stored profiles.
+//! Access to the shelf, where users keep settings and files beside their stored profiles.
 //!
-//! In: work that blocks. Out: its result, from a thread for such work. A store without a shelf answers `unimplemented`.
+//! In: blocking work. Out: its result, computed on a thread for blocking work. If the store has no shelf, the call
+//! fails with `unimplemented`.
 
 use crate::server::services::questions::unimplemented;
 use crate::server::state::shared::ServerState;
@@ -14,13 +15,18 @@ pub(in crate::server) async fn on_shelf<T: Send + 'static>(
     work: impl FnOnce(&Shelf) -> Result<T, ConnectError> + Send + 'static,
 ) -> Result<T, ConnectError> {
     let Some(shelf) = state.store.shelf() else {
-        return Err(unimplemented("the store keeps nothing but profiles: the call is"));
+        return Err(unimplemented("this store keeps only profiles: the call is"));
     };
     let done = tokio::task::spawn_blocking(move || work(&shelf)).await;
-    done.map_err(|error| ConnectError::new(Code::Internal, format!("work on what is kept failed: {error}")))?
+    done.map_err(|error| {
+        ConnectError::new(
+            Code::Internal,
+            format!("cannot use the kept settings and files: {error}"),
+        )
+    })?
 }
 
-/// For `map_err`: a failure of the disk or the bucket.
+/// Converts a failure of the disk or the bucket. For `map_err`.
 pub(in crate::server) fn failed(error: StoreError) -> ConnectError {
     ConnectError::new(Code::Unavailable, error.to_string())
 }

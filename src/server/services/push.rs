@@ -1,7 +1,7 @@
-//! `push.v1.PusherService`.
+//! `push.v1.PusherService`: accepts profiles.
 //!
-//! In: profiles. Out: profiles to the store, and the store's errors, joined, to the caller. Valid profiles of a call
-//! stay stored when others are refused.
+//! In: profiles. The service passes them to the store. Out: the errors of the store, joined, for the caller. The valid
+//! profiles of a call stay stored even if others are refused.
 
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;

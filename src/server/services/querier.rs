@@ -1,7 +1,8 @@
 //! `querier.v1.QuerierService`.
 //!
-//! In: messages. Out: queries to the engine, and its answers as messages. Limits on messages (nodes, ids, formats) are
-//! checked before; the engine interprets the queries. Calls that are not listed here answer `unimplemented`.
+//! In: messages. Out: queries to the engine, and its results as messages. This module checks the limits on messages
+//! (nodes, ids, formats), and the engine interprets the queries. Calls that are not listed here fail with
+//! `unimplemented`.
 
 use bytes::Bytes;
 
@@ -25,15 +26,15 @@ use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph
 use crate::wire::service::{Answer, Call, CallResult};
 use crate::wire::tree_bytes::tree_bytes;
 
-/// Bytes of work that are more than the thread of a request should do.
+/// Estimated work in bytes of encoding a graph. It is too much for the thread of a request.
 const LARGE_WORK: usize = 1 << 20;
 
-/// Answers calls with the query engine.
+/// Implements the calls with the query engine.
 #[derive(Clone)]
 pub(in crate::server) struct Querier(pub(in crate::server) ServerState);
 
 impl QuerierService for Querier {
-    /// Without a range: all types ever seen.
+    /// Without a time range, returns all profile types ever stored.
     async fn profile_types(
         &self,
         call: Call<querier::ProfileTypesRequest>,
@@ -80,7 +81,7 @@ impl QuerierService for Querier {
         Ok(querier::SeriesResponse { labels_set }.into())
     }
 
-    /// Answers as a flame graph, as a tree of bytes, as text for Graphviz or as pprof.
+    /// Returns a flame graph, an encoded tree, text for Graphviz, or pprof.
     async fn select_merge_stacktraces(
         &self,
         call: Call<querier::SelectMergeStacktracesRequest>,
@@ -95,7 +96,7 @@ impl QuerierService for Querier {
             Detail::Names
         };
         let mut query = stacktraces_query(&self.0, request).await?;
-        // Without a number a profile is complete: programs read it.
+        // Without `max_nodes` a pprof profile is complete, because programs read it.
         query.pprof_nodes = asked.filter(|asked| *asked != 0).map_or(0, |_| max_nodes);
         match format {
             ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
@@ -148,7 +149,7 @@ impl QuerierService for Querier {
         let format = request.format();
         if matches!(format, ProfileFormat::Dot | ProfileFormat::Pprof) {
             return Err(unimplemented(
-                "the answer of this call has no field for the formats DOT and PPROF: they are",
+                "the response of this call has no field for the formats DOT and PPROF: they are",
             ));
         }
         let mut query = stack_query(
@@ -178,7 +179,7 @@ impl QuerierService for Querier {
         .into())
     }
 
-    /// Answers with the merged profile: all of it, or about as many nodes as `max_nodes` says.
+    /// Returns the merged profile. If `max_nodes` is set, the profile has about that many nodes.
     async fn select_merge_profile(&self, call: Call<querier::SelectMergeProfileRequest>) -> CallResult<Profile> {
         let (tenants, request) = (&call.tenants, call.request);
         let mut query = stack_query(
@@ -205,7 +206,8 @@ impl QuerierService for Querier {
         }
     }
 
-    /// Of `stack_trace_selector` the call site narrows the values; `go_pgo` cuts stacks, of which no values depend.
+    /// The call site in `stack_trace_selector` restricts the values. `go_pgo` is ignored: it shortens stacks, and no
+    /// value depends on that.
     async fn select_series(
         &self,
         call: Call<querier::SelectSeriesRequest>,
@@ -232,7 +234,7 @@ impl QuerierService for Querier {
         Ok(querier::SelectSeriesResponse { series }.into())
     }
 
-    /// Counts profiles or spans. What stands for a cell must be of the same kind.
+    /// Counts profiles or spans. Exemplars must be of the same kind as the counted things.
     async fn select_heatmap(
         &self,
         call: Call<querier::SelectHeatmapRequest>,
@@ -256,11 +258,12 @@ impl QuerierService for Querier {
         Ok(querier::SelectHeatmapResponse { series }.into())
     }
 
-    /// Both sides have the same type and differ in selector or range. The larger of the two node limits applies.
+    /// Both sides must have the same profile type, and may differ in selector and range. The larger of the two node
+    /// limits applies.
     async fn diff(&self, call: Call<querier::DiffRequest>) -> CallResult<querier::DiffResponse> {
         let (tenants, request) = (&call.tenants, call.request);
         let (Some(left), Some(right)) = (request.left, request.right) else {
-            return Err(ConnectError::invalid("a difference needs `left` and `right`"));
+            return Err(ConnectError::invalid("a diff requires `left` and `right`"));
         };
         let limits = &self.0.options.limits;
         let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
@@ -270,7 +273,7 @@ impl QuerierService for Querier {
         );
         if left.profile_type != right.profile_type {
             return Err(ConnectError::invalid(format!(
-                "both sides must have one profile type, not `{}` and `{}`",
+                "both sides must have the same profile type, not `{}` and `{}`",
                 left.profile_type, right.profile_type
             )));
         }
@@ -279,7 +282,7 @@ impl QuerierService for Querier {
         Ok(querier::DiffResponse { flamegraph }.into())
     }
 
-    /// Answered from the statistics of files and from the heads.
+    /// Computes the result from the statistics of files and from the heads.
     async fn get_profile_stats(
         &self,
         call: Call<types::GetProfileStatsRequest>,
@@ -294,7 +297,7 @@ impl QuerierService for Querier {
         .into())
     }
 
-    /// Answers with what the query would read, without reading it.
+    /// Returns an estimate of the data that the query would read, without reading it.
     async fn analyze_query(
         &self,
         call: Call<querier::AnalyzeQueryRequest>,
@@ -336,7 +339,7 @@ async fn stacktraces_query(
     Ok(query)
 }
 
-/// Converts a flame graph to a message. Without `frame_details` functions are identified by name only.
+/// Returns a flame graph as a message. Without `frame_details`, the name alone identifies a function.
 async fn graph(
     state: &ServerState,
     tenants: &Tenants,
@@ -351,7 +354,7 @@ async fn graph(
     })
 }
 
-/// A flame graph by name as the bytes of a tree.
+/// Returns a flame graph by function name as an encoded tree.
 async fn tree(
     state: &ServerState,
     tenants: &Tenants,
@@ -366,7 +369,7 @@ async fn tree(
     Ok(state.workers.run(LARGE_WORK, write).await?.into())
 }
 
-/// What a query would read, as a message: the tables are one component, the heads another.
+/// Converts the impact of a query to a message. The tables are one component, and the heads are another.
 fn impact_message(impact: &Impact) -> querier::AnalyzeQueryResponse {
     let scope = |name: &str, reading: &Reading| querier::QueryScope {
         component_type: name.to_owned(),
@@ -384,7 +387,7 @@ fn impact_message(impact: &Impact) -> querier::AnalyzeQueryResponse {
         query_impact: Some(querier::QueryImpact {
             total_bytes_in_time_range: impact.files.bytes(),
             total_queried_series: impact.series,
-            // A profile is in one place only.
+            // Each profile is stored in only one place.
             deduplication_needed: false,
         }),
     }

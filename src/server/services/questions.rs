@@ -1,7 +1,7 @@
-//! Parses what questions have in common: profile types, selectors, ids, and limits of their answers.
+//! Parses the common parts of queries: profile types, selectors, ids, and limits of results.
 //!
-//! In: fields of messages and parameters of URLs. Out: values of the query layer, or 400 with the reason. The calls of
-//! `querier.v1` and Pyroscope's plain routes share it, so that both refuse the same questions.
+//! In: fields of messages and parameters of URLs. Out: values of the query layer, or status 400 with the reason. The
+//! calls of `querier.v1` and Pyroscope's plain routes share this module, so that both reject the same queries.
 
 use crate::profile::ProfileType;
 use crate::profile::profile_type::ProfileTypeError;
@@ -17,21 +17,21 @@ use crate::wire::proto::types;
 const SHOWN_CHARS: usize = 1000;
 /// Maximum number of selectors, ids or names in one list of a request.
 const MAX_LISTED: usize = 1000;
-/// Functions of a call graph when the request does not say.
+/// Default number of functions of a call graph.
 const CALL_GRAPH_FUNCTIONS: i64 = 100;
-/// A regular expression counts as this many bytes of work: it takes milliseconds to compile, however short it is.
+/// Work in bytes that a regular expression counts as. However short it is, compiling it takes milliseconds.
 const COMPILE_BYTES: usize = 1 << 20;
-/// Shortest step of a time line in seconds, since the times of points are in milliseconds.
+/// Shortest step of a time line in seconds. The times of points have a resolution of one millisecond.
 const MIN_STEP: f64 = 0.001;
-/// The label for the profile type.
+/// The label that holds the profile type.
 pub(in crate::server) const NAME_LABEL: &str = "__name__";
 
-/// The error for an option that this server does not have.
+/// Returns the error for a feature that this server does not have. `what` is the start of the sentence.
 pub(in crate::server) fn unimplemented(what: &str) -> ConnectError {
     ConnectError::new(Code::Unimplemented, format!("{what} not implemented by this server"))
 }
 
-/// The profile type with this id.
+/// Parses the id of a profile type.
 pub(in crate::server) fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
     id.parse()
         .map_err(|error: ProfileTypeError| ConnectError::invalid(error.to_string()))
@@ -69,17 +69,17 @@ pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Res
     state.workers.run(cost, read).await
 }
 
-/// Refuses lists that are longer than any query needs.
+/// Rejects a list that is longer than any query needs.
 pub(super) fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
     if count > MAX_LISTED {
         return Err(ConnectError::invalid(format!(
-            "a question may name {MAX_LISTED} {what}, not {count}"
+            "a query may list at most {MAX_LISTED} {what}, not {count}"
         )));
     }
     Ok(())
 }
 
-/// A query for all stacks of a type in [start, end) in Unix milliseconds.
+/// Returns a query for all stacks of a profile type in [start, end), in Unix milliseconds.
 pub(in crate::server) async fn stack_query(
     state: &ServerState,
     profile_type_id: &str,
@@ -91,7 +91,7 @@ pub(in crate::server) async fn stack_query(
     Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
 }
 
-/// The functions at the root, outermost first, that stacks must begin with, and what is kept of the stacks.
+/// Returns the functions that stacks must begin with, outermost first, and how stacks are shortened for Go PGO.
 pub(super) fn stack_selection(
     selector: Option<types::StackTraceSelector>,
 ) -> Result<(Vec<String>, Option<GoPgo>), ConnectError> {
@@ -107,7 +107,7 @@ pub(super) fn stack_selection(
     Ok((call_site.collect(), pgo))
 }
 
-/// Refuses steps that are not numbers or too short.
+/// Rejects a step that is not a number or is too short.
 pub(super) fn check_step(step: f64) -> Result<(), ConnectError> {
     if !step.is_finite() || step < MIN_STEP {
         return Err(ConnectError::invalid(format!(
@@ -117,12 +117,12 @@ pub(super) fn check_step(step: f64) -> Result<(), ConnectError> {
     Ok(())
 }
 
-/// The number of series of an answer; 0 for all.
+/// Parses the maximum number of series of a response. 0 means all.
 pub(super) fn series_limit(asked: Option<i64>) -> Result<usize, ConnectError> {
     usize::try_from(asked.unwrap_or(0)).map_err(|_| ConnectError::invalid("limit must not be negative"))
 }
 
-/// What a heatmap counts, and what stands for its cells.
+/// Returns the things that a heatmap counts, and the kind of its exemplars.
 pub(super) fn heatmap_of(
     asked: HeatmapQueryType,
     exemplars: ExemplarKind,
@@ -132,14 +132,14 @@ pub(super) fn heatmap_of(
             "query_type must be HEATMAP_QUERY_TYPE_INDIVIDUAL or HEATMAP_QUERY_TYPE_SPAN",
         )),
         (HeatmapQueryType::Individual, ExemplarKind::Span) | (HeatmapQueryType::Span, ExemplarKind::Profile) => Err(
-            ConnectError::invalid("exemplar_type must be of the kind of query_type, or none"),
+            ConnectError::invalid("exemplar_type must be of the same kind as query_type, or none"),
         ),
         (HeatmapQueryType::Individual, _) => Ok((HeatmapOf::Profiles, exemplars)),
         (HeatmapQueryType::Span, _) => Ok((HeatmapOf::Spans, exemplars)),
     }
 }
 
-/// What is to stand for a point; nothing unless the request says so.
+/// Converts the kind of exemplars. The default is none.
 pub(super) fn exemplar_kind(asked: types::ExemplarType) -> ExemplarKind {
     match asked {
         types::ExemplarType::Unspecified | types::ExemplarType::None => ExemplarKind::None,
@@ -148,7 +148,7 @@ pub(super) fn exemplar_kind(asked: types::ExemplarType) -> ExemplarKind {
     }
 }
 
-/// Ids of `length` hexadecimal digits, in lower case.
+/// Checks ids of `length` hexadecimal digits and converts them to lower case.
 pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
     at_most(&format!("{what} ids"), ids.len())?;
     for id in &ids {
@@ -161,7 +161,7 @@ pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result
     Ok(ids.into_iter().map(|id| id.to_ascii_lowercase()).collect())
 }
 
-/// The node limit of a request: the default for `None` and 0, an error (400) above the maximum.
+/// Returns the node limit of a request: the default for `None` and 0, an error (400) above the maximum.
 pub(in crate::server) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
     if asked < 0 {
@@ -178,13 +178,13 @@ pub(in crate::server) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) ->
     Ok(usize::try_from(nodes).unwrap_or_default())
 }
 
-/// The function limit of a call graph: a hundred for `None` and 0, an error (400) above the maximum of nodes.
+/// Returns the function limit of a call graph: 100 for `None` and 0, an error (400) above the maximum of nodes.
 pub(in crate::server) fn max_functions(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let default = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
     max_nodes(asked.filter(|asked| *asked != 0).or(Some(default)), limits)
 }
 
-/// Parses `TYPE{...}` or its equivalent `{__name__="TYPE", ...}`; `parameter` is the text's name in errors.
+/// Parses `TYPE{...}` or its equivalent `{__name__="TYPE", ...}`. `parameter` is the name of the text in errors.
 pub(in crate::server) async fn text_query(
     state: &ServerState,
     parameter: &str,
@@ -209,7 +209,7 @@ pub(in crate::server) async fn text_query(
         }
     }
     if id.is_empty() {
-        let message = format!("{parameter}: there is no profile type before the selector `{text}`");
+        let message = format!("{parameter}: the profile type before the selector `{text}` is missing");
         return Err(ConnectError::invalid(message));
     }
     let profile_type = profile_type(&id).map_err(named)?;

@@ -1,8 +1,8 @@
-//! Recording rules of `settings.v1`: there are none, and none is taken.
+//! Recording rules of `settings.v1`. The server has no rules and accepts none.
 //!
-//! In: ids and rules. Out: an empty list, and refusals by name. In Pyroscope a rule makes a metric of the profiles that
-//! it selects, which goes to a Prometheus. Nothing here does that, so no rule is kept: one that is listed but does
-//! nothing would be missed only when its metric is needed.
+//! In: ids and rules. Out: an empty list, or an error. In Pyroscope a rule computes a metric from the profiles that it
+//! selects, and sends it to a Prometheus. Alluvium does not do that, so it keeps no rules. Otherwise a user would see a
+//! rule in the list, and miss its metric only when it is needed.
 
 use crate::server::services::questions::unimplemented;
 use crate::server::state::tenant::one_tenant;
@@ -17,7 +17,7 @@ use crate::wire::service::{Call, CallResult};
 /// Maximum number of characters of an id in an error.
 const SHOWN_CHARS: usize = 100;
 
-/// Answers without looking at anything but the request.
+/// Implements the calls without any state.
 #[derive(Clone)]
 pub(in crate::server) struct RecordingRules;
 
@@ -41,7 +41,7 @@ impl RecordingRulesService for RecordingRules {
     ) -> CallResult<UpsertRecordingRuleResponse> {
         one_tenant(&call.tenants)?;
         Err(unimplemented(
-            "no metrics are made of recording rules, so none is kept: the call is",
+            "this server does not evaluate recording rules and keeps none: the call is",
         ))
     }
 
@@ -54,7 +54,7 @@ impl RecordingRulesService for RecordingRules {
     }
 }
 
-/// The error for a call about one rule.
+/// Returns the error of a call about one rule.
 fn no_rule(id: &str) -> ConnectError {
     let id = id.trim();
     if id.is_empty() {

@@ -1,12 +1,12 @@
-//! Time lines and heatmaps as messages of `querier.v1`.
+//! Converts time lines and heatmaps to messages of `querier.v1`.
 //!
-//! In: lines of the query engine. Out: messages with exactly Pyroscope's fields.
+//! In: series from the query engine. Out: messages with exactly Pyroscope's fields.
 
 use crate::query::{Exemplar, HeatmapLine, HeatmapSlot, SeriesPoints};
 use crate::wire::proto::types;
 use crate::wire::push::pairs;
 
-/// A time line as a message.
+/// Converts a time line to a message.
 pub(super) fn series_message(mut line: SeriesPoints) -> types::Series {
     let mut exemplars = std::mem::take(&mut line.exemplars);
     let point = |(timestamp, value)| types::Point {
@@ -20,7 +20,7 @@ pub(super) fn series_message(mut line: SeriesPoints) -> types::Series {
     }
 }
 
-/// A series of a heatmap as a message.
+/// Converts a series of a heatmap to a message.
 pub(super) fn heatmap_message(line: HeatmapLine) -> types::HeatmapSeries {
     types::HeatmapSeries {
         labels: pairs(&line.labels),
@@ -41,7 +41,7 @@ fn slot_message(slot: HeatmapSlot) -> types::HeatmapSlot {
     message
 }
 
-/// What stands for a point as a message.
+/// Converts an exemplar to a message.
 fn exemplar_message(exemplar: Exemplar) -> types::Exemplar {
     types::Exemplar {
         timestamp: exemplar.time_ms,

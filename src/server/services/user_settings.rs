@@ -1,7 +1,7 @@
-//! `settings.v1`: texts that pages keep on the server, by tenant.
+//! `settings.v1`: settings that pages keep on the server for each tenant.
 //!
 //! In: names and texts. Out: the same. All settings of a tenant are one small JSON document on the shelf. Their number
-//! and size are limited.
+//! and their size are limited.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const MAX_NAME_BYTES: usize = 256;
 /// Maximum size of all names and texts of a tenant together, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Keeps the settings on the shelf.
+/// Reads and changes settings on the shelf.
 #[derive(Clone)]
 pub(in crate::server) struct UserSettings(pub(in crate::server) ServerState);
 
@@ -50,14 +50,14 @@ impl SettingsService for UserSettings {
         Ok(GetSettingsResponse { settings }.into())
     }
 
-    /// A setting that was modified later than the given one stays, and the call fails.
+    /// Fails and changes nothing if the kept setting was modified later than the given one.
     async fn set(&self, call: Call<SetSettingsRequest>) -> CallResult<SetSettingsResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let mut given = request
             .setting
-            .ok_or_else(|| ConnectError::invalid("there is no setting to set"))?;
+            .ok_or_else(|| ConnectError::invalid("the setting is missing in the request"))?;
         if given.name.is_empty() || given.name.len() > MAX_NAME_BYTES {
-            let message = format!("the name of a setting must have 1 to {MAX_NAME_BYTES} bytes");
+            let message = format!("the name of a setting must be 1 to {MAX_NAME_BYTES} bytes long");
             return Err(ConnectError::invalid(message));
         }
         if given.modified_at == 0 {
@@ -99,12 +99,12 @@ fn read(shelf: &Shelf, tenant: &TenantId) -> Result<Settings, ConnectError> {
         return Ok(Settings::new());
     };
     serde_json::from_slice(&bytes).map_err(|error| {
-        tracing::error!(tenant = %tenant, error = %error, "the settings of a tenant are damaged");
-        ConnectError::new(Code::Internal, "the settings that are kept are damaged")
+        tracing::error!(tenant = %tenant, error = %error, "settings document is damaged");
+        ConnectError::new(Code::Internal, "the settings document of the tenant is damaged")
     })
 }
 
-/// Changes the settings of a tenant; nothing is written when `change` fails.
+/// Changes the settings of a tenant. If `change` fails, nothing is written.
 fn change(
     shelf: &Shelf,
     tenant: &TenantId,
@@ -124,7 +124,7 @@ fn insert(settings: &mut Settings, given: Setting) -> Result<(), ConnectError> {
         && known.modified_at > given.modified_at
     {
         let message = format!(
-            "the setting `{}` was modified at {}, after this",
+            "the kept setting `{}` was modified later, at {}",
             given.name, known.modified_at
         );
         return Err(ConnectError::new(Code::AlreadyExists, message));
@@ -137,7 +137,7 @@ fn insert(settings: &mut Settings, given: Setting) -> Result<(), ConnectError> {
     let bytes: usize = settings.iter().map(|(name, kept)| name.len() + kept.value.len()).sum();
     if settings.len() > MAX_SETTINGS || bytes > MAX_BYTES {
         return Err(ConnectError::invalid(format!(
-            "a tenant may keep {MAX_SETTINGS} settings of {MAX_BYTES} bytes in all, these would be {} of {bytes}",
+            "limit of a tenant: {MAX_SETTINGS} settings of {MAX_BYTES} bytes in all; requested: {} of {bytes}",
             settings.len()
         )));
     }

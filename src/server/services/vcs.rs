@@ -1,7 +1,8 @@
-//! `vcs.v1`: source code from GitHub, which this server does not ask.
+//! `vcs.v1`: source code from GitHub. This server has no connection to GitHub.
 //!
-//! In: calls of Grafana's pages. Out: refusals, each with the code that Pyroscope uses while its GitHub app is not
-//! configured. By the first the pages know that they offer no source code; the calls that need a session have none.
+//! In: calls of Grafana's pages. Out: errors with the codes that Pyroscope uses while its GitHub app is not configured.
+//! The error of `github_app` tells the pages to offer no source code. The other calls need a session, which no client
+//! has.
 
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::proto::vcs::{
@@ -11,7 +12,7 @@ use crate::wire::proto::vcs::{
 };
 use crate::wire::service::{Call, CallResult};
 
-/// Refuses every call by name.
+/// Refuses every call with a specific error.
 #[derive(Clone)]
 pub(in crate::server) struct Vcs;
 
@@ -20,7 +21,7 @@ impl VcsService for Vcs {
         Err(no_app())
     }
 
-    /// Pyroscope has `internal` here, which would count as a fault of this server.
+    /// Pyroscope returns `internal` here, which would count as a failure of this server.
     async fn github_login(&self, _call: Call<GithubLoginRequest>) -> CallResult<GithubLoginResponse> {
         Err(no_app())
     }

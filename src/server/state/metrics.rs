@@ -1,4 +1,4 @@
-//! Metrics of the HTTP side: requests by route and status, their duration, and requests in progress.
+//! Metrics of HTTP: requests by route and status, their duration, and requests in progress.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -8,7 +8,7 @@ use prometheus_client::metrics::histogram::Histogram;
 
 use crate::telemetry::metrics::Scope;
 
-/// Buckets of the duration histogram in seconds: from a label look-up to the longest query.
+/// Buckets of the duration histogram in seconds, from a label lookup to the longest query.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -22,7 +22,7 @@ pub(in crate::server) struct TimeLabels {
     pub(in crate::server) route: String,
 }
 
-/// Metrics of the HTTP side.
+/// Metrics of HTTP requests.
 #[derive(Clone, Debug)]
 pub struct ServerMetrics {
     pub(in crate::server) requests: Family<RouteLabels, Counter>,
@@ -31,7 +31,7 @@ pub struct ServerMetrics {
 }
 
 impl ServerMetrics {
-    /// Registers the metrics in this scope.
+    /// Creates the metrics and registers them in this scope.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self {
             requests: Family::default(),
@@ -40,17 +40,17 @@ impl ServerMetrics {
         };
         scope.register(
             "alluvium_http_requests",
-            "Requests answered, by route and status",
+            "Completed requests, by route and status",
             metrics.requests.clone(),
         );
         scope.register(
             "alluvium_http_request_seconds",
-            "Time from a request's headers to its answer's, by route",
+            "Time from the headers of a request to the headers of its response, by route",
             metrics.seconds.clone(),
         );
         scope.register(
             "alluvium_http_requests_in_flight",
-            "Requests being worked on",
+            "Requests in progress",
             metrics.in_flight.clone(),
         );
         metrics

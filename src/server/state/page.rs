@@ -1,6 +1,6 @@
 //! The server's page: the embedded files of `ui/dist/server`.
 //!
-//! In debug builds they are read from the source tree at run time. `admin::page` serves them.
+//! In debug builds the files are read from the source tree at run time. `admin::page` serves them.
 
 use rust_embed::RustEmbed;
 
@@ -11,7 +11,7 @@ use crate::admin::page::{Page, PageSource};
 #[allow_missing = true]
 struct Files;
 
-/// File with the paths of the views, written by the build of the page.
+/// File with the paths of the views. The build of the page writes it.
 const VIEWS: &str = "views.json";
 
 /// Views that require a collector in this process.
@@ -21,7 +21,7 @@ const COLLECTOR_VIEWS: [&str; 2] = ["pipeline", "graph"];
 const NO_COLLECTOR: &str = "data-collector=\"no\"";
 const COLLECTOR: &str = "data-collector=\"yes\"";
 
-/// The page of a process that runs only the server.
+/// Returns the page of a process that runs only the server.
 pub(in crate::server) fn page() -> Page {
     let mut views = views();
     views.retain(|view| !COLLECTOR_VIEWS.contains(&view.as_str()));
@@ -33,7 +33,7 @@ pub(in crate::server) fn page() -> Page {
     })
 }
 
-/// The page of a process that also runs a collector, with the pipeline views.
+/// Returns the page of a process that also runs a collector. It has the pipeline views.
 pub(super) fn page_with_collector() -> Page {
     Page::new(PageSource {
         file: Files::get,
@@ -43,7 +43,7 @@ pub(super) fn page_with_collector() -> Page {
     })
 }
 
-/// Paths of all views. Without a built page only the root, which shows a message.
+/// Returns the paths of all views. Without a built page there is only the root, which shows a message.
 fn views() -> Vec<String> {
     let listed = Files::get(VIEWS).and_then(|file| serde_json::from_slice(&file.data).ok());
     listed.unwrap_or_else(|| vec![String::new()])

@@ -1,7 +1,7 @@
 //! Readiness of the server, with the reason while it is not ready.
 //!
-//! The composition root holds a clone and sets it when replay is done and when the program stops; `/ready` reports it
-//! to load balancers.
+//! The composition root holds a clone. It changes the state after the replay and when the program stops. `/ready`
+//! reports the state to load balancers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 pub struct Readiness(Arc<RwLock<Option<String>>>);
 
 impl Readiness {
-    /// The state of a server that is ready.
+    /// Returns the state of a server that is ready.
     pub fn ready() -> Self {
         Self(Arc::new(RwLock::new(None)))
     }
@@ -22,7 +22,7 @@ impl Readiness {
         *self.0.write() = Some(reason.to_owned());
     }
 
-    /// Why the server is not ready; `None` when it is.
+    /// Returns the reason why the server is not ready, or `None` if it is ready.
     pub fn reason(&self) -> Option<String> {
         self.0.read().clone()
     }

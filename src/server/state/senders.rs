@@ -1,9 +1,8 @@
-//! Who sends profiles here: programs and collectors by what they call themselves and where they come from, since the
-//! start of the server.
+//! The senders of profiles since the start of the server: programs and collectors, by their names and addresses.
 //!
-//! In: requests of the routes that take profiles. Out: for a tenant, each sender with its numbers, when it was last
-//! seen, and what it said of its queue, where it is a collector of ours. Their number is limited: the one that was not
-//! seen for the longest time makes room.
+//! In: requests of the routes that accept profiles. Out: the senders of a tenant. Each has its counters and the time of
+//! its last request. An Alluvium collector also has the report about its queue. The number of senders is limited: the
+//! sender with the oldest last request is removed for a new one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 use crate::profile::{TenantId, Tenants};
 use crate::wire::queue_report::{QUEUE_HEADER, QueueReport};
 
-/// Templates of the routes that take profiles.
+/// Templates of the routes that accept profiles.
 const ROUTES: [&str; 6] = [
     "/push.v1.PusherService/Push",
     "/ingest",
@@ -26,28 +25,28 @@ const ROUTES: [&str; 6] = [
     "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
     "/api/0/profiles",
 ];
-/// Maximum number of senders of all tenants.
+/// Maximum number of senders of all tenants together.
 const MAX_SENDERS: usize = 1000;
-/// Characters of a sender's name that are kept.
+/// Maximum number of characters of a sender's name. The rest is cut off.
 const MAX_AGENT_CHARS: usize = 100;
 
 /// The senders of all tenants.
 #[derive(Debug, Default)]
 pub(crate) struct Senders(Mutex<HashMap<Sender, Seen>>);
 
-/// A sender as it is told apart from others.
+/// The properties that distinguish a sender from others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Sender {
     tenant: TenantId,
-    /// `User-Agent`: usually a program and its version.
+    /// Value of `User-Agent`: usually a program and its version.
     agent: Arc<str>,
-    /// Address of the other end of the connection, which may be a proxy's; `None` when it is not known.
+    /// Remote address of the connection, which may be the address of a proxy. `None` if it is unknown.
     address: Option<IpAddr>,
-    /// Machine and component of a collector: there may be several behind an address.
+    /// Machine and component of a collector. Several collectors may share an address.
     collector: Option<(Arc<str>, Arc<str>)>,
 }
 
-/// What a sender has sent.
+/// Counters and last state of a sender.
 #[derive(Debug)]
 struct Seen {
     first_ms: i64,
@@ -55,15 +54,15 @@ struct Seen {
     requests: u64,
     /// Requests that were refused or failed.
     failed: u64,
-    /// Bytes on the wire, of requests that announced their length.
+    /// Bytes of request bodies on the wire. Only requests with a `Content-Length` count.
     bytes: u64,
-    /// Status of the last answer.
+    /// Status of the last response.
     status: u16,
-    /// A collector's queue, as it said with the last request.
+    /// State of a collector's queue, from its last request.
     queue: Option<QueueReport>,
 }
 
-/// A request of a sender, before its answer.
+/// A request of a sender, before its response.
 pub(in crate::server) struct Sending {
     sender: Sender,
     bytes: u64,
@@ -71,7 +70,7 @@ pub(in crate::server) struct Sending {
 }
 
 impl Sending {
-    /// The sending in a request; `None` when the route takes no profiles.
+    /// Reads the sender of a request. Returns `None` if the route accepts no profiles.
     pub(in crate::server) fn of(
         (method, route): (&Method, &str),
         headers: &HeaderMap,
@@ -107,7 +106,7 @@ impl Sending {
 }
 
 impl Senders {
-    /// Counts a request that was answered with `status`.
+    /// Counts a request whose response has this `status`.
     pub(in crate::server) fn answered(&self, sending: Sending, status: u16, now_ms: i64) {
         let mut senders = self.0.lock();
         if senders.len() >= MAX_SENDERS && !senders.contains_key(&sending.sender) {
@@ -133,7 +132,7 @@ impl Senders {
         seen.queue = sending.queue;
     }
 
-    /// The senders of tenants, the last seen first.
+    /// Returns the senders of the tenants, the most recent one first.
     pub(in crate::server) fn of(&self, tenants: &Tenants) -> Value {
         let senders = self.0.lock();
         let mut found: Vec<_> = senders

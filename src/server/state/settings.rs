@@ -1,8 +1,8 @@
-//! The configuration in force, as its routes show it: without secrets and without names of users, tokens and other
+//! The configuration in force, as its routes show it: without secrets and without the names of users, tokens and other
 //! tenants.
 //!
-//! In: values by key, made by the composition root. Out: YAML in the form of the configuration file, and the limits of
-//! a tenant.
+//! In: values by key, from the composition root. Out: YAML in the form of the configuration file, and the limits of a
+//! tenant.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,34 +13,34 @@ use crate::base::duration;
 use crate::profile::TenantId;
 use crate::store::Limits;
 
-/// Start of the keys of limits.
+/// Prefix of the keys of limits.
 const LIMITS: &str = "limits.";
-/// Key of the limit that tenants may have of their own.
+/// Key of the only limit that a tenant may override.
 const RETENTION: &str = "retention_period";
 
-/// The configuration in force, and what it would be without any.
+/// The configuration in force, and the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Values by key of the file, sections joined by dots.
+    /// Values by key of the configuration file. Dots separate the sections of a key.
     pub in_force: BTreeMap<&'static str, Value>,
     /// The same for a server without a configuration.
     pub default: BTreeMap<&'static str, Value>,
-    /// How long the profiles of single tenants are kept.
+    /// Retention periods of tenants with a period of their own.
     pub retention: BTreeMap<TenantId, String>,
 }
 
 impl Settings {
-    /// The configuration in force as YAML.
+    /// Returns the configuration in force as YAML.
     pub(in crate::server) fn in_force(&self) -> String {
         yaml(self.in_force.iter())
     }
 
-    /// The configuration of a server without any, as YAML.
+    /// Returns the configuration of a server without a configuration file, as YAML.
     pub(in crate::server) fn default(&self) -> String {
         yaml(self.default.iter())
     }
 
-    /// What differs between the two, with the values in force, as YAML.
+    /// Returns the values in force that differ from the defaults, as YAML.
     pub(in crate::server) fn difference(&self) -> String {
         yaml(
             self.in_force
@@ -49,7 +49,7 @@ impl Settings {
         )
     }
 
-    /// The limits of a tenant by name; `own` are those of its profiles.
+    /// Returns the limits of a tenant by name. `own` are the limits of its profiles.
     pub(in crate::server) fn limits(&self, tenant: &TenantId, own: &Limits) -> BTreeMap<&str, Value> {
         let general = self.in_force.iter().map(|(key, value)| (*key, value.clone()));
         let all = general.chain(limit_values(own));
@@ -62,7 +62,7 @@ impl Settings {
     }
 }
 
-/// Limits of profiles by key of the file.
+/// Returns the limits of profiles by key of the configuration file.
 pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 17] {
     let [series, sample_types, defaults, as_they_are] = rules_values(limits);
     let mib = |bytes: u64| Value::from(bytes as f64 / f64::from(1 << 20));
@@ -103,12 +103,12 @@ pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 17] {
     ]
 }
 
-/// The relabel rules: those for series, those for sample types, when the default ones apply, and whether names of
-/// labels are left as they are.
+/// Returns the relabel rules: the rules for series, the rules for sample types, the position of the default rules, and
+/// whether label names stay unsanitized.
 fn rules_values(limits: &Limits) -> [Value; 4] {
     let written = limits.rules.as_ref().map(|rules| rules.written().clone());
     let written = written.unwrap_or_default();
-    // Texts and numbers always have a form in JSON.
+    // Texts and numbers can always be written as JSON.
     let value = |rules| serde_json::to_value(rules).unwrap_or_default();
     let defaults = serde_json::to_value(written.defaults).unwrap_or_default();
     [
@@ -119,7 +119,7 @@ fn rules_values(limits: &Limits) -> [Value; 4] {
     ]
 }
 
-/// Values as YAML: a level for each part of a key. A value in JSON is one in YAML.
+/// Formats values as YAML, with a level for each part of a key. JSON values are valid YAML.
 fn yaml<'a>(values: impl Iterator<Item = (&'a &'static str, &'a Value)>) -> String {
     let mut out = String::new();
     let mut open: Vec<&str> = Vec::new();

@@ -1,6 +1,6 @@
 //! Shared state of the routes: the store, the query engine, limits and options.
 //!
-//! The composition root creates it; tests create their own. Nothing here is process-wide.
+//! The composition root creates the state, and tests create their own. Nothing here is process-wide.
 
 use std::sync::Arc;
 
@@ -28,36 +28,33 @@ use crate::store::{Limits, Store, StoreError};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::service::Memory;
 
-/// Stores the profiles of all tenants. Implemented by the store and by tests.
+/// Stores the profiles of all tenants. The store and tests implement it.
 pub trait ProfileStore: Send + Sync + 'static {
-    /// The receiver for profiles of one tenant. Accepted profiles are durable.
+    /// Returns the receiver for the profiles of one tenant. Accepted profiles are durable.
     fn sink(self: Arc<Self>, tenant: &TenantId) -> Receiver;
 
     /// Flushes all profiles in memory to files.
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>>;
 
-    /// The limits of the profiles of `tenant` at this moment. The sink checks them.
+    /// Returns the current limits of the profiles of `tenant`. The sink checks them.
     fn limits(&self, _tenant: &TenantId) -> Arc<Limits> {
         Arc::default()
     }
 
-    /// The reason why no profiles are accepted at the moment, if any.
+    /// Returns the reason why the store accepts no profiles at the moment, if there is one.
     fn unavailable(&self) -> Option<String> {
         None
     }
 
-    /// Where users keep things beside their profiles, if anywhere.
+    /// Returns the shelf, where users keep settings and files, if the store has one.
     fn shelf(&self) -> Option<Shelf> {
         None
     }
 
-    /// Deletes profiles; durable when it returns. The default is an error.
+    /// Deletes profiles. The deletion is durable when this function returns. The default implementation returns an
+    /// error.
     fn delete(&self, _deletion: Deletion) -> BoxFuture<'_, Result<Report, StoreError>> {
-        Box::pin(async {
-            Err(StoreError::Request(
-                "profiles of this store cannot be deleted".to_owned(),
-            ))
-        })
+        Box::pin(async { Err(StoreError::Request("this store cannot delete profiles".to_owned())) })
     }
 }
 
@@ -92,24 +89,25 @@ impl ProfileStore for Store {
     }
 }
 
-/// Options of the HTTP side.
+/// Options of the HTTP server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Path prefix under which every route is also served, without a trailing `/`; empty for none.
+    /// Path prefix without a trailing `/`. Every route is also served under it. Empty means no prefix.
     pub prefix: String,
-    /// True: the tenant is read from the required header `X-Scope-OrgID`. False: all data belongs to `anonymous`.
+    /// If true, every request must name its tenant in the header `X-Scope-OrgID`. If false, all data belongs to the
+    /// tenant `anonymous`.
     pub multi_tenant: bool,
-    /// True when a collector runs in this process and its routes are served beside these: the page then shows it.
+    /// True if a collector runs in this process and its routes are served too. The page then shows it.
     pub with_collector: bool,
-    /// The server whose metrics are shown beside profiles, if there is one.
+    /// The server whose metrics the page shows beside profiles, if there is one.
     pub prometheus: Option<Prometheus>,
-    /// Tokens that allow deletion; without any the route is off.
+    /// Tokens that allow deletion. Without tokens, the route is disabled.
     pub admin: Vec<AdminToken>,
-    /// Sizes and times of the HTTP side.
+    /// Limits of sizes and times of the HTTP server.
     pub limits: ServerLimits,
-    /// While memory is short requests with a body are refused.
+    /// While memory is short, the server refuses requests with a body.
     pub pressure: MemoryPressure,
-    /// What the routes of the configuration show.
+    /// The configuration that the configuration routes show.
     pub settings: Arc<Settings>,
 }
 
@@ -128,7 +126,7 @@ impl Default for ServerOptions {
     }
 }
 
-/// State that all routes share; cheap to clone.
+/// State that all routes share. It is cheap to clone.
 #[derive(Clone)]
 pub struct ServerState(Arc<Inner>);
 
@@ -138,17 +136,17 @@ pub struct Inner {
     pub store: Arc<dyn ProfileStore>,
     /// Answers queries over the stored profiles.
     pub engine: QueryEngine,
-    /// How the server presents itself, and its limits.
+    /// Options of the HTTP server, including its limits.
     pub options: ServerOptions,
-    /// Whether the server is ready, and why not.
+    /// Whether the server is ready, and the reason if it is not.
     pub readiness: Readiness,
     pub(crate) metrics: ServerMetrics,
     pub(crate) intake: Intake,
     pub(crate) workers: Workers,
-    /// Memory of answers that are being sent. Counted separately from requests: a client that does not read its answer
-    /// must not block ingestion.
+    /// Memory of responses that are being sent. It is counted separately from requests, because a client that does not
+    /// read its response must not block ingestion.
     pub(crate) answers: Answers,
-    /// Who sends profiles here.
+    /// The senders of profiles.
     pub(crate) senders: Senders,
     pub(crate) page: crate::admin::page::Page,
 }
@@ -184,23 +182,23 @@ impl ServerState {
 }
 
 impl ServerState {
-    /// Why nothing should be sent here at the moment; `None` when the server is ready.
+    /// Returns the reason why clients should send nothing at the moment, or `None` if the server is ready.
     pub(crate) fn not_ready(&self) -> Option<String> {
         self.readiness.reason().or_else(|| self.store.unavailable())
     }
 
-    /// The budget of answers that clients have not read, for the port.
+    /// Returns the budget of responses that clients have not read, for the port.
     pub(crate) fn unread(&self) -> ByteBudget {
         self.answers.budget()
     }
 
-    /// What requests and answers hold, which have limits.
+    /// Returns the memory that requests and responses hold. Both have limits.
     pub(crate) fn memory(&self) -> [MemoryPart; 2] {
         [self.intake.memory(), self.answers.memory()]
     }
 
-    /// Writes an answer, made of a message of about `bytes` bytes, on a thread for such work. Both count as an answer
-    /// from now on; without memory for them the request is refused.
+    /// Writes a response on a thread for such work. The response is made of a message of about `bytes` bytes. Both are
+    /// charged as a response from the start. Without memory for them, the request is refused.
     pub(crate) async fn write(
         &self,
         bytes: usize,
@@ -222,7 +220,7 @@ impl ServerState {
         finished(async move { sink.append(profiles).await }, memory).await
     }
 
-    /// As `append`, for decoded profiles.
+    /// Works like `append`, for decoded profiles.
     pub(crate) async fn append_decoded(
         &self,
         tenant: TenantId,
@@ -234,7 +232,7 @@ impl ServerState {
     }
 }
 
-/// Runs work to its end even if the caller is dropped, and holds its memory until then.
+/// Runs work to its end even if the caller is dropped. The memory of the work stays charged until then.
 async fn finished<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
     memory: Memory,
@@ -245,16 +243,19 @@ async fn finished<T: Send + 'static>(
         result
     });
     task.await
-        .map_err(|error| ConnectError::new(Code::Internal, format!("the request made the store fail: {error}")))
+        .map_err(|error| ConnectError::new(Code::Internal, format!("the store panicked on the request: {error}")))
 }
 
-/// A prefix with a leading `/` and no trailing one. A prefix with special characters of route templates or URLs is
-/// ignored, and so is `/-`, below which health has a route of its own.
+/// Returns a prefix with a leading `/` and no trailing one. A prefix with special characters of route templates or URLs
+/// is ignored. The prefix `/-` is also ignored, because health has its own route below it.
 fn usable_prefix(prefix: &str) -> String {
     let path = prefix.trim_matches('/');
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
     if !path.bytes().all(is_plain) || path.contains("//") || path == "-" {
-        tracing::warn!(prefix, "the path prefix is not usable, routes answer at the root only");
+        tracing::warn!(
+            prefix,
+            "path prefix is not usable, the routes are served only at the root"
+        );
         return String::new();
     }
     match path {

@@ -1,7 +1,7 @@
 //! The tenants of a request, from the header `X-Scope-OrgID`.
 //!
-//! In: headers. Out: a tenant id, or for questions several. Whether the caller may use the tenants was decided before,
-//! by the guard of `access` or by a proxy.
+//! In: headers. Out: one tenant id, or for queries one or several. The guard of `access` or a proxy has already decided
+//! whether the caller may use the tenants.
 
 use http::HeaderMap;
 
@@ -10,12 +10,12 @@ use crate::server::state::shared::ServerOptions;
 use crate::wire::call::TENANT_HEADER;
 use crate::wire::connect::{Code, ConnectError};
 
-/// The tenant of a request that is about exactly one. On a single-tenant server the header is not read.
+/// Reads the tenant of a request that is about exactly one. A single-tenant server ignores the header.
 pub(in crate::server) fn tenant(headers: &HeaderMap, options: &ServerOptions) -> Result<TenantId, ConnectError> {
     one_tenant(&tenants(headers, options)?)
 }
 
-/// The tenants of a question: one, or several with `|` between them. On a single-tenant server the header is not read.
+/// Reads the tenants of a query: one, or several separated by `|`. A single-tenant server ignores the header.
 pub(in crate::server) fn tenants(headers: &HeaderMap, options: &ServerOptions) -> Result<Tenants, ConnectError> {
     if !options.multi_tenant {
         return Ok(TenantId::anonymous().into());
@@ -33,13 +33,13 @@ pub(in crate::server) fn tenants(headers: &HeaderMap, options: &ServerOptions) -
         .map_err(|error: TenantError| ConnectError::invalid(error.to_string()))
 }
 
-/// For calls about the server itself: the header is not read.
+/// Ignores the header. For calls about the server itself.
 pub(in crate::server) fn no_tenants(_headers: &HeaderMap, _options: &ServerOptions) -> Result<Tenants, ConnectError> {
     Ok(TenantId::anonymous().into())
 }
 
-/// The tenant of a request that is about exactly one, as all are that store something. Of several the refusal is
-/// Pyroscope's.
+/// Returns the tenant of a request that is about exactly one, such as every request that stores something. If there are
+/// several, the error is the same as in Pyroscope.
 pub(in crate::server) fn one_tenant(tenants: &Tenants) -> Result<TenantId, ConnectError> {
     tenants.single().cloned().ok_or_else(|| {
         let message = format!("multiple org IDs present: `{tenants}`, and this is about exactly one tenant");

@@ -19,8 +19,8 @@ const nobody = { asks: true, identity: null, logged_in: false };
 
 describe('the session', () => {
   it('is asked for when an answer is 401, and a login is wanted when the server does not know us', async () => {
-    server({ LabelNames: [401, { code: 'unauthenticated', message: 'who calls?' }], session: [200, nobody] });
-    await expect(labelNames('{}', { start: 0, end: 1 })).rejects.toThrow('who calls?');
+    server({ LabelNames: [401, { code: 'unauthenticated', message: 'authentication required' }], session: [200, nobody] });
+    await expect(labelNames('{}', { start: 0, end: 1 })).rejects.toThrow('authentication required');
     await noteRefusal();
     expect(loginWanted()).toBe(true);
   });
@@ -43,8 +43,8 @@ describe('the session', () => {
   });
 
   it('begins by a user and a password, or by a token alone', async () => {
-    const refused = server({ login: [401, { message: 'not valid here' }] });
-    expect(await login('ada', 'wrong')).toBe('not valid here');
+    const refused = server({ login: [401, { message: 'not valid' }] });
+    expect(await login('ada', 'wrong')).toBe('not valid');
     expect(loggedIn()).toBe(false);
     expect(refused[0]).toContain('{"user":"ada","password":"wrong"}');
     const taken = server({ login: [204, null] });

@@ -1,6 +1,6 @@
 //! The uploaded files of tenants on the shelf.
 //!
-//! In: files with their ids. Out: the same. When a tenant has too many, its oldest go.
+//! In: files with their ids. Out: the same files. If a tenant has too many, its oldest files are removed.
 
 use bytes::Bytes;
 
@@ -15,10 +15,10 @@ use crate::wire::connect::{Code, ConnectError};
 const FOLDER: &str = "adhoc";
 /// Maximum number of files of a tenant.
 const MAX_FILES: usize = 100;
-/// Maximum size of the files of a tenant together, in bytes.
+/// Maximum total size of the files of a tenant, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A file that the tenant has uploaded.
+/// Returns a file that the tenant has uploaded.
 pub(super) async fn kept(state: &ServerState, tenant: &TenantId, id: &str) -> Result<(UploadId, Bytes), ConnectError> {
     let missing = || ConnectError::new(Code::NotFound, "there is no uploaded profile with this id");
     let id = UploadId::parse(id).ok_or_else(missing)?;
@@ -28,13 +28,13 @@ pub(super) async fn kept(state: &ServerState, tenant: &TenantId, id: &str) -> Re
     Ok((id, file.into()))
 }
 
-/// The files that the tenant has uploaded, the oldest first.
+/// Lists the files that the tenant has uploaded, the oldest first.
 pub(super) async fn listed(state: &ServerState, tenant: TenantId) -> Result<Vec<UploadId>, ConnectError> {
     let found = on_shelf(state, move |shelf| shelf.list(&tenant, FOLDER).map_err(failed)).await?;
     Ok(found.iter().filter_map(|kept| UploadId::parse(&kept.name)).collect())
 }
 
-/// Keeps a file; the oldest files of the tenant make room for it.
+/// Stores a file. The oldest files of the tenant are removed to make room for it.
 pub(super) async fn keep(state: &ServerState, tenant: TenantId, id: UploadId, file: Bytes) -> Result<(), ConnectError> {
     on_shelf(state, move |shelf| make_room(shelf, &tenant, &id, &file)).await
 }
@@ -47,7 +47,7 @@ fn make_room(shelf: &Shelf, tenant: &TenantId, id: &UploadId, file: &[u8]) -> Re
     let size = file.len() as u64;
     if size > MAX_BYTES {
         return Err(ConnectError::too_large(format!(
-            "the profile has {size} bytes, a tenant may keep {MAX_BYTES}"
+            "the profile has {size} bytes, but a tenant may keep at most {MAX_BYTES}"
         )));
     }
     shelf.alone(|| {
@@ -58,7 +58,7 @@ fn make_room(shelf: &Shelf, tenant: &TenantId, id: &UploadId, file: &[u8]) -> Re
             if count < MAX_FILES && bytes + size <= MAX_BYTES {
                 break;
             }
-            tracing::info!(tenant = %tenant, file = oldest.name, "the oldest uploaded profile makes room for another");
+            tracing::info!(tenant = %tenant, file = oldest.name, "removed the oldest uploaded profile for a new one");
             shelf
                 .remove(tenant, &format!("{FOLDER}/{}", oldest.name))
                 .map_err(failed)?;

@@ -1,17 +1,17 @@
-//! Ids of uploaded profiles: 26 characters of time and chance, and the name of the file.
+//! Ids of uploaded profiles: 26 characters of time and randomness, followed by the name of the file.
 //!
-//! In: a time and a name. Out: an id that sorts by time, from which both can be read again. An id of a user is checked
-//! before it becomes part of a path.
+//! In: a time and a name. Out: an id that sorts by time and contains both. An id from a user is checked before it
+//! becomes part of a path.
 
 use uuid::Uuid;
 
 /// Crockford's digits of base 32: no I, L, O and U.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// Number of digits: 128 bits.
+/// Number of digits. They encode 128 bits.
 const STAMP_CHARS: usize = 26;
-/// Bits of chance; the others are the time in milliseconds.
+/// Number of random bits. The other bits are the time in milliseconds.
 const CHANCE_BITS: u32 = 80;
-/// Longest name in an id, in characters.
+/// Maximum length of the name in an id, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
 /// The id of an uploaded profile.
@@ -19,7 +19,7 @@ const MAX_NAME_CHARS: usize = 64;
 pub(super) struct UploadId(String);
 
 impl UploadId {
-    /// A new id. Of the name, characters that are not safe in a path become `_`.
+    /// Creates an id. Characters of the name that are not safe in a path become `_`.
     pub(super) fn new(now_ms: i64, name: &str) -> Self {
         let chance = Uuid::new_v4().as_u128() & ((1 << CHANCE_BITS) - 1);
         let stamp = u128::from(now_ms.max(0) as u64) << CHANCE_BITS | chance;
@@ -30,7 +30,7 @@ impl UploadId {
         Self(format!("{stamp}-{name}"))
     }
 
-    /// The id in a text; `None` when the text is none.
+    /// Parses an id, or returns `None` if the text is not an id.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (stamp, rest) = text.split_at_checked(STAMP_CHARS)?;
         let name = rest.strip_prefix('-')?;
@@ -44,12 +44,12 @@ impl UploadId {
         &self.0
     }
 
-    /// Name of the file, as far as it is safe in a path.
+    /// Returns the name of the file, with unsafe characters replaced.
     pub(super) fn name(&self) -> &str {
         self.0.get(STAMP_CHARS + 1..).unwrap_or_default()
     }
 
-    /// When it was uploaded, in Unix milliseconds.
+    /// Returns the time of the upload in Unix milliseconds.
     pub(super) fn time_ms(&self) -> i64 {
         let stamp = self.0.bytes().take(STAMP_CHARS).fold(0u128, |stamp, byte| {
             let digit = DIGITS.iter().position(|known| *known == byte).unwrap_or(0);

@@ -1,7 +1,7 @@
-//! `/api/v1/adhoc`: a look at a file that is not kept.
+//! `/api/v1/adhoc`: shows a file without storing it.
 //!
-//! In: a file in the body, or the id of an uploaded one. Out: its profile types and the flame graph of one, as in
-//! `querier.v1`; or the difference between stored profiles and the file. The file has the limits of `/ingest`.
+//! In: a file in the body, or the id of an uploaded file. Out: its profile types and the flame graph of one of them, as
+//! in `querier.v1`; or the difference between stored profiles and the file. The file has the limits of `/ingest`.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -25,26 +25,26 @@ use crate::wire::at_time;
 use crate::wire::connect::{Codec, ConnectError, encode};
 use crate::wire::querier::{detailed_flamegraph_message, diff_message};
 
-/// What is asked of a file.
+/// The parameters of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Question {
-    /// Id of an uploaded file; empty when the file is the body.
+    /// Id of an uploaded file. Empty if the file is the body.
     id: String,
-    /// Name or id of the profile type that is shown; empty for the most telling one.
+    /// Name or id of the profile type to show. Empty means the preferred type of the file.
     profile_type: String,
     max_nodes: Option<i64>,
-    /// The stored profiles that the file is compared with.
+    /// The stored profiles to compare the file with.
     baseline: Option<Baseline>,
 }
 
-/// Stored profiles, of the type that is shown.
+/// Stored profiles of the shown type.
 #[derive(Debug, PartialEq, Eq)]
 struct Baseline {
     selector: String,
     range: TimeRange,
 }
 
-/// The flame graph of a type, or its difference to the baseline, as JSON.
+/// The flame graph of a type as JSON, or its difference to the baseline.
 struct Drawn {
     types: Vec<String>,
     shown: String,
@@ -52,7 +52,7 @@ struct Drawn {
     graph: Bytes,
 }
 
-/// `POST /api/v1/adhoc`: nothing of the request is kept.
+/// `POST /api/v1/adhoc`: stores nothing of the request.
 pub(in crate::server) async fn look(State(state): State<ServerState>, request: Request<Body>) -> Response {
     answer(&state, request)
         .await
@@ -74,7 +74,7 @@ async fn answer(state: &ServerState, request: Request<Body>) -> Result<Response,
         };
         if file.0.is_empty() {
             return Err(ConnectError::invalid(
-                "there is no file: send it as the body, or name an uploaded one by `id`",
+                "the file is missing: send it as the body, or name an uploaded file by `id`",
             ));
         }
         draw(state, &tenant, question, file).await
@@ -115,7 +115,7 @@ async fn draw(
     Ok(drawn("difference", state.workers.run(LARGE_WORK, write).await?))
 }
 
-/// The answer, compressed when the client accepts it.
+/// Returns the response. It is compressed if the client accepts that.
 async fn written(state: &ServerState, headers: &HeaderMap, drawn: Drawn) -> Result<Response, ConnectError> {
     let pack = if accepts(headers, "gzip") {
         Written::packed
@@ -150,7 +150,8 @@ impl Drawn {
 }
 
 impl Question {
-    /// Parses the query part of a URL. As on the plain routes, the first of several parameters with one name counts.
+    /// Parses the query part of a URL. As on the plain routes, the first of several parameters with the same name
+    /// counts.
     fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let get = |name: &str| {

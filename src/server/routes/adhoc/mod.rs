@@ -1,7 +1,7 @@
-//! `adhocprofiles.v1`: profiles that are uploaded to be looked at, apart from the stored ones.
+//! `adhocprofiles.v1`: uploaded profiles that users view separately from the stored ones.
 //!
-//! In: files in base64. Out: flame graphs and differences in the JSON of the plain routes. The files are kept as they
-//! came, by tenant; when a tenant has too many, its oldest go. They are in no table.
+//! In: files in base64. Out: flame graphs and differences in the JSON of the plain routes. The server keeps the
+//! original files by tenant, in no table. If a tenant has too many, its oldest files are removed.
 
 mod files;
 mod id;
@@ -33,18 +33,18 @@ use crate::wire::service::{Call, CallResult};
 
 pub(super) use look::look;
 
-/// Accepts base64 with and without padding, since clients differ.
+/// Accepts base64 with and without padding, because clients differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Answers from the shelf.
+/// Implements the calls with the files on the shelf.
 #[derive(Clone)]
 pub(super) struct AdHoc(pub(in crate::server) ServerState);
 
 impl AdHocProfileService for AdHoc {
-    /// The file is read before it is kept, so that only profiles are.
+    /// Parses the file before it is kept, so that only profiles are kept.
     async fn upload(&self, call: Call<AdHocProfilesUploadRequest>) -> CallResult<AdHocProfilesGetResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let (text, _memory) = (request.profile, call.memory);
@@ -86,7 +86,7 @@ impl AdHocProfileService for AdHoc {
         Ok(AdHocProfilesListResponse { profiles }.into())
     }
 
-    /// The difference by a type that both files have.
+    /// Returns the difference for a type that both files have.
     async fn diff(&self, call: Call<AdHocProfilesDiffRequest>) -> CallResult<AdHocProfilesDiffResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
@@ -100,7 +100,7 @@ impl AdHocProfileService for AdHoc {
         let mut types = left.types();
         types.retain(|own| of_right.contains(own));
         if types.is_empty() {
-            return Err(ConnectError::invalid("the two profiles have no type in common"));
+            return Err(ConnectError::invalid("the two profiles have no profile type in common"));
         }
         let chosen = choose(&types, request.profile_type.as_deref())?;
         let (left, _left_memory) = left.tree(&self.0, chosen.clone(), Tree::by_name()).await?;
@@ -116,7 +116,7 @@ impl AdHocProfileService for AdHoc {
 }
 
 impl AdHoc {
-    /// The flame graph of one type of a file.
+    /// Returns the flame graph of one type of a file.
     async fn draw(
         &self,
         tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! Uploaded files as trees: every format of `/ingest`, one profile type of those in the file.
+//! Uploaded files as trees. A file may have any format of `/ingest`. A tree has one profile type of the file.
 //!
 //! In: the bytes of a file. Out: its profile types, and the tree of one of them. The number of frames is limited before
 //! a tree is built.
@@ -18,13 +18,13 @@ use crate::wire::byte_order::is_marked;
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::IngestQuery;
 
-/// Maximum number of frames of the stacks of a tree, repeated ones included.
+/// Maximum number of frames in the stacks of a tree, including repeated frames.
 const MAX_FRAMES: usize = 1 << 20;
-/// Memory of a tree for each of them, in bytes.
+/// Estimated memory of a tree per frame, in bytes.
 const FRAME_BYTES: usize = 128;
-/// Bytes of work that are more than the thread of a request should do.
+/// Estimated work in bytes of building or encoding a tree. It is too much for the thread of a request.
 pub(super) const LARGE_WORK: usize = 1 << 20;
-/// Sample types that are shown when none is asked for, the most telling first.
+/// Sample types to show if the request names none, in order of preference.
 const PREFERRED: [&str; 2] = ["cpu", "inuse_space"];
 
 /// The profiles of a file, with the charge for their memory.
@@ -33,13 +33,13 @@ pub(super) struct Opened {
     charge: Charge,
 }
 
-/// Reads a file. A text counts as it stands; profiles without a time have the current one.
+/// Reads a file. Values of a text stay as they are. Profiles without a time get the current one.
 pub(super) async fn open(
     state: &ServerState,
     tenant: &TenantId,
     (file, charge): (Bytes, Charge),
 ) -> Result<Opened, ConnectError> {
-    // Without a sample rate each line of a text would count as 10 ms.
+    // Without a sample rate, each line of a text would count as 10 ms.
     let is_text = is_marked(&file) || !pprof::is_gzip(&file) && std::str::from_utf8(&file).is_ok();
     let query = if is_text {
         "name=adhoc&sampleRate=0"
@@ -52,7 +52,7 @@ pub(super) async fn open(
 }
 
 impl Opened {
-    /// The distinct types of the profiles that have samples, in the order of the file.
+    /// Returns the distinct types of the profiles that have samples, in the order of the file.
     pub(super) fn types(&self) -> Vec<ProfileType> {
         let mut types: Vec<ProfileType> = Vec::new();
         for profile in &self.profiles {
@@ -78,7 +78,7 @@ impl Opened {
             let frames = columns.fold(0, |sum: usize, profile| sum.saturating_add(frames(profile)));
             if frames > MAX_FRAMES {
                 return Err(ConnectError::too_large(format!(
-                    "the stacks of the file have {frames} frames, the limit is {MAX_FRAMES}"
+                    "the stacks of the file have {frames} frames, but the limit is {MAX_FRAMES}"
                 )));
             }
             Ok(((profiles, places), frames * FRAME_BYTES))
@@ -96,7 +96,7 @@ impl Opened {
     }
 }
 
-/// Names under which types are shown: the sample type where it is unique.
+/// Returns the display names of types. A unique sample type is used alone, otherwise the full profile type.
 pub(super) fn names(types: &[ProfileType]) -> Vec<String> {
     let is_unique = |own: &ProfileType| {
         types
@@ -115,7 +115,7 @@ pub(super) fn names(types: &[ProfileType]) -> Vec<String> {
     types.iter().map(name).collect()
 }
 
-/// The type that is asked for by its name or id, or the most telling one.
+/// Returns the type with the requested name or id, or the preferred type.
 pub(super) fn choose(types: &[ProfileType], asked: Option<&str>) -> Result<ProfileType, ConnectError> {
     let found = match asked.filter(|asked| !asked.is_empty()) {
         Some(asked) => {
@@ -131,14 +131,14 @@ pub(super) fn choose(types: &[ProfileType], asked: Option<&str>) -> Result<Profi
     };
     found.cloned().ok_or_else(|| {
         ConnectError::invalid(format!(
-            "there is no profile type `{}`, but {}",
+            "there is no profile type `{}`, the file has {}",
             asked.unwrap_or_default(),
             names(types).join(", ")
         ))
     })
 }
 
-/// The profiles of a type, each with the place of the type in it.
+/// Returns the indexes of the profiles of a type, each with the index of the type in the profile.
 fn places(profiles: &[DecodedProfile], wanted: &ProfileType) -> Vec<(usize, usize)> {
     let place = |profile: &DecodedProfile| types_of(profile).position(|own| own == *wanted);
     let found = profiles.iter().enumerate();
@@ -159,7 +159,7 @@ fn types_of(profile: &DecodedProfile) -> impl Iterator<Item = ProfileType> {
     })
 }
 
-/// Number of frames of all stacks; an address without a function is one.
+/// Returns the number of frames of all stacks. An address without a function counts as one frame.
 fn frames(profile: &Profile<'_>) -> usize {
     let lines: Vec<usize> = profile
         .locations

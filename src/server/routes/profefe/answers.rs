@@ -1,6 +1,6 @@
 //! Lists of profiles and services, without HTTP.
 //!
-//! In: what is wanted. Out: answers of the query engine; each request takes one slot of running queries.
+//! In: a parsed request. Out: results of the query engine. Each request takes one slot of running queries.
 
 use crate::profile::Tenants;
 use crate::profile::labels::SERVICE_NAME;
@@ -10,7 +10,7 @@ use crate::server::state::shared::ServerState;
 use crate::wire::connect::ConnectError;
 use crate::wire::profefe::{NAMED, OTHER, ProfileAnswer, Refusal, TypeWord, Wanted};
 
-/// The stored profiles that are wanted, the oldest first.
+/// Returns the stored profiles that match the request, the oldest first.
 pub(super) async fn find(
     state: &ServerState,
     tenants: &Tenants,
@@ -29,7 +29,7 @@ pub(super) async fn find(
     Ok(found.iter().map(answer).collect())
 }
 
-/// All services, sorted: those that ever were, or of the longest time that a query may ask for.
+/// Returns all services, sorted. If queries have a maximum length, only services within that time count.
 pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<Vec<String>, Refusal> {
     let longest = state.engine.limits().max_query_length;
     let range = match i64::try_from(longest.as_millis()) {
@@ -43,7 +43,7 @@ pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<V
     Ok(state.engine.admitted(Box::pin(work)).await?)
 }
 
-/// Conditions on the service and the labels: all must be equal.
+/// Returns matchers for the service and the labels. All of them must be equal.
 pub(super) fn matchers(wanted: &Wanted) -> Result<Vec<Matcher>, Refusal> {
     let labels = wanted
         .labels
@@ -59,13 +59,13 @@ pub(super) fn matchers(wanted: &Wanted) -> Result<Vec<Matcher>, Refusal> {
     matchers.map_err(|error| Refusal::bad(&error.to_string()))
 }
 
-/// The range of a request: its last second belongs to it.
+/// Returns the time range of a request, including its last second.
 pub(super) fn range(wanted: &Wanted) -> TimeRange {
     let after = wanted.to.saturating_add(1);
     TimeRange::new(wanted.from.saturating_mul(1000), after.saturating_mul(1000))
 }
 
-/// The names of profiles of a type.
+/// Returns the profile names of a type.
 pub(super) fn names(word: Option<&'static TypeWord>) -> TypeNames {
     match word {
         None => TypeNames::ALL,
@@ -74,7 +74,7 @@ pub(super) fn names(word: Option<&'static TypeWord>) -> TypeNames {
     }
 }
 
-/// The type of a profile in profefe's words.
+/// Returns the type of a profile in profefe's terms.
 pub(super) fn word(kept: &KeptProfile) -> &'static TypeWord {
     let first = kept.types.first().map_or("", |of_type| of_type.as_str());
     TypeWord::of_name(first.split(':').next().unwrap_or_default())

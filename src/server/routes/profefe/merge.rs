@@ -1,7 +1,7 @@
-//! Profiles as one pprof: those of a range, or those with some ids.
+//! Merges profiles into one pprof: the profiles of a range, or the profiles with given ids.
 //!
-//! In: what is wanted. Out: gzip of pprof with every sample type of the profiles, in the order of Go's own, so that
-//! `go tool pprof` shows the usual one. Each sample type is a query of its own; equal stacks are one sample.
+//! In: a parsed request. Out: gzip of pprof with every sample type of the profiles, in the order of Go's own profiles,
+//! so that `go tool pprof` shows the usual type. Each sample type is a separate query. Equal stacks become one sample.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -21,19 +21,20 @@ const PROFILE_TYPE: &str = "__profile_type__";
 /// Maximum number of ids in a request.
 const MAX_IDS: usize = 1000;
 
-/// Maximum size in bytes of all sample types of an answer, and number of its values: each stack has one for every type.
+/// Maximum total size of all sample types of a response in bytes, and maximum number of its values. Each stack has one
+/// value for every type.
 const MAX_BYTES: usize = 128 << 20;
 const MAX_VALUES: usize = 16 << 20;
 
-/// One pprof and what it is called.
+/// A merged pprof and its name.
 pub(super) struct Merged {
     /// The merged profile, compressed as gzip.
     pub pprof: Vec<u8>,
-    /// The type of all profiles in it.
+    /// The type of all merged profiles.
     pub word: &'static TypeWord,
 }
 
-/// Which stacks are merged, and what the result says of them.
+/// The stacks to merge, and the properties of the result.
 struct Selection {
     types: Vec<ProfileType>,
     matchers: Vec<Matcher>,
@@ -43,7 +44,7 @@ struct Selection {
     duration_nanos: i64,
 }
 
-/// The profiles of a range.
+/// Merges the profiles of a range.
 pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wanted) -> Result<Merged, Refusal> {
     let (matchers, range) = (matchers(&wanted)?, range(&wanted));
     let word = wanted.word.ok_or_else(|| Refusal::bad("unknown profile type"))?;
@@ -72,11 +73,11 @@ pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wan
         .ok_or_else(Refusal::nothing)
 }
 
-/// The profiles with these ids, all of which must be stored.
+/// Merges the profiles with these ids. All of them must be stored.
 pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<String>) -> Result<Merged, Refusal> {
     if ids.len() > MAX_IDS {
         return Err(Refusal::bad(&format!(
-            "{} ids are too many, the limit is {MAX_IDS}",
+            "a request may list at most {MAX_IDS} ids, not {}",
             ids.len()
         )));
     }
@@ -110,8 +111,8 @@ pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<Stri
         .ok_or_else(Refusal::nothing)
 }
 
-/// The stored profiles with all of these ids; none when one is missing. First those times are searched that the ids
-/// have in them, if they are ours, and then all.
+/// Returns the stored profiles with these ids, or none if one of them is missing. If all ids are from this server, the
+/// times in the ids are searched first, and then all time.
 async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Result<Vec<KeptProfile>, ConnectError> {
     let times: Option<Vec<i64>> = ids.iter().map(|id| time_of(id)).collect();
     let likely = times.and_then(|times| {
@@ -136,7 +137,7 @@ async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Res
     Ok(Vec::new())
 }
 
-/// The stacks of a selection; `None` when it has no type.
+/// Merges the stacks of a selection. Returns `None` if it has no type.
 async fn merged(
     state: &ServerState,
     tenants: &Tenants,
@@ -168,7 +169,7 @@ async fn merged(
     Ok(Some(Merged { pprof, word }))
 }
 
-/// Fails for types that do not belong into one profile.
+/// Fails if the types do not belong into one profile.
 fn check(types: &[ProfileType]) -> Result<(), ConnectError> {
     let whole = |of_type: &ProfileType| {
         (
@@ -183,7 +184,7 @@ fn check(types: &[ProfileType]) -> Result<(), ConnectError> {
             .into_iter()
             .map(|(name, kind, unit)| format!("{name} by {kind}:{unit}"))
             .collect();
-        let message = format!("profiles that count differently cannot be merged: {}", kinds.join(", "));
+        let message = format!("cannot merge profiles of different kinds: {}", kinds.join(", "));
         return Err(ConnectError::invalid(message));
     }
     Ok(())
@@ -191,15 +192,19 @@ fn check(types: &[ProfileType]) -> Result<(), ConnectError> {
 
 fn too_large(limit: &str) -> ConnectError {
     ConnectError::invalid(format!(
-        "the merged profile has more than {limit}; take a shorter range or more labels"
+        "the merged profile has more than {limit}; use a shorter range or more labels"
     ))
 }
 
-/// Profiles of one sample type each as gzip of one.
+/// Joins profiles of one sample type each into one profile, and compresses it.
 fn joined(parts: &[Vec<u8>], time_nanos: i64, duration_nanos: i64, shown: &str) -> Result<Vec<u8>, ConnectError> {
     let decoded: Result<Vec<Profile<'_>>, _> = parts.iter().map(|part| pprof::decode(part)).collect();
-    let decoded =
-        decoded.map_err(|error| ConnectError::new(Code::Internal, format!("cannot read our own answer: {error}")))?;
+    let decoded = decoded.map_err(|error| {
+        ConnectError::new(
+            Code::Internal,
+            format!("cannot decode the server's own response: {error}"),
+        )
+    })?;
     let samples: usize = decoded.iter().map(Profile::sample_count).sum();
     if samples.saturating_mul(decoded.len()) > MAX_VALUES {
         return Err(too_large(&format!("{MAX_VALUES} values")));

@@ -1,8 +1,8 @@
-//! The API of profefe under `/api/0/`: profiles in as pprof; profiles, services and versions out.
+//! The API of profefe under `/api/0/`: accepts profiles as pprof, and returns profiles, services and versions.
 //!
 //! In: requests of profefe's agents, of `kprofefe`, scripts and `go tool pprof`. Out: JSON in profefe's envelope, or
-//! pprof. What is asked for and how answers look is `wire::profefe`'s; tenants, slots of running queries and limits are
-//! those of all routes.
+//! pprof. `wire::profefe` parses the requests and defines the responses. Tenants, slots of running queries and limits
+//! are the same as on all routes.
 
 mod answers;
 mod merge;
@@ -27,15 +27,15 @@ use crate::server::state::tenant::tenants;
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::profefe::{Envelope, Refusal, Wanted};
 
-/// Path of the route of single profiles, up to their ids.
+/// Path of the route of single profiles, without their ids.
 const PROFILES: &str = "/api/0/profiles/";
 
 /// Approximate size of an item of a list as JSON, in bytes.
 const ITEM_BYTES: usize = 256;
 
-/// Path and handler of each route.
+/// Returns the path and the handler of each route.
 pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<ServerState>)> {
-    // No HEAD, which would be as much work as a GET.
+    // HEAD is refused, because it would be as much work as a GET.
     let only = |methods: MethodRouter<ServerState>| methods.head(wrong_method).fallback(wrong_method);
     let routes = [
         ("/api/0/profiles", only(get(find).post(take))),
@@ -84,11 +84,11 @@ async fn merge_of_ids(State(state): State<ServerState>, headers: HeaderMap, uri:
     answer.await.unwrap_or_else(refuse)
 }
 
-/// The ids at the end of a path, with `+` between them. An id may have a slash.
+/// Reads the ids at the end of a path, which are separated by `+`. An id may contain a slash.
 fn ids_of(path: &str) -> Result<Vec<String>, Refusal> {
     let ids = path.split_once(PROFILES).map_or("", |(_, ids)| ids);
     let decoded = ids.split('+').map(|id| match id {
-        "" => Err(Refusal::bad("an id of a profile is missing")),
+        "" => Err(Refusal::bad("a profile id is missing")),
         id => Ok(percent_decode_str(id).decode_utf8_lossy().into_owned()),
     });
     decoded.collect()
@@ -134,7 +134,7 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
     response
 }
 
-/// An answer in the envelope, of about this many items.
+/// Returns a response of about this many items in the envelope.
 async fn json_of(
     state: &ServerState,
     headers: &HeaderMap,
@@ -148,8 +148,9 @@ async fn json_of(
     };
     let write = move || {
         let json = serde_json::to_vec(&Envelope::new(body));
-        let json = json
-            .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the answer as JSON: {error}")))?;
+        let json = json.map_err(|error| {
+            ConnectError::new(Code::Internal, format!("cannot write the response as JSON: {error}"))
+        })?;
         Ok(pack(json.into()))
     };
     let written = state.write(items.saturating_mul(ITEM_BYTES), write).await?;

@@ -1,8 +1,8 @@
-//! `POST /api/0/profiles`: one profile as pprof.
+//! `POST /api/0/profiles`: accepts one profile as pprof.
 //!
-//! In: parameters and a body. Out: the profile as it is listed from now on, once it is durable. Its id has its time in
-//! it, so that it is found again without a look at all profiles. The bytes themselves are not kept: a profile is given
-//! back as the store has it.
+//! In: parameters and a body. Out: the list entry of the profile, as soon as the profile is durable. Its id contains
+//! its time, so that a lookup does not have to search all profiles. The server does not keep the original bytes. It
+//! returns a profile from the data in the store.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(super) async fn take(state: &ServerState, request: Request<Body>) -> Result<
         sample_rate: None,
         format: "pprof".to_owned(),
     };
-    // The content type does not matter: the body of a form would be none of profefe's.
+    // The content type is ignored, because profefe never sends a form.
     let body = state
         .intake
         .read(&parts.headers, body, state.options.limits.push())
@@ -69,7 +69,7 @@ pub(super) async fn take(state: &ServerState, request: Request<Body>) -> Result<
     }
     answers
         .pop()
-        .ok_or_else(|| Refusal::bad("there is no profile in the body"))
+        .ok_or_else(|| Refusal::bad("the body contains no profile"))
 }
 
 fn malformed(error: ConnectError) -> Refusal {
@@ -80,7 +80,7 @@ fn malformed(error: ConnectError) -> Refusal {
     refusal
 }
 
-/// An id with the millisecond of a time in it: a UUID of version 7.
+/// Returns a UUID of version 7, which contains the millisecond of a time.
 fn new_id(time_nanos: i64) -> String {
     let millis = u64::try_from(time_nanos.div_euclid(MILLI_NANOS)).unwrap_or(0);
     let random: [u8; 10] = rand::rng().random();
@@ -89,7 +89,7 @@ fn new_id(time_nanos: i64) -> String {
         .to_string()
 }
 
-/// The millisecond in an id, if it is one of ours; it may be another program's.
+/// Returns the millisecond in an id of version 7. The id may come from another program.
 pub(super) fn time_of(id: &str) -> Option<i64> {
     let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 7)?;
     i64::try_from(id.as_u128() >> 80).ok()

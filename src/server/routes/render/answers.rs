@@ -1,7 +1,7 @@
-//! Answers of Pyroscope's plain routes, without HTTP.
+//! Responses of Pyroscope's plain routes, without HTTP.
 //!
-//! In: parsed parameters. Out: answers of the query engine; each request takes one slot of running queries. Selectors,
-//! node limits and their errors are those of `querier.v1`.
+//! In: parsed parameters. Out: results of the query engine. Each request takes one slot of running queries. Selectors,
+//! node limits and their errors are the same as in `querier.v1`.
 
 use crate::profile::Tenants;
 use crate::profile::flamegraph::CallGraph;
@@ -14,14 +14,14 @@ use crate::server::state::shared::ServerState;
 use crate::wire::connect::ConnectError;
 use crate::wire::flamebearer::FlamebearerProfile;
 
-/// A call graph and the type of its values.
+/// A call graph, with its profile type as title and the unit of its values.
 pub(super) struct Calls {
     pub graph: CallGraph,
     pub title: String,
     pub unit: String,
 }
 
-/// The flame graph of a request with its time lines.
+/// Returns the flame graph of a request with its time lines.
 pub(super) async fn flame_graph(
     state: &ServerState,
     tenants: &Tenants,
@@ -63,7 +63,7 @@ pub(super) async fn flame_graph(
     state.engine.admitted(Box::pin(work)).await
 }
 
-/// The merged profile of a request as pprof.
+/// Returns the merged profile of a request as pprof.
 pub(super) async fn merged(
     state: &ServerState,
     tenants: &Tenants,
@@ -76,7 +76,7 @@ pub(super) async fn merged(
     state.engine.admitted(Box::pin(work)).await
 }
 
-/// The call graph of a request.
+/// Returns the call graph of a request.
 pub(super) async fn call_graph(
     state: &ServerState,
     tenants: &Tenants,
@@ -96,7 +96,7 @@ pub(super) async fn call_graph(
     state.engine.admitted(Box::pin(work)).await
 }
 
-/// The difference of two sides of the same profile type.
+/// Returns the difference between two sides of the same profile type.
 pub(super) async fn difference(
     state: &ServerState,
     tenants: &Tenants,
@@ -110,7 +110,7 @@ pub(super) async fn difference(
         );
         if left.profile_type != right.profile_type {
             return Err(ConnectError::invalid(format!(
-                "both sides must have one profile type, not `{}` and `{}`",
+                "both sides must have the same profile type, not `{}` and `{}`",
                 left.profile_type, right.profile_type
             )));
         }
@@ -121,8 +121,8 @@ pub(super) async fn difference(
     state.engine.admitted(Box::pin(work)).await
 }
 
-/// Values of a label, or the profile types for `__name__`, sorted. Without times, the range is all time, limited by the
-/// maximum length of a query.
+/// Returns the values of a label, sorted. For `__name__` these are the profile types. Without times, the range is all
+/// time, limited by the maximum length of a query.
 pub(super) async fn label_values(
     state: &ServerState,
     tenants: &Tenants,

@@ -1,8 +1,9 @@
 //! The plain routes of Pyroscope for older pages, scripts and `curl`: `/pyroscope/render`, `render-diff` and
 //! `label-values`.
 //!
-//! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array; errors as in calls.
-//! Tenants, slots of running queries and limits are those of `querier.v1` ([`answers`]).
+//! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array. Errors have the
+//! same form as those of calls. Tenants, slots of running queries and limits are the same as in `querier.v1`
+//! ([`answers`]).
 
 mod answers;
 mod parameters;
@@ -28,17 +29,17 @@ use crate::wire::connect::{Code, ConnectError};
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const PPROF: &str = "application/x-pprof";
-/// Approximate size of the text of a box or an arrow besides its name, in bytes.
+/// Approximate size in bytes of the text for a box or an arrow, without its name.
 const DRAWN_BYTES: usize = 128;
 
-/// Path and handler of each route.
+/// Returns the path and the handler of each route.
 pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<ServerState>)> {
     let routes = [
         ("/pyroscope/render", get(render)),
         ("/pyroscope/render-diff", get(render_diff)),
         ("/pyroscope/label-values", get(label_values)),
     ];
-    // No HEAD, which would be as much work as a GET; Pyroscope refuses it too.
+    // HEAD is refused, because it would be as much work as a GET. Pyroscope refuses it too.
     routes
         .into_iter()
         .map(|(path, methods)| (path.to_owned(), methods.head(only_get).fallback(only_get)))
@@ -106,10 +107,10 @@ async fn only_get(method: Method) -> Response {
 
 fn json(answer: &impl Serialize) -> Result<Vec<u8>, ConnectError> {
     serde_json::to_vec(answer)
-        .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the answer as JSON: {error}")))
+        .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the response as JSON: {error}")))
 }
 
-/// Writes an answer of about this many bytes, compressed when the client accepts it.
+/// Writes a response of about this many bytes. It is compressed if the client accepts that.
 async fn written(
     state: &ServerState,
     headers: &HeaderMap,

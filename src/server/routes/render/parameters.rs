@@ -1,8 +1,8 @@
 //! The parameters of Pyroscope's plain routes.
 //!
-//! In: the query part of a URL, the current time. Out: the request, with selectors still as text, or 400 with the name
-//! of the parameter. As in Pyroscope, the first of several parameters with one name counts, unknown ones are ignored,
-//! and an invalid node limit or aggregation is treated as absent.
+//! In: the query part of a URL, and the current time. Out: the request, with selectors still as text, or status 400
+//! with the name of the parameter. As in Pyroscope, the first of several parameters with the same name counts, and
+//! unknown parameters are ignored. An invalid node limit or aggregation is treated as absent.
 
 use crate::query::{Aggregation, TimeRange};
 use crate::wire::at_time;
@@ -11,15 +11,15 @@ use crate::wire::connect::ConnectError;
 /// Parameters of a flame graph, or of one side of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Side {
-    /// The parameter that contains `text`, for errors.
+    /// Name of the parameter that contains `text`, for errors.
     pub parameter: &'static str,
-    /// `TYPE{selector}`, never empty.
+    /// `TYPE{selector}`. It is never empty.
     pub text: String,
-    /// From `from` up to but not including `until`.
+    /// Time range from `from` up to but not including `until`.
     pub range: TimeRange,
 }
 
-/// Format of an answer of `/pyroscope/render`.
+/// Format of a response of `/pyroscope/render`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RenderFormat {
     /// A flame graph and a time line.
@@ -35,11 +35,11 @@ pub(super) enum RenderFormat {
 pub(super) struct RenderQuestion {
     /// Selector and time range of the profiles.
     pub side: Side,
-    /// Maximum number of nodes of the answer; `None` for the default of its format.
+    /// Maximum number of nodes of the response. `None` means the default of its format.
     pub max_nodes: Option<i64>,
     /// The label by which time lines are grouped.
     pub group_by: Option<String>,
-    /// How profiles in one step of a time line are combined.
+    /// Function that combines the profiles in one step of a time line.
     pub aggregation: Aggregation,
     pub format: RenderFormat,
 }
@@ -49,14 +49,14 @@ pub(super) struct RenderQuestion {
 pub(super) struct DiffQuestion {
     pub left: Side,
     pub right: Side,
-    /// Maximum number of nodes of the answer; `None` for the default.
+    /// Maximum number of nodes of the response. `None` means the default.
     pub max_nodes: Option<i64>,
 }
 
 /// A request to `/pyroscope/label-values`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LabelQuestion {
-    /// Name of the label, never empty.
+    /// Name of the label. It is never empty.
     pub label: String,
     /// Start and end in Unix milliseconds, if given.
     pub from_ms: Option<i64>,
@@ -64,7 +64,7 @@ pub(super) struct LabelQuestion {
 }
 
 impl RenderQuestion {
-    /// Parses the query part of a URL; missing times are the current time.
+    /// Parses the query part of a URL. A missing time is the current time.
     pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = Parameters::parse(query);
         Ok(Self {
@@ -85,7 +85,7 @@ impl RenderQuestion {
 }
 
 impl DiffQuestion {
-    /// Parses the query part of a URL; missing times are the current time.
+    /// Parses the query part of a URL. A missing time is the current time.
     pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = Parameters::parse(query);
         Ok(Self {
@@ -126,7 +126,7 @@ impl Parameters {
         Self(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 
-    /// The first value of this name; empty when there is none.
+    /// Returns the first value of this name, or an empty text if there is none.
     fn get(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(key, _)| key == name);
         found.map_or("", |(_, value)| value.as_str())
@@ -141,7 +141,7 @@ impl Parameters {
             )));
         }
         let range = TimeRange::new(self.time_ms(from, now_nanos)?, self.time_ms(until, now_nanos)?);
-        // Clients that have no time send 0 (1970).
+        // Clients without a time send 0 (1970).
         if range.start_ms == 0 || range.end_ms == 0 {
             return Err(ConnectError::invalid(format!(
                 "missing time range in the query: {from} and {until} must not be 0"

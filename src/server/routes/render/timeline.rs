@@ -1,8 +1,8 @@
 //! The time lines of a flame graph: the step for a range, and a value for each step.
 //!
-//! In: a range, and points at the right edges of steps as the query engine returns them. Out: [`Timeline`]. Steps and
-//! positions of values are Pyroscope's: the line starts and ends at a multiple of the step, and a step whose right edge
-//! is after that end is omitted.
+//! In: a range, and points at the right edges of steps, as the query engine returns them. Out: [`Timeline`]. Steps and
+//! positions of values are the same as in Pyroscope: the line starts and ends at a multiple of the step, and a step
+//! whose right edge is after that end is omitted.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::wire::flamebearer::Timeline;
 
 /// Approximate number of steps of a line.
 const POINTS: i64 = 1500;
-/// Shortest step in seconds.
+/// Minimum step in seconds.
 const SHORTEST: i64 = 15;
-/// Longest step in seconds: a year.
+/// Maximum step in seconds: a year.
 const LONGEST: i64 = 31_536_000;
 /// Upper bounds of the exact step in milliseconds, each with the rounded step in seconds.
 const STEPS: [(i64, i64); 18] = [
@@ -38,18 +38,18 @@ const STEPS: [(i64, i64); 18] = [
     (3_628_799_999, 2_592_000),
 ];
 
-/// Maximum number of values in all lines of one answer: a label with many values over a long range must not exhaust the
-/// memory.
+/// Maximum number of values in all lines of one response. A label with many values over a long range must not exhaust
+/// the memory.
 const MAX_VALUES: usize = 1_000_000;
 
-/// Length of a step for a range, in seconds.
+/// Returns the length of a step for a range, in seconds.
 pub(super) fn step(range: TimeRange) -> i64 {
     let length = range.end_ms.saturating_sub(range.start_ms);
     let fits = |(limit, _): &&(i64, i64)| length <= limit * POINTS;
     STEPS.iter().find(fits).map_or(LONGEST, |(_, step)| *step)
 }
 
-/// The line of a series, with 0 for steps without a point.
+/// Returns the line of a series, with 0 for steps without a point.
 pub(super) fn timeline(points: &[(i64, f64)], range: TimeRange, step: i64) -> Timeline {
     let step_ms = step * 1000;
     let [start, end] = [range.start_ms, range.end_ms].map(|ms| ms - ms.rem_euclid(step_ms));
@@ -69,7 +69,7 @@ pub(super) fn timeline(points: &[(i64, f64)], range: TimeRange, step: i64) -> Ti
     }
 }
 
-/// The line of each value of a label; `*` is the line of series without the label.
+/// Returns the line of each value of a label. `*` is the line of series without the label.
 pub(super) fn by_label(
     series: &[SeriesPoints],
     label: &str,
@@ -80,8 +80,8 @@ pub(super) fn by_label(
     let values = steps.saturating_mul(series.len());
     if values > MAX_VALUES {
         return Err(ConnectError::invalid(format!(
-            "groupBy: {} values of `{label}` in {steps} steps are more than the {MAX_VALUES} values that an answer may \
-             have: take a label of fewer values, a narrower selector or a shorter range",
+            "groupBy: {} values of `{label}` in {steps} steps are more than the {MAX_VALUES} values of a response; \
+             use a label with fewer values, a narrower selector or a shorter range",
             series.len()
         )));
     }
@@ -92,7 +92,7 @@ pub(super) fn by_label(
     Ok(series.iter().map(line).collect())
 }
 
-/// The line of all profiles; `series` has one element or none.
+/// Returns the line of all profiles. `series` has at most one element.
 pub(super) fn of_all(series: &[SeriesPoints], range: TimeRange, step: i64) -> Timeline {
     let points = series.first().map_or(&[][..], |series| series.points.as_slice());
     timeline(points, range, step)
@@ -129,7 +129,7 @@ mod tests {
         let first = range.start_ms;
         let points = [(first, 1.0), (first + 30_000, 2.5), (first + 75_000, 4.0)];
         let line = timeline(&points, range, 15);
-        // From :10 to :85; the step of the last point would end after that.
+        // The range is from :10 to :85. The step of the last point would end after that.
         assert_eq!(
             (line.start_time, line.samples, line.duration_delta),
             (1_700_000_010, vec![1, 0, 2, 0, 0], 15)
