@@ -119,7 +119,10 @@ async fn nobody_makes_the_server_ask_elsewhere_or_read_without_end() {
     let elsewhere = answering("HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{\"secret\":\"x\"}".to_owned()).await;
     let redirect = format!("HTTP/1.1 302 Found\r\nlocation: {elsewhere}\r\ncontent-length: 0\r\n\r\n");
     let (status, message) = asked(&answering(redirect).await).await;
-    assert_eq!((status, message.as_str()), (503, "Prometheus responded with status 302"));
+    assert_eq!(
+        (status, message.as_str()),
+        (503, "Prometheus responded with status 302")
+    );
 
     let length = (8 << 20) + 1;
     let endless = format!(

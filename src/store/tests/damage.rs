@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::store::tables::snapshot::SnapshotSource;
 use crate::profile::RawProfile;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::profile::tenant::tenant_id;
@@ -20,6 +19,7 @@ use crate::store::tables::delta::DeltaTable;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot;
 use crate::store::tables::snapshot::ScanFilter;
+use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 use crate::store::tools::{inspect, repair};
 use crate::store::*;

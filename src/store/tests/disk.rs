@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
 
-use crate::store::tables::snapshot::SnapshotSource;
 use crate::profile::RawProfile;
 use crate::profile::SinkErrorKind;
 use crate::profile::tenant::tenant_id;
@@ -17,6 +16,7 @@ use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::schema::Table;
 use crate::store::log::cut;
 use crate::store::log::wal;
+use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::{Load, check, config, open, scratch};
 use crate::store::*;
 use crate::telemetry::metrics::Scope;

@@ -9,7 +9,6 @@ use arrow::array::AsArray;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 
-use crate::store::tables::snapshot::SnapshotSource;
 use crate::base::segment;
 use crate::profile::RawProfile;
 use crate::profile::pprof::{self, SampleLabel};
@@ -23,6 +22,7 @@ use crate::store::log::record;
 use crate::store::log::wal;
 use crate::store::maintenance::Work;
 use crate::store::tables::snapshot::ScanFilter;
+use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 use crate::store::tools::findings::Severity;
 use crate::store::tools::{inspect, repair};

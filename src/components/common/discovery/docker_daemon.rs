@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::components::common::discovery::schema::Filter;
 use crate::components::common::discovery::meta_labels::MetaLabels;
+use crate::components::common::discovery::schema::Filter;
 use crate::components::common::http::client::HttpClientArguments;
 use crate::components::common::http::values::http_url;
 use crate::components::common::http::web_api::WebApi;

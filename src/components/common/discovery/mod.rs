@@ -2,12 +2,12 @@
 //!
 //! In: the services that a discovery lists. Out: targets.
 
-pub(crate) mod schema;
 pub(crate) mod consul_catalog;
 pub(crate) mod docker_daemon;
 pub(crate) mod identity;
 pub(crate) mod meta_labels;
 pub(crate) mod parts;
 pub(crate) mod polled;
+pub(crate) mod schema;
 pub(crate) mod target_groups;
 pub(crate) mod zookeeper_tree;

@@ -10,11 +10,11 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::schema::Filter;
 use crate::components::common::discovery::docker_daemon::{Daemon, DockerApi, Networks, ObjectLabels};
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::discovery::schema::Filter;
 use crate::components::common::http::client::HttpClientArguments;
 use crate::components::common::serving::server::Port;
 use crate::lang::argument_error::ArgumentError;

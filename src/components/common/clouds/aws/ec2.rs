@@ -7,8 +7,8 @@ use tokio::sync::OnceCell;
 
 use crate::components::common::arguments::targets::Target;
 use crate::components::common::clouds::aws::client::{Aws, QueryService};
-use crate::components::common::discovery::schema::Filter;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::components::common::discovery::schema::Filter;
 use crate::components::common::http::paging::{Page, all_pages};
 
 const SERVICE: QueryService = QueryService {
