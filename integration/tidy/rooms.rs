@@ -406,6 +406,20 @@ fn every_folder_of_a_large_layer_is_a_room() {
     found.none();
 }
 
+#[test]
+fn the_architecture_has_a_line_for_every_room_in_their_order() {
+    let page = std::fs::read_to_string(super::root().join("docs/architecture.md")).unwrap();
+    let lines = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `src/")?.split_once('`'));
+    let described: Vec<String> = lines
+        .map(|(path, _)| path.replace('/', "::"))
+        .filter(|path| is_room(path))
+        .collect();
+    let rooms: Vec<&str> = MAY_IMPORT.iter().map(|(room, ..)| *room).collect();
+    assert_eq!(described, rooms);
+}
+
 /// True for the path of a folder that has a row.
 pub(super) fn is_room(path: &str) -> bool {
     MAY_IMPORT.iter().any(|(room, ..)| *room == path)
