@@ -232,6 +232,6 @@ fn bad_requests_are_refused_in_one_line() {
     };
     assert!(run(&[]).contains("nothing to record"));
     assert!(run(&["--pid", "4194305"]).contains("there is no process 4194305"));
-    assert!(run(&["-o", "x.txt", "--", "true"]).contains("cannot tell the format of x.txt"));
+    assert!(run(&["-o", "x.txt", "--", "true"]).contains("cannot determine the format of x.txt"));
     assert!(run(&["--", "/no/such/program"]).contains("cannot start /no/such/program"));
 }

@@ -159,7 +159,7 @@ fn the_go_toolchain_takes_the_profile_for_its_compiler() {
         assert!(text.contains("main."), "{text}");
     }
     let heap = fixture("go-allocs.pb.gz");
-    assert!(refused(&["pgo", "alloc_space", "--file", &heap, "-o", out]).contains("this is no CPU profile"));
+    assert!(refused(&["pgo", "alloc_space", "--file", &heap, "-o", out]).contains("this is not a CPU profile"));
     let folded = written(folder.path(), "app.folded", FOLDED);
     let error = refused(&["pgo", "--file", &folded, "-o", out]);
     assert!(error.contains("no lines at which functions start"), "{error}");

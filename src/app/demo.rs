@@ -262,7 +262,7 @@ fn announce(
     println!("\n  Alluvium is profiling {targets}.");
     match machine {
         Machine::Yes => {
-            println!("  Every other process of this machine is profiled too; its service is the name of its program.")
+            println!("  Every other process of this machine is profiled too; its service is the name of its program.");
         }
         Machine::No(why) => println!("  The other processes of this machine are not profiled: {why}"),
     }

@@ -1,7 +1,8 @@
-//! The command line: parses it, sets up logs, runs one command, and turns the result into an exit code.
+//! The command line: parses it, sets up logging, runs one command, and turns the result into an exit code.
 //!
-//! Exit codes: 0 success; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command
-//! line itself was wrong. Each command has a file; code that combines the layers below is in `app`.
+//! Exit codes: 0 is success. 1 means that the command failed; standard error has one clear line or the diagnostics. 2
+//! means that the command line itself is wrong. Each command has its own file. Code that combines the layers below is
+//! in `app`.
 
 mod common;
 mod configuration;
@@ -40,17 +41,17 @@ pub struct Cli {
     pub log: LogArgs,
 }
 
-/// Flags of logging, the same for every command.
+/// Logging flags, which every command accepts.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Logging")]
 pub struct LogArgs {
-    /// Least severe level that is logged: debug, info, warn or error.
+    /// Minimum severity of logged messages: debug, info, warn or error.
     #[arg(
         id = "log.level", long = "log.level", global = true, value_parser = clap::value_parser!(logs::Level),
         default_value = "info", env = "ALLUVIUM_LOG_LEVEL"
     )]
     pub level: logs::Level,
-    /// Form of the log lines on standard error: logfmt or json.
+    /// Format of the log lines on standard error: logfmt or json.
     #[arg(
         id = "log.format", long = "log.format", global = true, value_parser = clap::value_parser!(logs::Format),
         default_value = "logfmt", env = "ALLUVIUM_LOG_FORMAT"
@@ -58,26 +59,26 @@ pub struct LogArgs {
     pub format: logs::Format,
 }
 
-/// The commands, each in a file of its own.
+/// The commands. Each has its own file.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run server and collector in one process, profiling itself, and look at it in a browser.
+    /// Run server and collector in one process that profiles itself, and open the page in a browser.
     #[cfg(feature = "server")]
     Demo(services::demo::DemoArgs),
     /// Run the collector with a configuration file or folder.
     Run(Box<services::run::RunArgs>),
-    /// Run the server: takes, keeps and shows profiles.
+    /// Run the server: accept, store and show profiles.
     #[cfg(feature = "server")]
     Serve(Box<services::serve::ServeArgs>),
     /// Check, measure, repair and maintain a data folder.
     #[cfg(feature = "server")]
     Store(stored::store::StoreArgs),
-    /// Make, list and revoke the tokens of a server.
+    /// Create, list and revoke the tokens of a server.
     #[cfg(feature = "server")]
     Token(services::token::TokenArgs),
-    /// Ask the store a question in SQL; without a statement, interactively.
+    /// Query stored profiles in SQL; without a statement, interactively.
     Sql(sql::SqlArgs),
-    /// Print the functions that use most, as `go tool pprof -top` does.
+    /// Print the functions with the largest values, as `go tool pprof -top` does.
     Top(readers::top::TopArgs),
     /// Print each function between its callers and callees, as `go tool pprof -tree` does.
     Tree(readers::tree::TreeArgs),
@@ -85,15 +86,15 @@ pub enum Command {
     Peek(readers::peek::PeekArgs),
     /// Print the source of some functions with the value of each line, as `go tool pprof -list` does.
     List(readers::list::ListArgs),
-    /// Look at a flame graph and a table in the terminal: zoom, search, live refresh.
+    /// Show a flame graph and a table in the terminal: zoom, search, live refresh.
     Tui(Box<readers::tui::TuiArgs>),
-    /// Compare two ranges of time, two selections or two files.
+    /// Compare two time ranges, two selections or two files.
     Diff(Box<readers::compare::DiffArgs>),
-    /// Write stored profiles, or files of any format, as one pprof.
+    /// Merge stored profiles, or files of any format, into one pprof.
     Profile(readers::profile::ProfileArgs),
     /// List the label sets of stored profiles.
     Series(stored::series::SeriesArgs),
-    /// List the names of labels, or the values of one.
+    /// List label names, or the values of one label.
     Labels(stored::labels::LabelsArgs),
     /// Merge CPU profiles for profile-guided optimization by Go's compiler.
     Pgo(readers::pgo::PgoArgs),
@@ -101,12 +102,12 @@ pub enum Command {
     Flamegraph(readers::flamegraph::FlamegraphArgs),
     /// Profile a command, a process or the whole machine into a file.
     Record(sending::record::RecordArgs),
-    /// Send files of profilers to a server, and folders of them.
+    /// Send profile files, or folders of them, to a server.
     #[command(visible_alias = "import")]
     Upload(sending::upload::UploadArgs),
     /// Check configuration files without running them.
     Validate(configuration::validate::ValidateArgs),
-    /// Print a configuration file in the canonical form.
+    /// Print a configuration file in canonical form.
     #[command(alias = "format")]
     Fmt(configuration::fmt::FmtArgs),
     /// Convert a configuration from Alloy syntax to HCL or back.
@@ -118,7 +119,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// True for commands that keep profiles and configurations on disk, which other users must not read.
+    /// True for commands that store profiles or configurations on disk, which other users must not read.
     fn keeps_data(&self) -> bool {
         match self {
             #[cfg(feature = "server")]
@@ -128,7 +129,7 @@ impl Command {
         }
     }
 
-    /// Gives up what the command does not need, before there is a second thread.
+    /// Drops the rights that the command does not need, while the process still has a single thread.
     fn give_up_rights(&self) {
         let (fence, rights, data) = match self {
             Self::Run(args) => (Fence::Collector, args.rights, Some(args.storage_path.as_path())),
@@ -156,7 +157,7 @@ pub fn main() -> ExitCode {
     }
     raise_limit();
     cli.command.give_up_rights();
-    // One crypto provider for all TLS of the process; an error means that one is already installed.
+    // One crypto provider serves all TLS of the process. An error means that one is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -215,7 +216,7 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The error and its causes, without causes that the text of the error already contains.
+/// Joins the error and its causes, and omits a cause whose text the error already contains.
 fn joined(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -229,7 +230,7 @@ fn joined(error: &anyhow::Error) -> String {
 }
 
 impl LogArgs {
-    /// The flags as settings of the logs.
+    /// Returns the flags as settings of the logs.
     pub fn settings(&self) -> logs::Settings {
         logs::Settings {
             level: self.level,

@@ -1,5 +1,5 @@
-//! Bytes of files that readers and `import` are given. Files of `perf record` become what `perf script` prints of them:
-//! only `perf`, on the machine where the programs are, has the names of their addresses.
+//! Reads the files that readers and `import` are given. A file of `perf record` becomes the output of `perf script`,
+//! because only `perf`, on the machine that has the programs, can map their addresses to names.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -13,7 +13,8 @@ use tokio::process::Command;
 /// First bytes of a file of `perf record`.
 const PERF_DATA: &[u8] = b"PERFILE2";
 
-/// The file at `path`, of at most `max_bytes`; of a file of `perf record`, which may be larger, its text.
+/// Reads the file at `path`, up to `max_bytes`. For a file of `perf record`, which may be larger, returns the text of
+/// `perf script`.
 pub(in crate::cli) async fn read(path: &Path, max_bytes: usize) -> anyhow::Result<Bytes> {
     let file = File::open(path).await.context("cannot read the file")?;
     let mut content = Vec::new();
@@ -30,7 +31,7 @@ pub(in crate::cli) async fn read(path: &Path, max_bytes: usize) -> anyhow::Resul
     Ok(content.into())
 }
 
-/// What `perf script` prints of a file.
+/// Returns the output of `perf script` for a file.
 async fn perf_script(program: &str, path: &Path, max_bytes: usize) -> anyhow::Result<Bytes> {
     let mut child = Command::new(program)
         .args(["script", "--no-inline", "-i"])
@@ -40,11 +41,11 @@ async fn perf_script(program: &str, path: &Path, max_bytes: usize) -> anyhow::Re
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .context("this is a file of `perf record`, and `perf script`, which reads it, cannot be started")?;
+        .context("this is a file of `perf record`, but `perf script`, which must read it, cannot be started")?;
     let (Some(stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
         bail!("`perf script` has no output");
     };
-    // Both are read at once: a full pipe of either would stop the program.
+    // Both pipes are read concurrently: if either were full, the program would block.
     let errors = tokio::spawn(async move {
         let mut errors = Vec::new();
         let _ = stderr.read_to_end(&mut errors).await;
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!(error, "the file exceeds 13 bytes");
         std::fs::write(&path, "main").unwrap();
         assert_eq!(read(&path, 4).await.unwrap(), "main");
-        // What has no end is not read to its end.
+        // An endless file is read only up to the limit.
         let error = read(Path::new("/dev/zero"), 100).await.unwrap_err().to_string();
         assert_eq!(error, "the file exceeds 100 bytes");
     }

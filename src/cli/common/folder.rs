@@ -1,16 +1,16 @@
-//! Files of folders, for commands that take both.
+//! Lists the files of folders, for commands that accept both files and folders.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// Files that one command takes.
+/// Maximum number of files of one command.
 const MAX_FILES: usize = 100_000;
-/// Folders within folders.
+/// Maximum depth of nested folders.
 const MAX_DEPTH: usize = 32;
 
-/// The files among `paths`, and those below the folders among them, in order of their names. Hidden ones and links to
-/// folders are left out.
+/// Returns the files among `paths` and those below the folders among them, sorted by name within each folder. Hidden
+/// files and links to folders are left out.
 pub(in crate::cli) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
@@ -21,14 +21,14 @@ pub(in crate::cli) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         }
     }
     if found.is_empty() {
-        bail!("there are no files in the folders that were given");
+        bail!("the given folders contain no files");
     }
     Ok(found)
 }
 
 fn add(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     if depth > MAX_DEPTH {
-        bail!("{} is more than {MAX_DEPTH} folders deep", folder.display());
+        bail!("{} is nested more than {MAX_DEPTH} folders deep", folder.display());
     }
     let in_folder = || format!("cannot list {}", folder.display());
     let mut entries = Vec::new();

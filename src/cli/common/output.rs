@@ -1,6 +1,6 @@
 //! Standard output of commands, and the files that they write.
 //!
-//! A reader that closes the pipe early (`| head`) is not an error. A command that fails leaves no part of a file.
+//! If the reader closes the pipe early (`| head`), that is not an error. A failed command leaves no partial file.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -21,7 +21,8 @@ pub(in crate::cli) fn write(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Writes text with names of others to standard output; to a terminal without what would command it.
+/// Writes text that contains names from other sources to standard output. On a terminal, control characters are
+/// replaced.
 pub(in crate::cli) fn write_text(text: &[u8]) -> anyhow::Result<()> {
     write(&shown(text, io::stdout().is_terminal()))
 }
@@ -34,7 +35,7 @@ fn shown(text: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
     }
 }
 
-/// Writes a file as a whole.
+/// Writes a file completely or not at all.
 pub(in crate::cli) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
     let written = WholeFile::create(path).and_then(|mut whole| {
         whole.file().write_all(contents)?;
@@ -43,11 +44,11 @@ pub(in crate::cli) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// A file that is there as a whole or not at all: until it is finished, one that was there before stays as it was.
-/// Links and permissions are kept.
+/// A file that appears completely or not at all: until it is finished, an existing file stays unchanged. Links and
+/// permissions are kept.
 pub(in crate::cli) struct WholeFile {
     file: File,
-    /// `None` of a pipe or a device, which has no contents that could be lost.
+    /// `None` for a pipe or a device, which has no contents that could be lost.
     staged: Option<Staged>,
 }
 
@@ -71,7 +72,7 @@ impl WholeFile {
         &mut self.file
     }
 
-    /// Puts the file into its place.
+    /// Moves the finished file into its place.
     pub(in crate::cli) fn finish(self) -> io::Result<()> {
         let Some(staged) = self.staged else { return Ok(()) };
         self.file.sync_all()?;

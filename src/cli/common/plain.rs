@@ -1,25 +1,25 @@
-//! Text of others, made safe for a terminal.
+//! Text from other sources, made safe for a terminal.
 //!
-//! What a profile, a file or a server says is data: it may hold escape sequences, line ends, or characters that turn
-//! the direction of all text behind them.
+//! Text from a profile, a file or a server may contain escape sequences, line ends, or characters that change the
+//! direction of all text after them.
 
-/// Stands for a character that a terminal would obey instead of showing it.
+/// Replaces a character that a terminal would obey instead of showing it.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// A text of one line with what would command the terminal replaced.
+/// Returns a single-line text in which every control character is replaced.
 pub(in crate::cli) fn line(text: &str) -> String {
     let shown = |c: char| if is_command(c) { REPLACEMENT } else { c };
     text.chars().map(shown).collect()
 }
 
-/// A text whose line ends and tabs are our own, with what else would command the terminal replaced.
+/// Returns a text in which every control character is replaced, except line feeds and tabs.
 pub(in crate::cli) fn lines(text: &str) -> String {
     let is_ours = |c: char| matches!(c, '\n' | '\t');
     let shown = |c: char| if is_command(c) && !is_ours(c) { REPLACEMENT } else { c };
     text.replace("\r\n", "\n").chars().map(shown).collect()
 }
 
-/// Controls, changes of direction, and characters that take no room.
+/// Returns true for control characters, changes of direction, and invisible characters.
 fn is_command(c: char) -> bool {
     let is_invisible = matches!(
         c,
@@ -47,7 +47,7 @@ mod tests {
             "a\u{fffd}[31mb\u{fffd}\u{fffd}\u{fffd}2J\u{fffd}"
         );
         assert_eq!(line("user\u{202e}gnp.exe\u{2066}"), "user\u{fffd}gnp.exe\u{fffd}");
-        // Letters that are written from right to left are letters.
+        // Letters of right-to-left scripts stay.
         assert_eq!(line("\u{5d0}\u{5d1}.\u{645}"), "\u{5d0}\u{5d1}.\u{645}");
         assert_eq!(lines("a\tb\r\n\u{1b}[2Jc\r"), "a\tb\n\u{fffd}[2Jc\u{fffd}");
     }

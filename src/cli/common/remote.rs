@@ -16,8 +16,7 @@ use crate::wire::call::{CallError, Caller};
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret};
 use crate::wire::querier::Selection;
 
-/// Short names of the most common profile types, and those of Go's `net/http/pprof`, by which conprof and profefe call
-/// them.
+/// Short names of the most common profile types, and the names of Go's `net/http/pprof`, which conprof and profefe use.
 const SHORT_TYPES: [(&str, &str); 12] = [
     ("cpu", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
     ("wall", "wall:wall:nanoseconds:wall:nanoseconds"),
@@ -33,14 +32,14 @@ const SHORT_TYPES: [(&str, &str); 12] = [
     ("threadcreate", "threadcreate:threadcreate:count:threadcreate:count"),
 ];
 
-/// The label by which older versions of conprof tell profile types: a path that ends in Go's name of the type.
+/// The label with which older versions of conprof tell profile types apart: a path that ends in Go's name of the type.
 const PATH_LABEL: &str = "profile_path";
 
-/// The server that a command asks, and how.
+/// Flags for the server that a command queries.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Server")]
 pub struct ServerArgs {
-    /// Server to ask, with a path prefix if it has one.
+    /// URL of the server, with its path prefix if it has one.
     #[arg(
         long,
         value_name = "URL",
@@ -48,16 +47,17 @@ pub struct ServerArgs {
         env = "ALLUVIUM_URL"
     )]
     pub url: String,
-    /// Tenant to speak for (`X-Scope-OrgID`); servers with one tenant need none.
+    /// Tenant of the request (`X-Scope-OrgID`). A single-tenant server needs none.
     #[arg(long, value_name = "ID", env = "ALLUVIUM_TENANT")]
     pub tenant: Option<String>,
     /// Bearer token of the server, or of a proxy in front of it.
     #[arg(long, value_name = "TOKEN", env = "ALLUVIUM_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// File with the bearer token unless --token is given; other users do not see it in the list of processes.
+    /// File with the bearer token, unless --token is given. Unlike --token, it is not visible to other users in the
+    /// list of processes.
     #[arg(long, value_name = "FILE", env = "ALLUVIUM_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
-    /// PEM file of the authorities of the server's certificate, instead of the system's.
+    /// PEM file of the certificate authorities of the server, instead of the system's.
     #[arg(long, value_name = "FILE", env = "ALLUVIUM_CA")]
     pub ca: Option<PathBuf>,
 }
@@ -71,7 +71,7 @@ impl ServerArgs {
         }
     }
 
-    /// An HTTP client with the credentials; proxies come from the environment.
+    /// Returns an HTTP client with the credentials. Proxies come from the environment.
     pub fn http(&self) -> anyhow::Result<HttpClient> {
         let mut options = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
         options.proxy.from_environment = true;
@@ -86,7 +86,7 @@ impl ServerArgs {
         Ok(HttpClient::new(&options)?)
     }
 
-    /// A caller of the server's services.
+    /// Returns a caller of the server's services.
     pub async fn caller(&self) -> anyhow::Result<Caller> {
         let http = self.http()?;
         let caller = Caller::new(http.client().clone(), self.base()?).with_headers(http.headers().await?);
@@ -97,20 +97,20 @@ impl ServerArgs {
     }
 }
 
-/// A failed call as an error of a command. The text already contains the causes, so they are not attached.
+/// Converts a failed call into an error of a command. The text already contains the causes, so they are not attached.
 pub(crate) fn call_error(error: CallError) -> anyhow::Error {
     anyhow::anyhow!("{error}")
 }
 
-/// Flags of the question: which profiles, from when to when.
+/// Flags that select profiles and a time range.
 #[derive(Debug, Clone, Args)]
 pub struct QueryArgs {
     /// Profiles: `TYPE{label="value", ...}`, or `{...}` with --type. TYPE is a five-part id such as
-    /// process_cpu:cpu:nanoseconds:cpu:nanoseconds, or one of cpu, wall, inuse, alloc, goroutines, mutex, block, or
-    /// Go's name of one, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" says it.
+    /// process_cpu:cpu:nanoseconds:cpu:nanoseconds, or one of cpu, wall, inuse, alloc, goroutines, mutex, block, or the
+    /// name that Go uses, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" determines it.
     #[arg(value_name = "SELECTOR")]
     pub selector: Option<String>,
-    /// Profile type, for a SELECTOR without one.
+    /// Profile type, if SELECTOR does not name one.
     #[arg(long = "type", value_name = "TYPE")]
     pub profile_type: Option<String>,
     #[command(flatten)]
@@ -130,7 +130,7 @@ pub struct Question {
 }
 
 impl QueryArgs {
-    /// What stands before the conditions, and these.
+    /// Splits the selector into the text before its conditions and the conditions.
     fn parts(&self) -> anyhow::Result<(&str, Vec<Matcher>)> {
         let text = self.selector.as_deref().unwrap_or_default().trim();
         let open = text.find('{').unwrap_or(text.len());
@@ -145,7 +145,7 @@ impl QueryArgs {
         Ok((in_selector, matchers))
     }
 
-    /// True when a profile type is named.
+    /// Returns true if the flags name a profile type.
     pub(crate) fn has_type(&self) -> anyhow::Result<bool> {
         let (in_selector, mut matchers) = self.parts()?;
         Ok(!in_selector.trim().is_empty() || self.profile_type.is_some() || take_path(&mut matchers).is_some())
@@ -161,7 +161,7 @@ impl QueryArgs {
                 by_path = take_path(&mut matchers);
                 by_path
                     .as_deref()
-                    .context("which profile type? write TYPE{...} or add --type, for example --type cpu")?
+                    .context("no profile type is given: write TYPE{...} or add --type, for example --type cpu")?
             }
             (id, None) => id,
             (id, Some(_)) => bail!("the profile type is given twice: `{id}` in the selector and --type"),
@@ -170,7 +170,7 @@ impl QueryArgs {
         let profile_type = short
             .map_or(id, |(_, full)| full)
             .parse()
-            .with_context(|| format!("`{id}` is no profile type and no short name"))?;
+            .with_context(|| format!("`{id}` is neither a profile type nor a short name"))?;
         Ok(Question {
             profile_type,
             matchers,
@@ -180,9 +180,9 @@ impl QueryArgs {
     }
 }
 
-/// Takes the condition on [`PATH_LABEL`] away; the end of its path.
+/// Removes the condition on [`PATH_LABEL`] and returns the last part of its path.
 fn take_path(matchers: &mut Vec<Matcher>) -> Option<String> {
-    // Only a condition that its own text meets says which path it is.
+    // Only a condition that matches its own text determines the path.
     let place = matchers
         .iter()
         .position(|matcher| matcher.name() == PATH_LABEL && matcher.matches_value(matcher.value()))?;
@@ -200,7 +200,7 @@ impl Question {
         }
     }
 
-    /// The error for an answer without samples.
+    /// Returns the error for a result without samples.
     pub(crate) fn nothing_found(&self) -> anyhow::Error {
         anyhow::anyhow!(
             "no samples of {}{} from {} until {}",
@@ -269,14 +269,20 @@ mod tests {
         }
         let cpu = question(r#"{profile_path="/debug/pprof/profile"}"#, None).unwrap();
         assert_eq!(cpu, question("cpu", None).unwrap());
-        // With a type it is a label as any other.
+        // If a type is given, the path is an ordinary label.
         let matchers = question(r#"cpu{profile_path="/debug/pprof/heap"}"#, None)
             .unwrap()
             .matchers;
         assert_eq!(matchers.len(), 1);
         for (selector, message) in [
-            (r#"{job="x", profile_path!="/debug/pprof/heap"}"#, "which profile type?"),
-            (r#"{profile_path="/debug/pprof/trace"}"#, "`trace` is no profile type"),
+            (
+                r#"{job="x", profile_path!="/debug/pprof/heap"}"#,
+                "no profile type is given",
+            ),
+            (
+                r#"{profile_path="/debug/pprof/trace"}"#,
+                "`trace` is neither a profile type",
+            ),
         ] {
             let error = format!("{:#}", question(selector, None).unwrap_err());
             assert!(error.contains(message), "{error}");
@@ -286,9 +292,9 @@ mod tests {
     #[test]
     fn wrong_questions_say_what_is_wrong() {
         for (selector, profile_type, message) in [
-            ("{}", None, "which profile type?"),
+            ("{}", None, "no profile type is given"),
             ("cpu{}", Some("cpu"), "given twice"),
-            ("cpus{}", None, "`cpus` is no profile type"),
+            ("cpus{}", None, "`cpus` is neither a profile type"),
             ("cpu{a}", None, "invalid selector at byte 5: expected one of"),
         ] {
             let error = format!("{:#}", question(selector, profile_type).unwrap_err());

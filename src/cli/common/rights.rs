@@ -1,11 +1,11 @@
-//! The flag that keeps what commands that run for long give up at their start.
+//! The flag with which long-running commands keep the rights that they otherwise drop at the start.
 
 use clap::Args;
 
-/// The flag of commands that run for long.
+/// The flag of long-running commands.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct RightsArgs {
-    /// Give up no capability and no system call at the start, as is done with those that nothing here needs.
+    /// Keep all capabilities and system calls. By default the process drops the unneeded ones at the start.
     #[arg(long, help_heading = "Process")]
     pub keep_rights: bool,
 }

@@ -8,10 +8,10 @@ use crate::app::config;
 use crate::app::storage::StorageSection;
 use crate::store::tables::bucket::BucketOptions;
 
-/// The configuration file and the flags that win over it.
+/// The configuration file and the flags that take precedence over it.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StorageSource {
-    /// The server's configuration file, of which `storage` is used.
+    /// The server's configuration file. Only its section `storage` is used.
     #[arg(long, visible_alias = "config.file", value_name = "FILE")]
     pub config: Option<PathBuf>,
     #[command(flatten)]
@@ -19,12 +19,12 @@ pub struct StorageSource {
 }
 
 impl StorageSource {
-    /// True when the configuration file or `--storage.backend` was given.
+    /// Returns true if the configuration file or `--storage.backend` was given.
     pub(crate) fn is_given(&self) -> bool {
         self.config.is_some() || self.flags.backend.is_some()
     }
 
-    /// The bucket, if there is one.
+    /// Returns the bucket, if one is configured.
     pub fn bucket(&self) -> anyhow::Result<Option<BucketOptions>> {
         let file = self.config.as_deref().map(config::read).transpose()?;
         self.flags.clone().over(file.unwrap_or_default().storage).bucket()

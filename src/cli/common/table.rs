@@ -1,6 +1,6 @@
-//! Prints JSON rows as a table: aligned columns, numbers to the right, nothing truncated.
+//! Formats JSON rows as a table: aligned columns, right-aligned numbers, nothing truncated.
 //!
-//! In: an array of objects, or one object a line. Out: text.
+//! In: an array of objects, or one object on each line. Out: text.
 
 use anyhow::Context;
 use serde::Deserialize;
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::cli::common::plain;
 
-/// Formats the rows of `json`. Columns are in the order of their first occurrence; a missing value is empty.
+/// Formats the rows of `json`. Columns keep the order of their first occurrence. A missing value is empty.
 pub(in crate::cli) fn from_json(json: &[u8]) -> anyhow::Result<String> {
     let mut rows: Vec<Row> = Vec::new();
     for item in serde_json::Deserializer::from_slice(json).into_iter::<Item>() {
-        match item.context("the server's answer is not rows as JSON")? {
+        match item.context("the server's response is not rows as JSON")? {
             Item::Rows(more) => rows.extend(more),
             Item::Row(row) => rows.push(row),
         }
@@ -82,7 +82,7 @@ impl<'de> Visitor<'de> for ItemVisitor {
     }
 }
 
-/// Formats a header and rows; `right` says which columns are aligned to the right.
+/// Formats a header and rows. `right` marks the columns that are aligned to the right.
 fn render(names: &[&str], lines: &[Vec<String>], right: &[bool]) -> String {
     let width = |column: usize| {
         let cells = lines.iter().map(|line| line[column].chars().count());

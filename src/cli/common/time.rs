@@ -1,25 +1,25 @@
 //! Times on the command line: `now-1h`, RFC 3339, Unix times; and the time range of queries.
 //!
-//! In: text. Out: Unix milliseconds. Dates and times without a zone are UTC.
+//! In: text. Out: Unix milliseconds. Dates and times without a time zone are UTC.
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::base::duration;
 
-/// Flags of the range of time.
+/// Flags of the time range.
 #[derive(Debug, Clone, Args)]
 pub struct RangeArgs {
-    /// Start of the range: `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time.
+    /// Start of the time range: `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time.
     #[arg(long, value_name = "TIME", default_value = "now-1h")]
     pub from: String,
-    /// End of the range, not included, in the same forms.
+    /// End of the time range, not included, in the same forms.
     #[arg(long, value_name = "TIME", default_value = "now")]
     pub until: String,
 }
 
 impl RangeArgs {
-    /// The range [start, end) of Unix milliseconds.
+    /// Builds the flags of the range [start, end) of Unix milliseconds.
     pub(crate) fn of(start_ms: i64, end_ms: i64) -> Self {
         let [from, until] = [start_ms, end_ms].map(|ms| {
             let time = chrono::DateTime::from_timestamp_millis(ms).unwrap_or_default();
@@ -28,7 +28,7 @@ impl RangeArgs {
         Self { from, until }
     }
 
-    /// The range [start, end) in Unix milliseconds.
+    /// Returns the range [start, end) in Unix milliseconds.
     pub fn range(&self, now_ms: i64) -> anyhow::Result<(i64, i64)> {
         let start = parse(&self.from, now_ms).context("--from")?;
         let end = parse(&self.until, now_ms).context("--until")?;
@@ -43,20 +43,20 @@ impl RangeArgs {
     }
 }
 
-/// The current time in Unix milliseconds.
+/// Returns the current time in Unix milliseconds.
 pub(crate) fn now_ms() -> i64 {
     chrono::Utc::now().timestamp_millis()
 }
 
-/// Parses a time. The unit of a Unix time follows from its number of digits: up to 11 are seconds, up to 14
+/// Parses a time. The number of digits of a Unix time determines its unit: up to 11 digits are seconds, up to 14
 /// milliseconds, up to 17 microseconds, more nanoseconds.
 pub(crate) fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
     let text = text.trim();
     if let Some(offset) = text.strip_prefix("now") {
-        return relative(offset, now_ms).with_context(|| format!("`{text}` is no time relative to now"));
+        return relative(offset, now_ms).with_context(|| format!("invalid relative time `{text}`"));
     }
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let number: i64 = text.parse().with_context(|| format!("`{text}` is no Unix time"))?;
+        let number: i64 = text.parse().with_context(|| format!("invalid Unix time `{text}`"))?;
         return Ok(match text.len() {
             ..=11 => number.saturating_mul(1_000),
             12..=14 => number,
@@ -80,7 +80,7 @@ pub(crate) fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
     if let Ok(date) = chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d") {
         return Ok(date.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_millis());
     }
-    bail!("`{text}` is no time: write `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time")
+    bail!("invalid time `{text}`: write `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time")
 }
 
 /// Formats a Unix time in milliseconds as RFC 3339 in UTC.
@@ -96,7 +96,7 @@ fn relative(offset: &str, now_ms: i64) -> anyhow::Result<i64> {
         None => return Ok(now_ms),
         Some(b'-') => (-1, &offset[1..]),
         Some(b'+') => (1, &offset[1..]),
-        Some(_) => bail!("`now` is followed by + or - and a duration"),
+        Some(_) => bail!("`now` must be followed by + or - and a duration"),
     };
     let length = i64::try_from(duration::parse(length)?.as_millis())?;
     Ok(now_ms.saturating_add(sign * length))

@@ -1,5 +1,5 @@
-//! `alluvium convert`: converts a configuration from Alloy syntax to HCL and back, with its comments, and
-//! configurations of other programs to either.
+//! `alluvium convert`: converts a configuration from Alloy syntax to HCL or back, including its comments. It also
+//! converts configurations of other programs to either syntax.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -22,21 +22,21 @@ use crate::lang::{self, Diagnostics, hcl, translate};
 pub struct ConvertArgs {
     /// File to convert; `-` reads standard input.
     pub file: PathBuf,
-    /// Syntax of the result: `alloy` or `hcl`. Without it, the other one than the file's: a name that ends in `.hcl` is
-    /// HCL.
+    /// Syntax of the result: `alloy` or `hcl`. Defaults to the syntax that the file does not have. A file whose name
+    /// ends in `.hcl` is HCL.
     #[arg(long, value_parser = ["alloy", "hcl"])]
     pub to: Option<String>,
     /// File to write instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Format of the file when it is another program's: `conprof`, `parca` or `prometheus`; `kube-profefe` or `coroot`
-    /// for manifests of Kubernetes.
+    /// Format of the file if it belongs to another program: `conprof`, `parca` or `prometheus`, or `kube-profefe` or
+    /// `coroot` for Kubernetes manifests.
     #[arg(short = 'f', long, value_name = "FORMAT", value_parser = Format::names())]
     pub source_format: Option<String>,
-    /// Leave out, and print, what cannot be converted of another program's file.
+    /// Omit and print the parts of another program's file that cannot be converted.
     #[arg(short, long, requires = "source_format")]
     pub bypass_errors: bool,
-    /// Arguments of the converter: `push-url=URL`, the server that profiles go to (http://localhost:4040).
+    /// Arguments of the converter: `push-url=URL`, the server that receives the profiles (http://localhost:4040).
     #[arg(
         short,
         long,
@@ -50,7 +50,7 @@ pub struct ConvertArgs {
     pub diagnostics: DiagnosticArgs,
 }
 
-/// Converts one file; exit code 1 when it has errors or parts that the other syntax cannot express.
+/// Converts one file. The exit code is 1 if it has errors or parts that the other syntax cannot express.
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     let name = args.file.display().to_string();
     let bytes = if args.file == Path::new("-") {
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Converts a file of another program to Alloy text and prints what was left out.
+/// Converts a file of another program to Alloy text and prints the omitted parts.
 fn from_other(format: Format, name: &str, text: &str, args: &ConvertArgs) -> anyhow::Result<String> {
     let problems = if args.bypass_errors {
         Problems::Note
@@ -104,7 +104,7 @@ fn from_other(format: Format, name: &str, text: &str, args: &ConvertArgs) -> any
     let converted = conversion.convert(name, text)?;
     let mut errors = std::io::stderr().lock();
     for note in &converted.notes {
-        // An error on standard error cannot be reported anywhere.
+        // An error while writing to standard error cannot be reported anywhere.
         let _ = writeln!(errors, "left out: {note}");
     }
     Ok(converted.text)

@@ -1,4 +1,4 @@
-//! How commands show diagnostics: text with excerpts for people, JSON for editors.
+//! Output of diagnostics: text with excerpts for people, JSON for editors.
 
 use std::io::Write as _;
 
@@ -10,16 +10,16 @@ use crate::lang::Diagnostics;
 /// Flags of commands that show diagnostics.
 #[derive(Debug, Args)]
 pub struct DiagnosticArgs {
-    /// How diagnostics are printed: as text with excerpts, or as one JSON array for editors.
+    /// Format of diagnostics: text with excerpts, or one JSON array for editors.
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     pub format: String,
-    /// Whether the text is coloured: `auto` is on a terminal, unless NO_COLOR is set.
+    /// Colour of the text: `auto` uses it on a terminal, unless NO_COLOR is set.
     #[arg(long, default_value = "auto", value_name = "WHEN", value_parser = ["auto", "always", "never"])]
     pub color: String,
 }
 
 impl DiagnosticArgs {
-    /// True when JSON is wanted.
+    /// Returns true if the format is JSON.
     pub fn json(&self) -> bool {
         self.format == "json"
     }

@@ -7,7 +7,7 @@ use similar::TextDiff;
 /// Time limit for finding the shortest difference; after it the result is correct but may be longer.
 const TIME: Duration = Duration::from_secs(1);
 
-/// The difference in the unified format, with three lines of context; empty for equal texts.
+/// Returns the difference in the unified format, with three lines of context; empty for equal texts.
 pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
     TextDiff::configure()
         .timeout(TIME)

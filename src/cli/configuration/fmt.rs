@@ -1,7 +1,8 @@
-//! `alluvium fmt`: prints configurations in the canonical format; Alloy text byte for byte as `alloy fmt` does.
+//! `alluvium fmt`: prints configurations in the canonical format. Alloy text is formatted exactly as `alloy fmt` does,
+//! byte for byte.
 //!
-//! Takes standard input, files and folders (all configuration files in them and below). Files are replaced atomically
-//! and keep their permissions.
+//! The command reads standard input, files and folders, with all configuration files in them and in their subfolders.
+//! Files are replaced atomically and keep their permissions.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -23,20 +24,20 @@ use crate::lang::{self, Diagnostics};
         \n  alluvium fmt --test --diff config"
 )]
 pub struct FmtArgs {
-    /// Files to format, or folders with *.alloy, *.river and *.hcl files in them or below; `-` or nothing reads
-    /// standard input.
+    /// Files to format, or folders, whose *.alloy, *.river and *.hcl files are formatted, including those in
+    /// subfolders; `-` or nothing reads standard input.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Write the result to the files instead of standard output.
+    /// Replace the files with the result instead of writing to standard output.
     #[arg(short, long)]
     pub write: bool,
-    /// Print the names of the files that are not formatted, and exit with 1 when there is one.
+    /// Print the names of the files that are not formatted, and exit with 1 if there is one.
     #[arg(short, long, conflicts_with = "write")]
     pub test: bool,
-    /// Print what would change instead of the result.
+    /// Print the differences instead of the result.
     #[arg(short, long)]
     pub diff: bool,
-    /// What standard input is called; a name that ends in `.hcl` is read as HCL.
+    /// Name of standard input in messages. A name that ends in `.hcl` is read as HCL.
     #[arg(long, value_name = "NAME", default_value = "(stdin)")]
     pub stdin_name: String,
     /// How diagnostics are shown.
@@ -112,7 +113,7 @@ fn inputs(args: &FmtArgs) -> anyhow::Result<Vec<Input>> {
     for path in paths {
         if path == stdin {
             if args.write {
-                bail!("--write needs a file: standard input has no place to write to");
+                bail!("--write needs a file: it cannot replace standard input");
             }
             let mut bytes = Vec::new();
             std::io::stdin()

@@ -18,22 +18,22 @@ use crate::pipeline;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  alluvium validate config/alloy-like.river\n  alluvium validate --explain E0301\n\
-        \nExit code 1 when there is an error; every mistake is shown with its position."
+        \nThe exit code is 1 if there is an error. Every mistake is shown with its position."
 )]
 pub struct ValidateArgs {
     /// Configuration files, or folders whose *.alloy, *.river and *.hcl files are read as one.
     #[arg(required_unless_present = "explain")]
     pub paths: Vec<PathBuf>,
-    /// Least stability that a component must have.
+    /// Minimum stability that a component must have.
     #[arg(
         long = "stability.level", default_value = "generally-available",
         value_parser = ["generally-available", "public-preview", "experimental"]
     )]
     pub stability: String,
-    /// Exit with 1 for warnings too, as Alloy does.
+    /// Exit with 1 also for warnings, as Alloy does.
     #[arg(long)]
     pub strict: bool,
-    /// Print what a diagnostic code means, with an example, and do nothing else.
+    /// Explain a diagnostic code with an example, and do nothing else.
     #[arg(long, value_name = "CODE", conflicts_with = "paths")]
     pub explain: Option<String>,
     /// How diagnostics are shown.
@@ -41,7 +41,7 @@ pub struct ValidateArgs {
     pub diagnostics: DiagnosticArgs,
 }
 
-/// Checks every path; the exit code is 1 when any has an error.
+/// Checks every path. The exit code is 1 if any has an error.
 pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     if let Some(id) = &args.explain {
         return explain(id);

@@ -1,4 +1,4 @@
-//! `alluvium diff`: what changed between two ranges of time, two selections, or two files.
+//! `alluvium diff`: shows what changed between two time ranges, two selections, or two files.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::cli::readers::report::ReportArgs;
 use crate::cli::readers::source::SourceArgs;
 use crate::profile::report::{Difference, Side, Trim};
 
-/// Rows that are printed unless the flags say otherwise.
+/// Number of rows that are printed by default.
 const ROWS: usize = 30;
 
 /// Arguments of `alluvium diff`.
@@ -24,17 +24,17 @@ const ROWS: usize = 30;
 pub struct DiffArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// What to compare with, in the form of SELECTOR, which is the default.
+    /// Selector to compare with, in the form of SELECTOR. Defaults to SELECTOR itself.
     #[arg(long, value_name = "SELECTOR", conflicts_with = "base_files")]
     pub base: Option<String>,
-    /// Start of the range to compare with. By default that is the range of the same length before --from, or the same
-    /// range when --base is given.
+    /// Start of the time range to compare with. Defaults to the range of the same length before --from, or to the same
+    /// range if --base is given.
     #[arg(long, value_name = "TIME", requires = "base_until", conflicts_with = "base_files")]
     pub base_from: Option<String>,
-    /// End of the range to compare with, not included.
+    /// End of the time range to compare with, not included.
     #[arg(long, value_name = "TIME", requires = "base_from")]
     pub base_until: Option<String>,
-    /// File to compare with --file; may be given many times.
+    /// File to compare with --file; may be repeated.
     #[arg(long = "base-file", value_name = "FILE", requires = "files")]
     pub base_files: Vec<PathBuf>,
     #[command(flatten)]
@@ -66,13 +66,13 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
 }
 
 impl DiffArgs {
-    /// Where the other profile comes from.
+    /// Returns the source of the profile to compare with.
     fn base_source(&self) -> anyhow::Result<SourceArgs> {
         let mut base = self.source.clone();
         base.files.clone_from(&self.base_files);
         if !self.source.files.is_empty() {
             if self.base_files.is_empty() {
-                bail!("what is --file compared with? add --base-file");
+                bail!("--file needs a file to compare with: add --base-file");
             }
             return Ok(base);
         }

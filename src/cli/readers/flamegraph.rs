@@ -1,6 +1,6 @@
-//! `alluvium flamegraph`: draws stored profiles, or files of any format, as one SVG file that any browser opens.
+//! `alluvium flamegraph`: draws stored profiles, or files of any format, as one SVG file that any browser can open.
 //!
-//! Requests the flame graph with files and lines from the server, or makes it of files, and draws it locally.
+//! The flame graph, with files and lines, comes from the server or is computed from files. It is drawn locally.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub struct FlamegraphArgs {
     /// File to write; `-` is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "flamegraph.svg")]
     pub output: PathBuf,
-    /// Smaller frames are folded when there are more than this.
+    /// Maximum number of frames. If there are more, the smallest are folded.
     #[arg(long, value_name = "COUNT", default_value_t = 16384, value_parser = clap::value_parser!(i64).range(1..))]
     pub max_nodes: i64,
     /// Width of the picture in pixels.
@@ -36,7 +36,7 @@ pub struct FlamegraphArgs {
         long, value_name = "PIXELS", default_value_t = 1600, value_parser = clap::value_parser!(u32).range(200..=20000)
     )]
     pub width: u32,
-    /// Heading; the selector and the range by default.
+    /// Heading. Defaults to the selector and the time range.
     #[arg(long)]
     pub title: Option<String>,
 }

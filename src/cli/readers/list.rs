@@ -16,13 +16,13 @@ use crate::profile::report::{Focus, Listing, SourcePaths};
                         alluvium list main.work alloc_space --file heap.pb.gz --trim-path /build"
 )]
 pub struct ListArgs {
-    /// Functions to show: those whose name matches.
+    /// Functions to show: all whose name matches.
     #[arg(value_name = "REGEX")]
     pub functions: Expression,
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Folders in which source files are looked for, and in those above them, with colons between; the current one by
-    /// default.
+    /// Folders in which to look for source files, separated by colons; their parent folders are searched too. Defaults
+    /// to the current folder.
     #[arg(
         long,
         alias = "source_path",
@@ -31,7 +31,7 @@ pub struct ListArgs {
         hide_default_value = true
     )]
     pub source_path: String,
-    /// Beginnings to take off the paths of source files, with colons between.
+    /// Prefixes to remove from the paths of source files, separated by colons.
     #[arg(
         long,
         alias = "trim_path",
@@ -40,13 +40,13 @@ pub struct ListArgs {
         hide_default_value = true
     )]
     pub trim_path: String,
-    /// Only samples with a frame whose function, file or binary matches.
+    /// Include only samples with a frame whose function, file or binary matches.
     #[arg(long, value_name = "REGEX", help_heading = "Report")]
     pub focus: Option<Expression>,
-    /// No samples with a frame that matches.
+    /// Exclude samples with a frame that matches.
     #[arg(long, value_name = "REGEX", help_heading = "Report")]
     pub ignore: Option<Expression>,
-    /// Unit of all values, such as ms or MB, instead of one that suits each.
+    /// Unit of all values, such as ms or MB, instead of a suitable unit for each value.
     #[arg(long, help_heading = "Report")]
     pub unit: Option<String>,
 }
@@ -67,9 +67,9 @@ pub(crate) async fn run(args: ListArgs) -> anyhow::Result<()> {
     for flag in listing.unmatched() {
         eprintln!("--{flag} matched no frame");
     }
-    // The current folder does not change the names that are printed, as one that is given does.
+    // A given search path changes the names that are printed; the current folder must not.
     let searched = if given.search.is_empty() {
-        let current = std::env::current_dir().context("cannot tell the current folder")?;
+        let current = std::env::current_dir().context("cannot determine the current folder")?;
         SourcePaths {
             search: current.display().to_string(),
             ..given

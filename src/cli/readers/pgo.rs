@@ -1,6 +1,7 @@
 //! `alluvium pgo`: merges CPU profiles into one for profile-guided optimization by Go's compiler.
 //!
-//! The merge comes from a server, from a data folder, or from files. Functions need the lines at which they start.
+//! The merged profile comes from a server, from a data folder, or from files. The profile must contain the start lines
+//! of functions.
 
 use std::path::PathBuf;
 
@@ -27,19 +28,19 @@ use crate::wire::querier::QuerierClient;
 pub struct PgoArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Data folder to read directly, as it is at this moment, instead of asking a server; the folder's own server may
-    /// be running.
+    /// Data folder to read directly, in its current state, instead of querying a server. The folder's own server may be
+    /// running.
     #[cfg(feature = "server")]
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     pub data: Option<PathBuf>,
-    /// The bucket of the folder's tables, as its server has it.
+    /// The bucket of the folder's tables, as configured for its server.
     #[cfg(feature = "server")]
     #[command(flatten)]
     pub storage: crate::cli::common::storage::StorageSource,
-    /// File to write; `-` is standard output. Go's compiler takes `default.pgo` in the folder of the main package.
+    /// File to write; `-` is standard output. Go's compiler reads `default.pgo` in the folder of the main package.
     #[arg(short, long, value_name = "FILE", default_value = "default.pgo")]
     pub output: PathBuf,
-    /// Locations that are kept at the leaf of each stored stack; 0 for all. Files are merged as they are.
+    /// Number of locations to keep at the leaf of each stored stack; 0 for all. Files are merged unchanged.
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     pub keep_locations: u32,
 }
@@ -48,7 +49,7 @@ pub struct PgoArgs {
 pub(crate) async fn run(args: PgoArgs) -> anyhow::Result<()> {
     #[cfg(feature = "server")]
     if args.data.is_none() && args.storage.is_given() {
-        bail!("a bucket is read with --data, the folder of the log");
+        bail!("a bucket can only be read together with --data, the server's data folder");
     }
     let bytes = if args.source.files.is_empty() {
         let columns = stored(&args).await?;
@@ -64,7 +65,7 @@ pub(crate) async fn run(args: PgoArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The merge of a server or a data folder; the type is CPU unless another is given.
+/// Returns the merged profile of a server or a data folder. The type is CPU unless another is given.
 async fn stored(args: &PgoArgs) -> anyhow::Result<Columns> {
     let mut query = args.source.query.clone();
     let has_type = |selector: &str| !matches!(selector.trim_start().chars().next(), None | Some('{'));
@@ -93,17 +94,17 @@ async fn stored(args: &PgoArgs) -> anyhow::Result<Columns> {
     source::merged(bytes, &question)
 }
 
-/// The profile as Go's compiler takes it, or why it would refuse it.
+/// Encodes the profile for Go's compiler, or returns why the compiler would refuse it.
 fn packed(profile: &Profile<'_>) -> anyhow::Result<Vec<u8>> {
     let kinds = [("samples", "count"), ("cpu", "nanoseconds")];
     let is_cpu = |kind: &pprof::ValueType<'_>| kinds.contains(&(kind.kind, kind.unit));
     if !profile.sample_types.iter().any(is_cpu) {
-        bail!("this is no CPU profile: Go's compiler wants the sample type samples in count, or cpu in nanoseconds");
+        bail!("this is not a CPU profile: Go's compiler needs the sample type samples in count, or cpu in nanoseconds");
     }
     if profile.functions.iter().all(|function| function.start_line == 0) {
         bail!(
-            "the profile has no lines at which functions start, without which Go's compiler refuses it: take profiles \
-             that a Go program (1.20 or later) made of itself, from files (--file) or a server that keeps these lines"
+            "the profile lacks the start lines of functions, which Go's compiler requires: use profiles \
+             that a Go program (1.20 or later) made of itself, from files (--file) or a server that stores start lines"
         );
     }
     Ok(pprof::gzip(&pprof::encode(profile)))

@@ -19,8 +19,8 @@ use crate::profile::pprof;
 pub struct ProfileArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// File to write, gzip-compressed unless its name ends with `.pb`; `-` is standard output, as by default, if that
-    /// is no terminal.
+    /// File to write, gzip-compressed unless its name ends with `.pb`; `-` is standard output. Defaults to standard
+    /// output, if that is not a terminal.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -29,7 +29,7 @@ pub struct ProfileArgs {
 pub(crate) async fn run(args: ProfileArgs) -> anyhow::Result<()> {
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     if file.is_none() && std::io::stdout().is_terminal() {
-        bail!("a profile is not for a terminal: add --output FILE or redirect");
+        bail!("cannot write a profile to a terminal: add --output FILE or redirect standard output");
     }
     let loaded = args.source.load().await?;
     let plain = pprof::encode(loaded.profile());

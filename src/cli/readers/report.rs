@@ -1,4 +1,4 @@
-//! Flags of the reports that are printed as `go tool pprof` prints them, with its meaning.
+//! Flags of the reports, with the names and meaning that `go tool pprof` gives them.
 
 use crate::base::re2::Expression;
 use clap::{Args, ValueEnum};
@@ -6,35 +6,35 @@ use clap::{Args, ValueEnum};
 use crate::cli::readers::source::Loaded;
 use crate::profile::report::{Focus, Grouping, Options, Order, Report, Trim};
 
-/// Flags that say what a report shows.
+/// Flags that select the content of a report.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Report")]
 pub struct ReportArgs {
-    /// Only samples with a frame whose function, file or binary matches.
+    /// Include only samples with a frame whose function, file or binary matches.
     #[arg(long, value_name = "REGEX")]
     pub focus: Option<Expression>,
-    /// No samples with a frame that matches.
+    /// Exclude samples with a frame that matches.
     #[arg(long, value_name = "REGEX")]
     pub ignore: Option<Expression>,
-    /// What a row stands for, in the words of pprof.
+    /// Meaning of a row, in pprof's terms.
     #[arg(long, value_enum, value_name = "GRANULARITY", conflicts_with = "by")]
     pub granularity: Option<Granularity>,
-    /// What a row of the report stands for.
+    /// Meaning of a row of the report.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub by: Option<By>,
-    /// Rows to print; 0 for all.
+    /// Maximum number of rows to print; 0 for all.
     #[arg(short = 'n', long = "nodecount", visible_alias = "nodes", value_name = "COUNT")]
     pub node_count: Option<usize>,
-    /// Leave out rows with less than this share of the total.
+    /// Omit rows with less than this share of the total.
     #[arg(long = "nodefraction", value_name = "SHARE", value_parser = parse_share)]
     pub node_fraction: Option<f64>,
-    /// Leave out calls with less than this share of the total.
+    /// Omit calls with less than this share of the total.
     #[arg(long = "edgefraction", value_name = "SHARE", value_parser = parse_share)]
     pub edge_fraction: Option<f64>,
-    /// Sort by the cumulative value.
+    /// Sort rows by their cumulative value.
     #[arg(long)]
     pub cum: bool,
-    /// Unit of all values, such as ms or MB, instead of one that suits the smallest.
+    /// Unit of all values, such as ms or MB, instead of a unit that suits the smallest value.
     #[arg(long)]
     pub unit: Option<String>,
 }
@@ -46,7 +46,7 @@ pub enum Granularity {
     Functions,
     /// A function by its name and file.
     Filefunctions,
-    /// A source file, as pprof tells them apart.
+    /// A source file, as pprof distinguishes files.
     Files,
     /// A line in the source of a function.
     Lines,
@@ -54,7 +54,7 @@ pub enum Granularity {
     Addresses,
 }
 
-/// What a row of the report stands for.
+/// Meaning of a row of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// A function by its name.
@@ -79,7 +79,7 @@ fn parse_share(text: &str) -> Result<f64, String> {
 }
 
 impl ReportArgs {
-    /// The flags over what is left out by default.
+    /// Combines the flags with the default limits.
     pub(in crate::cli) fn options(&self, default: Trim) -> Options {
         let grouping = match (self.granularity, self.by) {
             (Some(Granularity::Filefunctions), _) => Grouping::FileFunctions,
@@ -110,7 +110,7 @@ impl ReportArgs {
         }
     }
 
-    /// The report of a profile. A flag that matched nothing is said on standard error.
+    /// Returns the report of a profile. If a filter matched nothing, standard error says so.
     #[expect(clippy::print_stderr, reason = "standard output is the report")]
     pub(in crate::cli) fn report<'a>(&self, loaded: &'a Loaded, default: Trim) -> Report<'a> {
         let report = Report::new(loaded.profile().clone(), loaded.value(), &self.options(default));
@@ -120,7 +120,7 @@ impl ReportArgs {
         report
     }
 
-    /// True when nothing is given but how many rows there are and how they are sorted.
+    /// Returns true if only the number of rows and their order are given.
     pub(super) fn is_plain(&self) -> bool {
         self.focus.is_none()
             && self.ignore.is_none()

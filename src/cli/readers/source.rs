@@ -1,6 +1,6 @@
-//! Where readers get their profile from: a server's stored profiles, or files of any format.
+//! The source of a reader's profile: a server's stored profiles, or files of any format.
 //!
-//! In: flags. Out: [`Loaded`], one profile and the sample type that was asked for.
+//! In: flags. Out: [`Loaded`], one profile and the requested sample type.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ use crate::wire::querier::QuerierClient;
 /// Maximum uncompressed size of a file: 1 GiB.
 pub(in crate::cli) const MAX_FILE_BYTES: usize = 1 << 30;
 
-/// Flags that say which profile is read.
+/// Flags that select the profile to read.
 #[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
     #[command(flatten)]
     pub query: QueryArgs,
-    /// Read this file, of any format that `import` knows, instead of asking a server; may be given many times. SELECTOR
-    /// is then the sample type, such as `cpu` or `alloc_space`.
+    /// Read this file, of any format that `import` knows, instead of querying a server; may be repeated. SELECTOR is
+    /// then the sample type, such as `cpu` or `alloc_space`.
     #[arg(long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
@@ -41,23 +41,23 @@ pub(in crate::cli) struct Loaded {
 }
 
 impl Loaded {
-    /// The profile with its samples.
+    /// Returns the profile with its samples.
     pub(in crate::cli) fn profile(&self) -> &Profile<'_> {
         self.columns.get()
     }
 
-    /// Index of the sample type that was asked for.
+    /// Returns the index of the requested sample type.
     pub(in crate::cli) fn value(&self) -> usize {
         self.value
     }
 
-    /// The sample type that was asked for.
+    /// Returns the requested sample type.
     pub(in crate::cli) fn kind(&self) -> ValueType<'_> {
         let types = &self.profile().sample_types;
         types.get(self.value).copied().unwrap_or_default()
     }
 
-    /// Converts the values of both to the finer of their units; an error when they are of different types.
+    /// Converts the values of both profiles to the finer of their units. Returns an error if their types differ.
     pub(super) fn alike(&mut self, other: &mut Self) -> anyhow::Result<()> {
         let (own, others) = (self.kind(), other.kind());
         if own == others {
@@ -82,7 +82,7 @@ impl Loaded {
 }
 
 impl SourceArgs {
-    /// Reads the profile; one without samples is an error that repeats the question.
+    /// Reads the profile. If it has no samples, the error repeats the query.
     pub(in crate::cli) async fn load(&self) -> anyhow::Result<Loaded> {
         if self.files.is_empty() {
             return self.stored().await;
@@ -101,13 +101,13 @@ impl SourceArgs {
     }
 }
 
-/// The merged profile that a server has to a question.
+/// Returns the merged profile of a server for a query.
 pub(super) async fn of_server(server: &ServerArgs, question: &Question) -> anyhow::Result<Loaded> {
     let client = QuerierClient::new(server.caller().await?);
     let bytes = client.merge_profile(question.selection()).await.map_err(call_error)?;
     let columns = merged(bytes, question)?;
     let profile = columns.get();
-    // A server answers with the one type that it was asked for, whatever it calls it.
+    // The response has only the requested type, whatever the server calls it.
     let value = match profile.sample_types.len() {
         1 => 0,
         _ => sample_type(profile, &question.profile_type.sample_type)?,
@@ -130,23 +130,23 @@ pub(super) async fn read_files(paths: &[PathBuf]) -> anyhow::Result<Vec<ReadFile
     Ok(files)
 }
 
-/// The profiles of a file.
+/// Returns the profiles of a file.
 pub(in crate::cli) async fn read_file(path: &Path) -> anyhow::Result<Vec<ImportedProfile>> {
     let in_file = || path.display().to_string();
     let bytes = content::read(path, MAX_FILE_BYTES).await.with_context(in_file)?;
     Ok(files::read(&bytes, MAX_FILE_BYTES).with_context(in_file)?.profiles)
 }
 
-/// The merged profile of an answer; for one without samples an error that repeats the query.
+/// Decodes the merged profile of a response. If it has no samples, the error repeats the query.
 pub(super) fn merged(bytes: Bytes, question: &Question) -> anyhow::Result<Columns> {
-    // Pyroscope answers a query without matching data with an empty message.
+    // Pyroscope responds to a query without matching data with an empty message.
     if bytes.is_empty() {
         return Err(question.nothing_found());
     }
     let columns = match Columns::read(bytes, |bytes| pprof::decode(bytes)) {
         Ok(columns) => columns,
         Err(error) if error.kind == pprof::DecodeErrorKind::NoSampleTypes => return Err(question.nothing_found()),
-        Err(error) => return Err(error).context("the server's answer is no profile"),
+        Err(error) => return Err(error).context("the server's response is not a profile"),
     };
     if columns.get().sample_count() == 0 {
         return Err(question.nothing_found());
@@ -154,34 +154,38 @@ pub(super) fn merged(bytes: Bytes, question: &Question) -> anyhow::Result<Column
     Ok(columns)
 }
 
-/// The names of the sample types that every file has, each once, sorted.
+/// Returns the names of the sample types that every file has, sorted and distinct.
 pub(super) fn type_names(files: &[ReadFile]) -> Vec<&str> {
     let mut names: Vec<&str> = files.first().map(ReadFile::type_names).unwrap_or_default();
     names.retain(|name| files.iter().all(|file| file.has(name)));
     names
 }
 
-/// True when the default sample type follows from the files: each has one profile, or all profiles have the same types.
+/// Returns true if the files determine the default sample type: each file has one profile, or all profiles have the
+/// same types.
 pub(super) fn have_default(files: &[ReadFile]) -> bool {
     let mut all = files.iter().flat_map(|file| &file.profiles);
     let first = all.next().map(types);
     files.iter().all(|file| file.profiles.len() == 1) || all.all(|other| Some(types(other)) == first)
 }
 
-/// The profiles with the sample type `name`, merged. Every file must have one. Without a name all profiles are merged,
-/// if they have a default.
+/// Merges the profiles that have the sample type `name`; every file must have one. Without a name all profiles are
+/// merged, if they have a default.
 pub(super) fn one_of(mut files: Vec<ReadFile>, name: Option<&str>) -> anyhow::Result<Loaded> {
     if let Some(name) = name {
         for file in &mut files {
             if !file.has(name) {
                 let (path, there) = (file.path.display(), file.type_names().join(", "));
-                bail!("{path}: no sample type `{name}` in it, it has {there}");
+                bail!("{path}: it has no sample type `{name}`, only {there}");
             }
             file.profiles.retain(|profile| has(profile, name));
         }
     } else if !have_default(&files) {
         let names: BTreeSet<&str> = files.iter().flat_map(ReadFile::type_names).collect();
-        bail!("which sample type? there are {}", Vec::from_iter(names).join(", "));
+        bail!(
+            "no sample type is given; the files have {}",
+            Vec::from_iter(names).join(", ")
+        );
     }
     let mut profiles: Vec<ImportedProfile> = files.into_iter().flat_map(|file| file.profiles).collect();
     let columns = if profiles.len() == 1 {
@@ -218,11 +222,11 @@ fn types(profile: &ImportedProfile) -> &[ValueType<'_>] {
     &profile.columns.get().sample_types
 }
 
-/// The index of a sample type by name.
+/// Returns the index of a sample type by its name.
 fn sample_type(profile: &Profile<'_>, name: &str) -> anyhow::Result<usize> {
     let names: Vec<&str> = profile.sample_types.iter().map(|kind| kind.kind).collect();
     let found = names.iter().position(|kind| *kind == name);
-    found.with_context(|| format!("no sample type `{name}` in the profile, it has {}", names.join(", ")))
+    found.with_context(|| format!("the profile has no sample type `{name}`, only {}", names.join(", ")))
 }
 
 #[cfg(test)]
@@ -232,7 +236,7 @@ mod tests {
     use super::*;
     use crate::profile::pprof::Builder;
 
-    /// A file with a profile that has one sample.
+    /// Writes a file with a profile that has one sample.
     fn write(folder: &Path, name: &str, types: &[(&str, &str)], values: &[i64]) -> PathBuf {
         let mut builder = Builder::new(Profile {
             sample_types: types.iter().map(|(kind, unit)| ValueType { kind, unit }).collect(),
@@ -245,7 +249,7 @@ mod tests {
         path
     }
 
-    /// Unit and sum of the values of a type in files.
+    /// Returns the unit and the sum of the values of a type in files.
     async fn total(paths: &[&PathBuf], name: Option<&str>) -> Result<(String, i64), String> {
         let paths: Vec<PathBuf> = paths.iter().map(|path| (*path).clone()).collect();
         let files = read_files(&paths).await.unwrap();
@@ -278,12 +282,12 @@ mod tests {
             (
                 &[&coarse][..],
                 Some("inuse_space"),
-                "coarse: no sample type `inuse_space` in it, it has cpu",
+                "coarse: it has no sample type `inuse_space`, only cpu",
             ),
             (
                 &[&one, &heap],
                 Some("cpu"),
-                "heap: no sample type `cpu` in it, it has alloc_space, inuse_space",
+                "heap: it has no sample type `cpu`, only alloc_space, inuse_space",
             ),
             (
                 &[&one, &heap],

@@ -1,16 +1,16 @@
-//! Source files by the paths that a profile has, found as `go tool pprof` finds them.
+//! Finds source files by the paths in a profile, as `go tool pprof` finds them.
 //!
-//! In: a path, of another machine perhaps. Out: the content of the file, or what pprof says when there is none.
+//! In: a path, perhaps of another machine. Out: the content of the file, or pprof's message if it does not exist.
 
 use std::io::{ErrorKind, Read};
 
 use crate::profile::report::{SourcePaths, clean, folders};
 
-/// Bytes of a source file that are read.
+/// Maximum number of bytes to read of a source file.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The file at `path`, which a profile names: as it stands when it is absolute, or else in the folders that are
-/// searched and in those above them.
+/// Reads the file at `path`, which a profile names. An absolute path is used unchanged; a relative path is looked up in
+/// the search folders and their parents.
 pub(in crate::cli) fn read(path: &str, paths: &SourcePaths) -> Result<Vec<u8>, String> {
     let path = paths.trimmed(path);
     if path.starts_with('/') {
@@ -36,13 +36,14 @@ pub(in crate::cli) fn read(path: &str, paths: &SourcePaths) -> Result<Vec<u8>, S
     Err(format!("could not find file {path} on path {}", paths.search))
 }
 
-/// The folder that a path is in, as `filepath.Dir` of Go names it.
+/// Returns the parent folder of a path, as Go's `filepath.Dir` does.
 fn above(path: &str) -> String {
     let end = path.rfind('/').map_or(0, |slash| slash + 1);
     clean(&path[..end]).into_owned()
 }
 
-/// The content of a file. A folder has none, and what is neither is not opened: reading it might not end.
+/// Reads the content of a file; that of a folder is empty. Devices and pipes are not opened, because reading them might
+/// not end.
 fn open(path: &str) -> Result<Vec<u8>, String> {
     let kind = std::fs::metadata(path).map_err(said)?;
     if kind.is_dir() {
@@ -57,7 +58,7 @@ fn open(path: &str) -> Result<Vec<u8>, String> {
     Ok(content)
 }
 
-/// An error in the words of Go.
+/// Returns an error in Go's wording.
 fn said(error: std::io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such file or directory".to_owned(),

@@ -1,6 +1,6 @@
 //! `alluvium top`: prints the functions with the largest values, as `go tool pprof -top` does.
 //!
-//! The merged profile comes from the server, or from files; values are exact, since no node is folded.
+//! The merged profile comes from the server, or from files. Values are exact, since no node is folded.
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -25,7 +25,7 @@ pub struct TopArgs {
     pub source: SourceArgs,
     #[command(flatten)]
     pub report: ReportArgs,
-    /// Form of the answer; JSON has whole numbers in the profile's own unit.
+    /// Format of the result. JSON has integers in the profile's own unit.
     // An id of its own: the global `--log.format` has the id `format`.
     #[arg(
         id = "answer_format",
@@ -37,7 +37,7 @@ pub struct TopArgs {
     pub format: TopFormat,
 }
 
-/// How the table is written.
+/// Output format of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TopFormat {
     /// As `go tool pprof -top` prints it.
@@ -52,7 +52,7 @@ pub async fn run(args: TopArgs) -> anyhow::Result<()> {
 
 pub async fn table(args: &TopArgs) -> anyhow::Result<String> {
     if args.format == TopFormat::Json && !args.report.is_plain() {
-        bail!("--format json has all functions: it goes with --nodecount and --cum alone");
+        bail!("--format json lists all functions: combine it only with --nodecount and --cum");
     }
     let loaded = args.source.load().await?;
     Ok(match args.format {
@@ -113,7 +113,7 @@ mod tests {
         assert!(default.contains("Type: alloc_space\n"), "{default}");
         let error = of_file(&["cpu"]).await.unwrap_err().to_string();
         assert!(
-            error.contains("it has alloc_objects, alloc_space, inuse_objects, inuse_space"),
+            error.contains("only alloc_objects, alloc_space, inuse_objects, inuse_space"),
             "{error}"
         );
     }
@@ -125,6 +125,6 @@ mod tests {
         assert_eq!(answer["rows"][0]["function"], "main.sortNumbers");
         assert_eq!(answer["unit"], "bytes");
         let error = of_file(&["--format", "json", "--by", "file"]).await.unwrap_err();
-        assert!(error.to_string().contains("goes with --nodecount"), "{error}");
+        assert!(error.to_string().contains("only with --nodecount"), "{error}");
     }
 }

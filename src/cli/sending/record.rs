@@ -1,8 +1,7 @@
-//! `alluvium record`: profiles a command, a process or the whole machine from the terminal, in the way of
-//! `perf record`.
+//! `alluvium record`: profiles a command, a process or the whole machine from the terminal, as `perf record` does.
 //!
-//! It needs no server and no configuration: the profiler of `pyroscope.ebpf` runs in this process, and one file is
-//! written atomically at the end.
+//! The command needs no server and no configuration: the profiler of `pyroscope.ebpf` runs in this process, and one
+//! file is written atomically at the end.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -30,17 +29,17 @@ use crate::unwind::Stop;
                         alluvium record --all -d 10s -o machine.pb.gz && go tool pprof -http : machine.pb.gz"
 )]
 pub struct RecordArgs {
-    /// Profile this process and those that it starts.
+    /// Profile this process and the processes that it starts.
     #[arg(short, long, conflicts_with_all = ["all", "command"])]
     pub pid: Option<u32>,
     /// Profile the whole machine.
     #[arg(short, long, conflicts_with = "command")]
     pub all: bool,
-    /// How long, as in `30s` or `1m30s`; until the command or process ends, or Ctrl-C, when it is not given.
+    /// Length of the recording, as in `30s` or `1m30s`. Defaults to the end of the command or process, or Ctrl-C.
     #[arg(short, long, value_parser = duration::parse)]
     pub duration: Option<Duration>,
-    /// File to write: `.pb.gz` (pprof), `.pb`, `.svg` (flame graph) or `.folded` (a stack a line); `-` writes `.folded`
-    /// to standard output.
+    /// File to write: `.pb.gz` (pprof), `.pb`, `.svg` (flame graph) or `.folded` (one stack a line); `-` writes
+    /// `.folded` to standard output.
     #[arg(short, long, value_name = "FILE", default_value = "profile.pb.gz")]
     pub output: PathBuf,
     /// Ticks a second of busy time on each CPU.
@@ -49,23 +48,22 @@ pub struct RecordArgs {
         value_parser = clap::value_parser!(u32).range(1..=10000)
     )]
     pub frequency: u32,
-    /// Leave kernel stacks out.
+    /// Omit kernel stacks from the profile.
     #[arg(long)]
     pub no_kernel: bool,
     /// Form of C++ and Rust names: none, simplified, templates or full.
     #[arg(long, default_value = "templates", value_parser = parse_demangle)]
     pub demangle: Demangle,
-    /// CPU that profiling may take, in percent of one CPU; above it the rate is lowered, and each sample counts for
-    /// more.
+    /// Percent of one CPU that profiling may take. Above it the rate is lowered, and each sample counts for more.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub cpu_budget: Option<f64>,
-    /// Memory that tables, names and buffers may take, in MiB.
+    /// Maximum memory of tables, names and buffers, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..))]
     pub memory_budget: u32,
-    /// Take stacks by perf events alone, as it is done where the kernel refuses BPF programs.
+    /// Sample stacks by perf events alone. This is automatic if the kernel refuses BPF programs.
     #[arg(long)]
     pub no_bpf: bool,
-    /// Rows of the table that is printed at the end; 0 for none.
+    /// Number of rows of the table that is printed at the end; 0 for none.
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub top: usize,
     /// The command to run and profile.
@@ -84,10 +82,10 @@ fn parse_percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be a number greater than 0".to_owned())
 }
 
-/// Interval between checks of whether to stop.
+/// Interval between checks of whether the recording is over.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Records and writes the file. Returns the exit status of the command if it was not 0.
+/// Records and writes the file. An error reports the exit status of the command if it was not 0.
 #[expect(
     clippy::print_stderr,
     reason = "the summary is for people; standard output may be the file"
@@ -101,7 +99,7 @@ pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<()> {
     let interrupt = tokio::spawn({
         let stop = stop.clone();
         async move {
-            // Without a handler Ctrl-C would lose what was recorded.
+            // Without a handler, Ctrl-C would lose the recording.
             if tokio::signal::ctrl_c().await.is_ok() {
                 stop.cancel();
             }
@@ -152,7 +150,7 @@ impl Form {
         } else if name.ends_with(".folded") || name.ends_with(".collapsed") {
             Self::Folded
         } else {
-            bail!("cannot tell the format of {name}: it must end with .pb.gz, .pb, .svg or .folded");
+            bail!("cannot determine the format of {name}: it must end with .pb.gz, .pb, .svg or .folded");
         })
     }
 }
@@ -275,7 +273,7 @@ fn name_all(window: &Window, opener: &Opener, span: Span, args: &RecordArgs) -> 
     namer.profile(&parts, &window.places, span)
 }
 
-/// A summary of how many ticks there were and how each of them was accounted for.
+/// Summarizes how many ticks there were and how each of them was accounted for.
 fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     let after = &window.accounts;
     let lost = after.ring_full + after.malformed;
@@ -317,8 +315,8 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     text
 }
 
-/// Lines about files of processes that could not be read and about what was left out of them; empty when there is
-/// nothing to say.
+/// Returns lines about files of processes that were not read, and about parts of them that were left out; empty when
+/// there are none.
 fn refused_text(opener: &Opener) -> String {
     let refused = Refusal::ALL.map(Refusal::name).into_iter().zip(opener.refused());
     let excesses = LeftOut::ALL
@@ -328,7 +326,7 @@ fn refused_text(opener: &Opener) -> String {
     counted("files of processes that were not read", refused) + &counted("left out because of a bound", excesses)
 }
 
-/// A line with the counts that are not 0; empty without any.
+/// Returns a line with the counts that are not 0; empty without any.
 fn counted<'a>(what: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> String {
     let counts: Vec<String> = counts
         .filter(|(_, count)| *count > 0)
@@ -340,8 +338,8 @@ fn counted<'a>(what: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> Stri
     format!("{what}: {}\n", counts.join(", "))
 }
 
-/// The folded format: one stack a line, root first, then its value in nanoseconds. A name that has what ends a frame or
-/// a line has a colon there.
+/// Writes the folded format: one stack a line, root first, then its value in nanoseconds. In names, a colon replaces
+/// the characters that end a frame or a line.
 fn folded(tree: &Tree) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();

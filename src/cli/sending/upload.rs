@@ -1,7 +1,7 @@
-//! `alluvium upload`, also `alluvium import`: sends files of profilers to a server, one push for each file.
+//! `alluvium upload`, also `alluvium import`: sends profile files to a server, one push for each file.
 //!
-//! Each file is recognised by its contents, read and checked before it is sent, so that an error names the file. Errors
-//! of the server are reported too, and the other files are still sent. A progress bar is shown on a terminal.
+//! The format of each file is recognised by its contents. The file is read and checked before it is sent, so that an
+//! error names it. If the server refuses a file, the others are still sent. A progress bar is shown on a terminal.
 
 use std::path::{Path, PathBuf};
 
@@ -32,33 +32,34 @@ const IN_FLIGHT: usize = 4;
                         alluvium upload profiles/*.pb.gz --label service_name=shop --override-timestamp now-5m"
 )]
 pub struct UploadArgs {
-    /// Files of profilers, gzip-compressed or not, and folders of them.
+    /// Profile files, gzip-compressed or not, and folders of them.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Name of the profiles (`__name__`): process_cpu, memory, ...; by default from the sample types.
+    /// Name of the profiles (`__name__`): process_cpu, memory, ... Defaults to a name that follows from the sample
+    /// types.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Label of the series; may be given many times. `service_name` is the name of the file's program, or else of the
-    /// file, unless it is among them.
+    /// Label of the series; may be repeated. `service_name` defaults to the program that the profile names, or else to
+    /// the name of the file.
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
     pub labels: Vec<(String, String)>,
-    /// Time to give the profiles instead of their own: `now`, `now-5m`, RFC 3339, or a Unix time. Profiles without a
-    /// time get the present.
+    /// Time of the profiles, instead of their own: `now`, `now-5m`, RFC 3339, or a Unix time. Profiles without a time
+    /// get the current time.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "now")]
     pub override_timestamp: Option<String>,
     #[command(flatten)]
     pub server: ServerArgs,
 }
 
-/// What became of a file of the command line.
+/// The result for one file of the command line.
 #[derive(Debug)]
 pub struct Sent {
     pub path: PathBuf,
-    /// What the file was, a line a profile, or why it was not sent.
+    /// One line that describes each profile of the file, or why the file was not sent.
     pub result: anyhow::Result<Vec<String>>,
 }
 
-/// Sends the files; fails when one was refused.
+/// Sends the files. Returns an error if one of them failed.
 #[expect(clippy::print_stderr, reason = "says which files were refused")]
 pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     args.files = folder::files(&args.files)?;
@@ -95,7 +96,7 @@ pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends the files, and calls `done` after each, in the order in which they are done.
+/// Sends the files, and calls `done` for each one as it finishes.
 pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Result<()> {
     let now_ms = time::now_ms();
     let time_nanos = match &args.override_timestamp {
@@ -128,16 +129,16 @@ pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Re
     Ok(())
 }
 
-/// Times of profiles in Unix nanoseconds.
+/// Time of the profiles, in Unix nanoseconds.
 #[derive(Debug, Clone, Copy)]
 enum Time {
-    /// This one, whatever their own is.
+    /// This time replaces the profile's own.
     Of(i64),
-    /// Their own; this one for those without.
+    /// The profile's own time; this time if it has none.
     OwnOr(i64),
 }
 
-/// Reads a file and adds labels; a line says what each profile is.
+/// Reads a file and adds labels. Returns the profiles, and one line that describes each.
 fn prepare(
     path: &Path,
     content: &Bytes,
@@ -169,7 +170,7 @@ fn prepare(
     Ok((profiles, lines))
 }
 
-/// The labels of a profile of the file at `path`.
+/// Returns the labels of a profile of the file at `path`.
 pub(in crate::cli) fn labels(
     path: &Path,
     profile: &ImportedProfile,
@@ -182,7 +183,7 @@ pub(in crate::cli) fn labels(
         (None, "") => name_of(columns)?,
         (None, name) => name,
     };
-    // Of pprof the first binary is the program; those of other formats are in no order.
+    // In pprof the first binary is the program. Those of other formats have no defined order.
     let program = columns.mappings.first().filter(|_| profile.pprof.is_some());
     let program = program.map_or("", |mapping| mapping.file);
     let program = program.rsplit('/').next().unwrap_or(program);
@@ -201,7 +202,7 @@ pub(in crate::cli) fn labels(
     ))
 }
 
-/// What a profile is: format, number of samples, and the sum of each sample type.
+/// Describes a profile: format, number of samples, and the sum of each sample type.
 fn line(format: FileFormat, profile: &ImportedProfile) -> String {
     let profile = profile.columns.get();
     let width = profile.sample_types.len().max(1);
@@ -214,15 +215,15 @@ fn line(format: FileFormat, profile: &ImportedProfile) -> String {
     format!("{format}, {} samples, {}", profile.sample_count(), totals.join(", "))
 }
 
-/// The name of a profile from its sample types, by the rules of `/ingest`: `wall`, else the first type that contains
-/// CPU, memory, mutex, block or goroutines, else the last type.
+/// Returns the name of a profile from its sample types, by the rules of `/ingest`: `wall`, else the first type that
+/// contains CPU, memory, mutex, block or goroutines, else the last type.
 fn name_of<'a>(profile: &Profile<'a>) -> anyhow::Result<&'a str> {
     let kinds = || profile.sample_types.iter().map(|kind| kind.kind);
     if kinds().any(|kind| kind == "wall") {
         return Ok("wall");
     }
     if kinds().eq(["contentions", "delay"]) {
-        bail!("Go's mutex and block profiles look alike: add --name mutex or --name block");
+        bail!("cannot tell Go's mutex and block profiles apart: add --name mutex or --name block");
     }
     let known = |kind: &str| {
         let has = |part: &str| kind.contains(part);
@@ -271,7 +272,7 @@ mod tests {
         std::fs::read(format!("{folder}{name}")).unwrap().into()
     }
 
-    /// Labels and bytes of the one profile of a file.
+    /// Returns labels and bytes of the only profile of a file.
     fn one(name: &str, content: Bytes, args: &UploadArgs, time: Time) -> anyhow::Result<RawProfile> {
         let (mut profiles, _) = prepare(Path::new(name), &content, args, time)?;
         assert_eq!(profiles.len(), 1);

@@ -1,7 +1,7 @@
-//! The flags `--cluster.*` of `alluvium run`: Alloy's, and two of our own.
+//! The flags `--cluster.*` of `alluvium run`: Alloy's flags and two additional ones.
 //!
-//! In: a command line. Out: how the collector takes part in a cluster. Without `--cluster.enabled` the others have no
-//! effect, as in Alloy; what is not supported is refused by name with it.
+//! In: a command line. Out: the collector's options for the cluster. Without `--cluster.enabled` the other flags have
+//! no effect, as in Alloy. With it, flags of unsupported features are refused by name.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,26 +13,28 @@ use crate::base::net::hostname;
 use crate::cli::services::go::{GoFlag as _, go_duration};
 use crate::cluster::Options;
 
-/// How the collector shares targets with others.
+/// Flags for sharing targets with other collectors.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterArgs {
-    /// Share targets with other collectors, in components that have a block `clustering { enabled = true }`.
+    /// Join a cluster and share targets with its other collectors, in components that have a block `clustering {
+    /// enabled = true }`.
     #[arg(long = "cluster.enabled", go_bool = false)]
     pub enabled: bool,
-    /// Name of this collector, which no other has; the host's name when not given.
+    /// Name of this collector, unique in the cluster. Defaults to the host's name.
     #[arg(long = "cluster.node-name", default_value = "")]
     pub node_name: String,
-    /// Address at which others reach this collector, HOST or HOST:PORT; found when not given.
+    /// Address that other collectors use to reach this one, HOST or HOST:PORT. Defaults to the listen address, or to
+    /// that of an interface.
     #[arg(long = "cluster.advertise-address", default_value = "")]
     pub advertise_address: String,
-    /// Network interfaces whose address is taken, when the port is open on all; `all` for any.
+    /// Network interfaces whose address is advertised if the port is open on all interfaces; `all` for any.
     #[arg(long = "cluster.advertise-interfaces", default_value = "eth0,en0")]
     pub advertise_interfaces: String,
-    /// Address of the datagrams between collectors (UDP); that of the HTTP endpoints when not given (not in Alloy).
+    /// Address of the datagrams between collectors (UDP). Defaults to the address of the HTTP endpoints (not in Alloy).
     #[arg(long = "cluster.listen-addr", default_value = "", value_name = "HOST:PORT")]
     pub listen_addr: String,
-    /// File with a secret of 16 bytes or more that all collectors of the cluster have (not in Alloy).
+    /// File with a secret of 16 bytes or more, the same for all collectors of the cluster (not in Alloy).
     #[arg(
         long = "cluster.secret-file",
         value_name = "FILE",
@@ -42,60 +44,60 @@ pub struct ClusterArgs {
     /// Collectors to join, separated by commas: HOST, HOST:PORT, or a name after dns+, dnssrv+ or dnssrvnoa+.
     #[arg(long = "cluster.join-addresses", default_value = "")]
     pub join_addresses: String,
-    /// Where to ask for collectors to join; refused with `--cluster.enabled`.
+    /// Discovery of the collectors to join. Not supported: refused together with `--cluster.enabled`.
     #[arg(
         long = "cluster.discover-peers",
         default_value = "",
         conflicts_with = "join_addresses"
     )]
     pub discover_peers: String,
-    /// How often collectors to join are looked for again; 0 for never.
+    /// Interval between lookups of the collectors to join; 0 for never.
     #[arg(long = "cluster.rejoin-interval", default_value = "60s", value_parser = go_duration)]
     pub rejoin_interval: Duration,
-    /// How many of them are asked each time; 0 for all.
+    /// Maximum number of collectors to contact at each lookup; 0 for all.
     #[arg(long = "cluster.max-join-peers", default_value_t = 5)]
     pub max_join_peers: u32,
-    /// Name that all collectors of a cluster share.
+    /// Name of the cluster, the same for all its collectors.
     #[arg(long = "cluster.name", default_value = "")]
     pub name: String,
-    /// TLS between collectors; refused with `--cluster.enabled`.
+    /// TLS between collectors. Not supported: refused together with `--cluster.enabled`.
     #[arg(long = "cluster.enable-tls", go_bool = false)]
     pub enable_tls: bool,
-    /// Without effect, as there is no TLS between collectors.
+    /// No effect, because there is no TLS between collectors.
     #[arg(long = "cluster.tls-ca-path", default_value = "")]
     pub tls_ca_path: String,
-    /// Without effect, as there is no TLS between collectors.
+    /// No effect, because there is no TLS between collectors.
     #[arg(long = "cluster.tls-cert-path", default_value = "")]
     pub tls_cert_path: String,
-    /// Without effect, as there is no TLS between collectors.
+    /// No effect, because there is no TLS between collectors.
     #[arg(long = "cluster.tls-key-path", default_value = "")]
     pub tls_key_path: String,
-    /// Without effect, as there is no TLS between collectors.
+    /// No effect, because there is no TLS between collectors.
     #[arg(long = "cluster.tls-server-name", default_value = "")]
     pub tls_server_name: String,
-    /// Collectors that must be there before this one takes targets.
+    /// Number of collectors that must be present before this one takes targets.
     #[arg(long = "cluster.wait-for-size", default_value_t = 0)]
     pub wait_for_size: u32,
-    /// How long to wait for them; 0 for ever.
+    /// Maximum time to wait for them; 0 for ever.
     #[arg(long = "cluster.wait-timeout", default_value = "0s", value_parser = go_duration)]
     pub wait_timeout: Duration,
 }
 
 impl ClusterArgs {
-    /// Refuses what is not supported, by name.
+    /// Refuses flags of unsupported features by name.
     pub(in crate::cli) fn check(&self) -> anyhow::Result<()> {
         let absent = [
             (
                 !self.discover_peers.is_empty(),
                 "cluster.discover-peers",
-                "name the collectors, or a name of the domain name system that has them all, with \
+                "name the collectors, or a DNS name that resolves to all of them, with \
                  --cluster.join-addresses",
             ),
             (
                 self.enable_tls,
                 "cluster.enable-tls",
-                "what collectors say to each other holds names and addresses only; --cluster.secret-file keeps \
-                 strangers out",
+                "messages between collectors contain only names and addresses; --cluster.secret-file keeps \
+                 other programs out",
             ),
         ];
         for (given, name, reason) in absent {
@@ -106,7 +108,7 @@ impl ClusterArgs {
         Ok(())
     }
 
-    /// The name of this collector.
+    /// Returns the name of this collector.
     pub(super) fn name_of_this(&self) -> String {
         match self.node_name.as_str() {
             "" => hostname(),
@@ -114,7 +116,7 @@ impl ClusterArgs {
         }
     }
 
-    /// How this collector takes part; `None` when it runs alone.
+    /// Returns the options for the cluster; `None` when this collector runs alone.
     pub(in crate::cli) fn options(&self) -> Option<Options> {
         self.enabled.then(|| Options {
             name: self.name_of_this(),
@@ -131,7 +133,7 @@ impl ClusterArgs {
         })
     }
 
-    /// The effective flags as `name=value`, for the support bundle. None of them is a secret.
+    /// Returns the effective flags as `name=value`, for the support bundle. None of them is a secret.
     pub(in crate::cli) fn shown(&self) -> Vec<String> {
         let duration = |value: Duration| crate::base::duration::format(value);
         let secret_file = self.secret_file.as_ref().map(|path| path.display().to_string());

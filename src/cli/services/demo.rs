@@ -1,4 +1,4 @@
-//! `alluvium demo`: server and collector in one process with one data folder, which profile this process and other
+//! `alluvium demo`: server and collector in one process on one data folder. The demo profiles this process and other
 //! targets.
 
 use std::path::PathBuf;
@@ -20,19 +20,19 @@ pub struct DemoArgs {
     /// Address and port of the server and its page.
     #[arg(long, value_name = "ADDR", default_value = DEFAULT_LISTEN, env = "ALLUVIUM_LISTEN")]
     pub listen: String,
-    /// A further name under which browsers may reach the port; may be given several times.
+    /// Additional host name under which browsers may reach the port; may be repeated.
     #[arg(long = "http.allowed-host", value_name = "HOST", value_parser = host_name)]
     pub allowed_hosts: Vec<String>,
-    /// Folder of everything that is kept.
+    /// Data folder, which holds all files of the demo.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA, env = "ALLUVIUM_DATA")]
     pub data: PathBuf,
-    /// A Go program (or any other that serves /debug/pprof) to profile too; may be given several times.
+    /// Go program, or any other that serves /debug/pprof, to profile as well; may be repeated.
     #[arg(long = "target", value_name = "HOST:PORT")]
     pub targets: Vec<String>,
-    /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
+    /// Address and port for PostgreSQL clients (psql, drivers). Without it, the server does not listen for them.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
-    /// A server of metrics (Prometheus, or one that answers as it does) to show beside profiles.
+    /// URL of Prometheus, or of a compatible server, whose metrics the page shows beside profiles.
     #[arg(
         long = "prometheus-url",
         value_name = "URL",
@@ -40,10 +40,10 @@ pub struct DemoArgs {
         hide_env_values = true
     )]
     pub prometheus_url: Option<String>,
-    /// `none`: nobody is asked who they are, on an address that other machines reach either.
+    /// `none`: allow a non-loopback address without authentication.
     #[arg(long, value_name = "none", value_parser = ["none"])]
     pub auth: Option<String>,
-    /// Do not profile the other processes of this machine, which is done when the kernel permits it.
+    /// Do not profile the other processes of this machine. By default the demo profiles them if the kernel permits it.
     #[arg(long)]
     pub only_self: bool,
     #[command(flatten)]

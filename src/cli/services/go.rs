@@ -1,12 +1,12 @@
-//! Flags in the forms of Go's `flag` package, as Alloy takes them.
+//! Flags in the syntax of Go's `flag` package, which Alloy uses.
 
 use std::time::Duration;
 
 use clap::{Arg, ArgAction};
 
-/// Forms of a flag that an attribute `arg` of clap's derive can name.
+/// Flag syntax that an attribute `arg` of clap's derive can name.
 pub(super) trait GoFlag {
-    /// A boolean with a default. The name alone means true, and a value stands behind `=`.
+    /// Makes the flag a boolean with a default. The name alone means true, and a value needs `=`.
     fn go_bool(self, default: bool) -> Self;
 }
 

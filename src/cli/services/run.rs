@@ -1,8 +1,8 @@
 //! `alluvium run`: runs the collector, with Alloy's flags and defaults.
 //!
 //! In: a command line for Alloy. Flags of supported features work. A flag of an unsupported feature is accepted with
-//! its default value and refused by name otherwise. A flag without a meaning here (Go's runtime, Windows) is accepted
-//! and mentioned in the log.
+//! its default value, and refused by name with any other. Variables of the environment that tune Go's runtime have no
+//! effect, and the log mentions them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::telemetry::logs::{LogHandle, Settings};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  alluvium run config/alloy-like.river\n\nReload with SIGHUP or `curl -X POST \
-        localhost:12345/-/reload`; a reload that fails changes nothing."
+        localhost:12345/-/reload`; a failed reload changes nothing."
 )]
 pub struct RunArgs {
     /// Configuration file, or a folder whose configuration files are read as one.
@@ -37,42 +37,43 @@ pub struct RunArgs {
     pub config: ConfigArgs,
     #[command(flatten)]
     pub cluster: ClusterArgs,
-    /// Flags of single features.
+    /// Flags of individual features.
     #[command(flatten)]
     pub feature: FeatureArgs,
     /// Folder for the collector's own files, among them the queues of `pyroscope.write`.
     #[arg(long = "storage.path", default_value = "data-alloy/", help_heading = None)]
     pub storage_path: PathBuf,
-    /// Least stability that a component must have.
+    /// Minimum stability that a component must have.
     #[arg(
         long = "stability.level", default_value = "generally-available",
         value_parser = ["generally-available", "public-preview", "experimental"], help_heading = None
     )]
     pub stability: String,
-    /// Accepted for Alloy's sake; nothing is ever reported.
+    /// Accepted for compatibility with Alloy; nothing is ever reported.
     #[arg(long = "disable-reporting", go_bool = false, help_heading = None)]
     pub disable_reporting: bool,
-    /// Priority of the process on Windows; elsewhere only `normal`.
+    /// Priority of the process on Windows. Only `normal` is supported.
     #[arg(long = "windows.priority", default_value = "normal", help_heading = None)]
     pub windows_priority: String,
     #[command(flatten)]
     pub rights: RightsArgs,
 }
 
-/// What the HTTP server of the collector takes.
+/// Flags of the collector's HTTP server.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "HTTP server")]
 pub struct ServerArgs {
     /// Address of the collector's own HTTP endpoints.
     #[arg(long = "server.http.listen-addr", default_value = "127.0.0.1:12345")]
     pub listen: String,
-    /// A further name under which browsers may reach the endpoints; may be given several times (not in Alloy).
+    /// Additional host name under which browsers may reach the endpoints; may be repeated (not in Alloy).
     #[arg(long = "http.allowed-host", value_name = "HOST", value_parser = host_name)]
     pub allowed_hosts: Vec<String>,
-    /// Address under which components reach the endpoints without a socket, for profiles of the collector itself.
+    /// Address under which components reach the endpoints in the process, without a socket, to profile the collector
+    /// itself.
     #[arg(long = "server.http.memory-addr", default_value = collector::MEMORY_ADDRESS, value_parser = host_and_port)]
     pub memory_addr: String,
-    /// Prefix of the page and of the JSON API under it.
+    /// Path prefix of the page and of its JSON API.
     #[arg(long = "server.http.ui-path-prefix", default_value = "/")]
     pub ui_path_prefix: String,
     /// Serve the collector's own profiles under /debug/pprof.
@@ -81,32 +82,32 @@ pub struct ServerArgs {
     /// Do not serve /-/support.
     #[arg(long = "server.http.disable-support-bundle", go_bool = false)]
     pub disable_support_bundle: bool,
-    /// GraphQL, which this program does not have.
+    /// GraphQL. Not supported: only `false` is accepted.
     #[arg(long = "server.http.enable-graphql", go_bool = false)]
     pub enable_graphql: bool,
-    /// GraphQL's page; not there.
+    /// The web page of GraphQL. Not supported: only `false` is accepted.
     #[arg(long = "server.http.enable-graphql-playground", go_bool = false)]
     pub enable_graphql_playground: bool,
 }
 
-/// Where the configuration is and what it is written in.
+/// Flags that say how the configuration is read.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// Format of the configuration: `alloy`, or `conprof`, `coroot`, `kube-profefe`, `parca` or `prometheus`, which are
-    /// converted.
+    /// Format of the configuration: `alloy`, or `conprof`, `coroot`, `kube-profefe`, `parca` or `prometheus`. All but
+    /// `alloy` are converted at each load.
     #[arg(long = "config.format", default_value = "alloy")]
     pub format: String,
-    /// Leave out, and log, what cannot be converted of another format, instead of refusing the configuration.
+    /// Omit and log the parts of another format that cannot be converted, instead of refusing the configuration.
     #[arg(long = "config.bypass-conversion-errors", go_bool = false)]
     pub bypass_conversion_errors: bool,
-    /// Arguments of the converter: `push-url=URL`, the server that profiles go to (http://localhost:4040).
+    /// Arguments of the converter: `push-url=URL`, the server that receives the profiles (http://localhost:4040).
     #[arg(long = "config.extra-args", default_value = "")]
     pub extra_args: String,
-    /// Reload by itself when the configuration on disk changes (not in Alloy).
+    /// Reload automatically when the configuration on disk changes (not in Alloy).
     #[arg(long = "config.watch", go_bool = false)]
     pub watch: bool,
-    /// How long the files must be left alone before `--config.watch` reads them.
+    /// Time without a further change before `--config.watch` reads the files.
     #[arg(long = "config.watch-settle", default_value = "500ms", value_parser = go_duration)]
     pub watch_settle: Duration,
 }
@@ -115,16 +116,16 @@ pub struct ConfigArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Features")]
 pub struct FeatureArgs {
-    /// How long components may take to stop.
+    /// Maximum time for components to stop.
     #[arg(long = "feature.component-shutdown-deadline", default_value = "10m", value_parser = go_duration)]
     pub shutdown_deadline: Duration,
-    /// Alloy's community components; not there.
+    /// Alloy's community components. Not supported: only `false` is accepted.
     #[arg(long = "feature.community-components.enabled", go_bool = false)]
     pub community_components: bool,
-    /// A way of passing metrics on; there are none.
+    /// Direct fan-out of metrics. Not supported: only `false` is accepted.
     #[arg(long = "feature.prometheus.direct-fanout.enabled", go_bool = false)]
     pub direct_fanout: bool,
-    /// Accepted and without effect, as in Alloy.
+    /// Accepted without effect, as in Alloy.
     #[arg(
         long = "feature.prometheus.metric-validation-scheme", default_value = "legacy",
         value_parser = ["legacy", "utf-8"]
@@ -178,19 +179,19 @@ fn conversion(config: &ConfigArgs) -> anyhow::Result<Option<Conversion>> {
     conversion.context("--config.extra-args").map(Some)
 }
 
-/// Refuses flags of unsupported features, by name.
+/// Refuses flags of unsupported features by name.
 fn check(args: &RunArgs) -> anyhow::Result<()> {
     let (server, cluster, feature) = (&args.server, &args.cluster, &args.feature);
     let absent = [
         (
             server.enable_graphql,
             "server.http.enable-graphql",
-            "GraphQL is not there",
+            "there is no GraphQL endpoint",
         ),
         (
             server.enable_graphql_playground,
             "server.http.enable-graphql-playground",
-            "GraphQL is not there",
+            "there is no GraphQL endpoint",
         ),
         (
             feature.community_components,
@@ -200,7 +201,7 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
         (
             feature.direct_fanout,
             "feature.prometheus.direct-fanout.enabled",
-            "there are no metrics to pass on",
+            "components do not pass on metrics",
         ),
         (
             args.windows_priority != "normal",
@@ -224,7 +225,7 @@ const OF_GO: [&str; 4] = [
     "PPROF_MUTEX_PROFILING_PERCENT",
 ];
 
-/// Logs variables that have no effect here.
+/// Logs the variables that have no effect here.
 fn mention(environment: &dyn Fn(&str) -> Option<String>) {
     for variable in OF_GO.iter().filter(|name| environment(name).is_some()) {
         tracing::info!(
@@ -234,7 +235,7 @@ fn mention(environment: &dyn Fn(&str) -> Option<String>) {
     }
 }
 
-/// The `User-Agent` in Alloy's format, with the deploy mode after the system.
+/// Returns the `User-Agent` in Alloy's format, with the deploy mode after the operating system.
 fn user_agent(deploy_mode: Option<&str>) -> String {
     match deploy_mode {
         Some(mode @ ("operator" | "helm" | "docker" | "deb" | "rpm" | "brew")) => {
@@ -244,7 +245,7 @@ fn user_agent(deploy_mode: Option<&str>) -> String {
     }
 }
 
-/// The effective flags as `name=value`, for the support bundle. None of them is a secret.
+/// Returns the effective flags as `name=value`, for the support bundle. None of them is a secret.
 fn shown(args: &RunArgs) -> Vec<String> {
     let (server, config, feature) = (&args.server, &args.config, &args.feature);
     let duration = |value: Duration| crate::base::duration::format(value);

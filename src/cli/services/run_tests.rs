@@ -1,4 +1,4 @@
-//! The flags of `run` against Alloy's: names, defaults, forms, and what is refused.
+//! Compares the flags of `run` with Alloy's: names, defaults, syntax, and refused flags.
 
 use std::time::Duration;
 

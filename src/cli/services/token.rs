@@ -1,6 +1,6 @@
-//! `alluvium token`: makes, lists and revokes the tokens of a server, and makes lines of users with passwords.
+//! `alluvium token`: creates, lists and revokes the tokens of a server, and creates lines for users with passwords.
 //!
-//! It writes the file that the server reads; a running server takes changes over within a second or two.
+//! The command writes the file that the server reads. A running server applies a change within two seconds.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::app::serve_options::DEFAULT_DATA;
 use crate::cli::common::{output, table};
 use crate::server::access::{AccessOptions, passwords, tokens};
 
-/// Longest password that is read, in bytes.
+/// Maximum length of a password, in bytes.
 const MAX_PASSWORD_BYTES: u64 = 4096;
 
 /// Arguments of `alluvium token`.
@@ -31,34 +31,34 @@ pub struct TokenArgs {
 /// The commands of `alluvium token`.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make a token and print it, once.
+    /// Create a token and print it, once.
     New(NewArgs),
-    /// List the tokens: names, roles, tenants.
+    /// List the tokens: names, roles, tenants, times.
     List(FileArgs),
-    /// Revoke a token, with the sessions that it began.
+    /// Revoke a token and end the sessions that it began.
     Revoke(RevokeArgs),
-    /// Print a line for the file of `serve --auth`; the password is read from standard input.
+    /// Print a line for the users file of `serve --auth`; the password is read from standard input.
     Password(PasswordArgs),
 }
 
-/// Flags that say where the tokens lie.
+/// Flags that locate the tokens file.
 #[derive(Debug, Clone, Args)]
 pub struct FileArgs {
     /// Data folder of the server.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA, env = "ALLUVIUM_DATA")]
     pub data: PathBuf,
-    /// File of tokens, if it is not tokens.json in the data folder.
+    /// Tokens file. Defaults to tokens.json in the data folder.
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
 }
 
-/// Flags that say what somebody may do.
+/// Flags for the rights of a token or a user.
 #[derive(Debug, Clone, Args)]
 pub struct RoleArgs {
-    /// What it allows: read, write or admin; may be given several times.
+    /// Role: read, write or admin; may be repeated.
     #[arg(long = "role", value_name = "ROLE", default_value = "read")]
     pub roles: Vec<String>,
-    /// For which tenant, `*` for all; may be given several times. Servers with one tenant need none.
+    /// Tenant that may be accessed, `*` for all; may be repeated. A single-tenant server needs none.
     #[arg(long = "tenant", value_name = "ID")]
     pub tenants: Vec<String>,
 }
@@ -86,7 +86,7 @@ pub struct RevokeArgs {
 /// Arguments of `alluvium token password`.
 #[derive(Debug, Args)]
 pub struct PasswordArgs {
-    /// Name of the user, to log in with.
+    /// Name with which the user logs in.
     pub name: String,
     #[command(flatten)]
     pub role: RoleArgs,
@@ -99,7 +99,7 @@ impl FileArgs {
     }
 }
 
-/// Does what one of the commands asks for.
+/// Runs one of the commands.
 #[expect(clippy::print_stderr, reason = "standard output is the token")]
 pub(crate) fn run(args: TokenArgs) -> anyhow::Result<()> {
     match args.command {
@@ -113,7 +113,7 @@ pub(crate) fn run(args: TokenArgs) -> anyhow::Result<()> {
             let token = tokens::add(&path, &args.name, &rights, &tenants)?;
             output::write(format!("{token}\n").as_bytes())?;
             eprintln!(
-                "only its hash is kept, in {}: the token is not shown again",
+                "this token is not shown again: {} contains only its hash",
                 path.display()
             );
         }
@@ -140,12 +140,12 @@ pub(crate) fn run(args: TokenArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The password from standard input, without the end of its line.
+/// Reads the password from standard input, without its line end.
 #[expect(clippy::print_stderr, reason = "asks the person at the terminal")]
 fn password() -> anyhow::Result<String> {
     let input = std::io::stdin();
     if input.is_terminal() {
-        eprintln!("type the password and end it with Ctrl-D; it is shown");
+        eprintln!("type the password and press Ctrl-D; the terminal shows it");
     }
     let mut text = String::new();
     input
@@ -154,7 +154,7 @@ fn password() -> anyhow::Result<String> {
         .context("cannot read the password from standard input")?;
     let password = text.trim_end_matches(['\r', '\n']);
     if password.contains('\n') {
-        bail!("the password has several lines");
+        bail!("the password must be a single line");
     }
     Ok(password.to_owned())
 }

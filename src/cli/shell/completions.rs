@@ -15,11 +15,11 @@ use crate::cli::common::output;
                         alluvium completions fish > ~/.config/fish/completions/alluvium.fish"
 )]
 pub struct CompletionsArgs {
-    /// The shell that shall complete commands.
+    /// The shell that uses the script.
     pub shell: Shell,
 }
 
-/// Prints the script for `command`, the whole command line of the program.
+/// Prints the script for `command`, the complete command line of the program.
 pub(crate) fn run(args: CompletionsArgs, command: &mut clap::Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "alluvium", &mut script);

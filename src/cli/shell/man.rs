@@ -1,6 +1,7 @@
-//! `alluvium man`: writes the manual pages, one of the program and one of each command.
+//! `alluvium man`: writes the manual pages, one for the program and one for each command.
 //!
-//! In: a folder, made when it is not there. Out: `alluvium.1`, `alluvium-serve.1` and so on; other files there stay.
+//! In: a folder, which is created if it does not exist. Out: `alluvium.1`, `alluvium-serve.1` and so on. Other files in
+//! the folder stay.
 
 use std::path::PathBuf;
 
@@ -11,11 +12,11 @@ use clap::Args;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  alluvium man ./man1 && man ./man1/alluvium-serve.1")]
 pub struct ManArgs {
-    /// Folder to write the pages to; made when it is not there.
+    /// Folder for the pages; created if it does not exist.
     pub folder: PathBuf,
 }
 
-/// Writes the pages of `command`, the whole command line of the program.
+/// Writes the pages of `command`, the complete command line of the program.
 pub(crate) fn run(args: &ManArgs, command: clap::Command) -> anyhow::Result<()> {
     let failed = || format!("cannot write manual pages to {}", args.folder.display());
     std::fs::create_dir_all(&args.folder).with_context(failed)?;

@@ -1,7 +1,7 @@
 //! Runs SQL on a server over HTTP, or on a data folder that this process reads.
 //!
-//! In: a statement and a format. Out: the answer, chunk by chunk. A closed output pipe ends the answer without an
-//! error.
+//! In: a statement and a format. Out: the result, chunk by chunk. If the reader closes the output pipe, the rest is
+//! dropped without an error.
 
 use std::io::{ErrorKind, Write};
 #[cfg(feature = "server")]
@@ -28,18 +28,18 @@ use crate::wire::sql::SqlFormat;
 
 type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
 
-/// The target of statements.
+/// The server or data folder on which statements run.
 #[derive(Clone)]
 pub enum SqlClient {
-    /// A server, asked over HTTP.
+    /// A server, which is queried over HTTP.
     Server(SqlServer),
-    /// A data folder, read by this process.
+    /// A data folder, which this process reads.
     #[cfg(feature = "server")]
     Data(DataFolder),
 }
 
 impl SqlClient {
-    /// Where the statements are run, for messages.
+    /// Returns the place where statements run, for messages.
     pub(super) fn place(&self) -> String {
         match self {
             Self::Server(server) => server.url.clone(),
@@ -48,7 +48,7 @@ impl SqlClient {
         }
     }
 
-    /// Sends the statement and returns the chunks of the answer, or the error.
+    /// Sends the statement and returns the chunks of the result, or the error.
     async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
         // A final semicolon is not part of the statement.
         let statement = statement.trim().trim_end_matches(';');
@@ -59,15 +59,15 @@ impl SqlClient {
         }
     }
 
-    /// The whole answer to `statement` in `format`.
+    /// Returns the whole result of `statement` in `format`.
     pub async fn ask(&self, statement: &str, format: Format) -> anyhow::Result<Vec<u8>> {
         let mut answer = Vec::new();
         self.answer_to(statement, format, &mut answer).await?;
         Ok(answer)
     }
 
-    /// Writes the answer to `out` as it arrives; only a table is collected first. A closed output pipe ends the answer
-    /// without an error.
+    /// Writes the result to `out` as it arrives; only a table is collected first. If the reader closes the output pipe,
+    /// the rest is dropped without an error.
     pub(crate) async fn answer_to(
         &self,
         statement: &str,
@@ -83,17 +83,17 @@ impl SqlClient {
             }
             match out.write_all(&chunk) {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-                result => result.context("cannot write the answer")?,
+                result => result.context("cannot write the result")?,
             }
         }
         if format == Format::Table {
             out.write_all(table::from_json(&whole)?.as_bytes())?;
         }
-        out.flush().context("cannot write the answer")
+        out.flush().context("cannot write the result")
     }
 }
 
-/// A server that is asked over HTTP.
+/// A server that is queried over HTTP.
 #[derive(Debug, Clone)]
 pub struct SqlServer {
     client: crate::wire::sql::SqlClient,
@@ -117,16 +117,16 @@ impl SqlServer {
             Format::Pprof => SqlFormat::Pprof,
         };
         let response = self.client.query(statement, asked).await.map_err(|error| match error {
-            // The plain message about the statement, without the context of the call.
+            // Only the message about the statement, without the context of the call.
             CallError::Refused { message, .. } => anyhow::anyhow!(message),
             other => call_error(other),
         })?;
-        let broken = |error: reqwest::Error| anyhow::anyhow!("the answer broke off: {}", error_chain(&error));
+        let broken = |error: reqwest::Error| anyhow::anyhow!("the response was cut off: {}", error_chain(&error));
         Ok(response.bytes_stream().map_err(broken).boxed())
     }
 }
 
-/// The state of a data folder when it was opened: tables and log are read, nothing is locked or changed.
+/// A data folder as it was when it was opened. Tables and log are read; nothing is locked or changed.
 #[cfg(feature = "server")]
 #[derive(Clone)]
 pub struct DataFolder {
@@ -137,7 +137,7 @@ pub struct DataFolder {
 
 #[cfg(feature = "server")]
 impl DataFolder {
-    /// Opens the folder at `path` for queries of tenants.
+    /// Opens the folder at `path` for queries of these tenants.
     pub fn open(
         path: &Path,
         bucket: Option<&crate::store::tables::bucket::BucketOptions>,
@@ -162,7 +162,7 @@ impl DataFolder {
         Self::open(path, bucket.as_ref(), tenants)
     }
 
-    /// The profile that a question is answered with, for Go's compiler.
+    /// Returns the merged profile of a query, for Go's compiler.
     pub(crate) async fn merge_for_pgo(&self, question: &Question, pgo: GoPgo) -> anyhow::Result<Bytes> {
         let range = TimeRange::new(question.start_ms, question.end_ms);
         let mut query = StackQuery::new(question.profile_type.clone(), question.matchers.clone(), range);

@@ -1,7 +1,7 @@
 //! Completion at the SQL prompt: keywords, tables, columns, functions, commands.
 //!
 //! In: the line and the cursor position. Out: words that complete the text before the cursor. The words are those of
-//! `docs/sql.md`; no requests are sent to the server while the user types.
+//! `docs/sql.md`; completion sends no requests to the server.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
@@ -103,7 +103,7 @@ pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\timing", "\\format", "\\pager"
 /// Completes words of SQL, tables and columns.
 pub(super) struct Words;
 
-/// The words that complete the partial word before `place`, and the position where it starts.
+/// Returns the words that complete the partial word before `place`, and the position where it starts.
 fn offered(line: &str, place: usize) -> (usize, Vec<String>) {
     let before = line.get(..place).unwrap_or(line);
     let start = before

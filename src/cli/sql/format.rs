@@ -1,13 +1,13 @@
-//! Output formats of SQL answers.
+//! Output formats of SQL results.
 
 use clap::ValueEnum;
 
-/// How the rows of an answer are written.
+/// The format of the rows of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Aligned columns for people.
     Table,
-    /// What the server gives as JSON.
+    /// JSON as the server returns it.
     Json,
     /// Comma-separated values with a header.
     Csv,
@@ -15,12 +15,12 @@ pub enum Format {
     Arrow,
     /// One file in Parquet format.
     Parquet,
-    /// The pprof profile that the statement makes: SELECT * FROM pprof(...).
+    /// The pprof profile that the statement returns: SELECT * FROM pprof(...).
     Pprof,
 }
 
 impl Format {
-    /// True for binary formats, which are not printed on a terminal.
+    /// True for binary formats, which cannot be printed on a terminal.
     pub(super) fn is_binary(self) -> bool {
         matches!(self, Format::Arrow | Format::Parquet | Format::Pprof)
     }

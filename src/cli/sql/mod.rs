@@ -1,7 +1,7 @@
 //! `alluvium sql`: runs one SQL statement on a server or a data folder; without a statement, opens a prompt.
 //!
-//! The rows come back as a table, JSON, CSV, Arrow, Parquet or pprof. The prompt is in `session`, the execution in
-//! `client`. SQL is checked and run by the query engine; nothing is parsed here.
+//! The result is a table, JSON, CSV, Arrow, Parquet or pprof. The prompt is in `session`, the execution in `client`.
+//! The query engine checks and runs the SQL; nothing is parsed here.
 
 mod client;
 mod complete;
@@ -33,10 +33,10 @@ pub use format::Format;
                         alluvium sql --data ./alluvium-data \"SELECT count(*) FROM profiles\"   # without a server"
 )]
 pub struct SqlArgs {
-    /// Statement to run; without one it is read from standard input, interactively on a terminal.
+    /// Statement to run. Without it, statements are read from standard input, interactively on a terminal.
     #[arg(value_name = "STATEMENT")]
     pub statement: Option<String>,
-    /// How the answer is written.
+    /// Output format of the result.
     // An id of its own: the global `--log.format` has the id `format`.
     #[arg(
         id = "answer_format",
@@ -46,15 +46,15 @@ pub struct SqlArgs {
         value_name = "FORMAT"
     )]
     pub format: Format,
-    /// File to write the answer to instead of standard output.
+    /// File to write the result to, instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Data folder to read directly, as it is at this moment, instead of asking a server; the folder's own server may
-    /// be running.
+    /// Data folder to read directly, in its current state, instead of querying a server. The folder's own server may be
+    /// running.
     #[cfg(feature = "server")]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// The bucket of the folder's tables, as its server has it.
+    /// The bucket of the folder's tables, as configured for its server.
     #[cfg(feature = "server")]
     #[command(flatten)]
     pub storage: crate::cli::common::storage::StorageSource,
@@ -67,7 +67,9 @@ pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     #[cfg(feature = "server")]
     let client = match &args.data {
         Some(folder) => SqlClient::Data(DataFolder::of(folder, &args.storage, &args.server)?),
-        None if args.storage.is_given() => anyhow::bail!("a bucket is read with --data, the folder of the log"),
+        None if args.storage.is_given() => {
+            anyhow::bail!("a bucket can only be read together with --data, the server's data folder")
+        }
         None => SqlClient::Server(SqlServer::new(&args.server).await?),
     };
     #[cfg(not(feature = "server"))]
@@ -87,7 +89,7 @@ pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
         bail!("there is no statement to run");
     }
     if args.format.is_binary() && args.output.is_none() && std::io::stdout().is_terminal() {
-        bail!("that format is not for a terminal: add --output FILE or redirect");
+        bail!("cannot write a binary format to a terminal: add --output FILE or redirect standard output");
     }
     match (&args.output, args.format) {
         (Some(path), _) => {

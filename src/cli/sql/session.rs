@@ -1,6 +1,6 @@
 //! The SQL prompt: multi-line statements, completion, history, paging and a few commands.
 //!
-//! In: lines. Out: answers on standard output, errors of one statement on standard error. Ctrl-C clears the input or
+//! In: lines. Out: results on standard output, and errors of statements on standard error. Ctrl-C clears the input or
 //! stops the running query.
 
 use std::io::{IsTerminal, Write};
@@ -16,19 +16,19 @@ use crate::cli::common::{output, plain};
 use crate::cli::sql::complete::{TABLES, Words};
 use crate::cli::sql::{Format, SqlClient};
 
-/// Lines of history that are kept.
+/// Maximum number of history lines that are kept.
 const HISTORY_LINES: usize = 5_000;
-/// Longer answers go through the pager when the terminal does not report its height.
+/// If the terminal does not report its height, results of this many lines or more go through the pager.
 const USUAL_LINES: usize = 40;
 
 const HELP: &str = "Statements end with a semicolon; Tab completes; Ctrl-C stops a query. Other than SQL:\n  \
-                    \\d                       the tables\n  \
-                    \\d TABLE                 its columns\n  \
+                    \\d                       list the tables\n  \
+                    \\d TABLE                 list the columns of a table\n  \
                     \\timing [on|off]         show how long statements take\n  \
-                    \\format table|json|csv   form of the answers\n  \
-                    \\pager on|off            long answers through $PAGER (less)\n  \
-                    \\help                    this text\n  \
-                    \\q                       leave (so does Ctrl-D)\n";
+                    \\format table|json|csv   format of the results\n  \
+                    \\pager on|off            show long results with $PAGER (less)\n  \
+                    \\help                    show this text\n  \
+                    \\q                       quit (so does Ctrl-D)\n";
 
 /// Settings that commands of the prompt can change.
 struct Settings {
@@ -41,7 +41,7 @@ struct Settings {
 #[expect(clippy::print_stderr, reason = "errors of one statement do not end the session")]
 pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()> {
     if format.is_binary() {
-        bail!("that --format needs a statement");
+        bail!("a binary --format needs a statement on the command line");
     }
     let mut settings = Settings {
         format,
@@ -57,7 +57,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
     let mut editor: rustyline::Editor<Words, FileHistory> = rustyline::Editor::with_config(config)?;
     editor.set_helper(Some(Words));
     if let Some(path) = &history {
-        // There is no history file at the first start.
+        // The history file does not exist at the first start.
         let _ = editor.load_history(path);
     }
     print(
@@ -71,7 +71,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
     let mut pending = String::new();
     loop {
         let prompt = if pending.is_empty() { "sql> " } else { "...> " };
-        // Reading from the terminal blocks, so it runs off the runtime's threads.
+        // Reading from the terminal blocks, so it runs outside the runtime's threads.
         let (back, line) = tokio::task::spawn_blocking(move || {
             let line = editor.readline(prompt);
             (editor, line)
@@ -112,7 +112,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
         let answer = tokio::select! {
             answer = asked => answer,
             // Dropping the query also stops it on the server.
-            _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("stopped")),
+            _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("the query was cancelled")),
         };
         let took = began.elapsed();
         match answer {
@@ -137,7 +137,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
 /// The meaning of an input line.
 #[derive(Debug, PartialEq, Eq)]
 enum Input {
-    /// The statement goes on in the next line.
+    /// The statement continues on the next line.
     More,
     Statement(String),
     /// A command of the prompt, split into words.
@@ -207,14 +207,14 @@ fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
                 settings.format = format;
                 said("")
             }
-            _ => Err("the formats of a session are table, json and csv".to_owned()),
+            _ => Err("the prompt supports only the formats table, json and csv".to_owned()),
         },
         [name, ..] => Err(format!("unknown command {name}, try \\help")),
         [] => said(""),
     }
 }
 
-/// Sets a setting from the words after its name; without a word the setting is toggled.
+/// Sets a setting from the words after its name. Without a word the setting is toggled.
 fn switch(setting: &mut bool, words: &[&str]) -> Result<(), String> {
     *setting = match words {
         [] => !*setting,
@@ -225,7 +225,7 @@ fn switch(setting: &mut bool, words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints an answer, a long one through the pager.
+/// Prints a result; a long one goes through the pager.
 async fn show(answer: Vec<u8>, settings: &Settings) -> anyhow::Result<()> {
     let lines = memchr::memchr_iter(b'\n', &answer).count();
     let height = std::env::var("LINES").ok().and_then(|text| text.parse().ok());
@@ -240,23 +240,23 @@ async fn show(answer: Vec<u8>, settings: &Settings) -> anyhow::Result<()> {
     if is_shown { Ok(()) } else { print(&answer) }
 }
 
-/// True when the pager has shown it.
+/// Returns true if the pager has shown the result.
 fn page(answer: &[u8]) -> bool {
     let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
-    // `less` options: lines are not wrapped, and text that fits on the screen is printed directly.
+    // Options of `less`: do not wrap lines, and print directly if the text fits on the screen.
     let pager = pager.unwrap_or_else(|| "less -S -F -X".to_owned());
     let child = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
     let Ok(mut child) = child else { return false };
     if let Some(mut input) = child.stdin.take() {
         let answer = plain::lines(&String::from_utf8_lossy(answer));
-        // The user left the pager early.
+        // The write fails if the user quits the pager early.
         let _ = input.write_all(answer.as_bytes());
     }
-    // 127: the shell did not find the pager.
+    // Exit code 127 means that the shell did not find the pager.
     child.wait().is_ok_and(|status| status.code() != Some(127))
 }
 
-/// `$XDG_STATE_HOME/alluvium/sql_history`, by default under `~/.local/state`; `None` without a home folder.
+/// Returns `$XDG_STATE_HOME/alluvium/sql_history`, by default under `~/.local/state`; `None` without a home folder.
 fn history_path() -> Option<PathBuf> {
     let folder = |name: &str| {
         std::env::var_os(name)
@@ -267,7 +267,7 @@ fn history_path() -> Option<PathBuf> {
     Some(state.join("alluvium/sql_history"))
 }
 
-/// Prints an answer; on a terminal with a final line end.
+/// Prints a result; on a terminal with a final line end.
 pub(super) fn print(bytes: &[u8]) -> anyhow::Result<()> {
     output::write_text(bytes)?;
     // The prompt must start on a line of its own.

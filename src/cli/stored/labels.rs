@@ -1,4 +1,4 @@
-//! `alluvium labels`: lists the names of labels, or the values of one, of stored profiles or of samples in files.
+//! `alluvium labels`: lists label names, or the values of one label, of stored profiles or of samples in files.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ use crate::wire::querier::QuerierClient;
                         alluvium labels service_name --match '{region=\"eu\"}' --from now-1d\n  \
                         alluvium labels route --file cpu.pb.gz")]
 pub struct LabelsArgs {
-    /// Label whose values are listed; without it, the names of all labels.
+    /// Label whose values to list. Without it, the names of all labels.
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// Conditions on the labels of the series: `{label="value", ...}`.
     #[arg(long = "match", value_name = "SELECTOR", conflicts_with = "files")]
     pub selector: Option<String>,
-    /// List the labels of the samples in this file instead of asking a server; may be given many times.
+    /// List the labels of the samples in this file instead of querying a server; may be repeated.
     #[arg(long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `alluvium series`: lists the label sets of stored profiles, or of the profiles that files would become.
+//! `alluvium series`: lists the label sets of stored profiles, or the label sets that the profiles of files would get.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,23 +22,23 @@ use crate::wire::querier::QuerierClient;
                         alluvium series --file cpu.pb.gz"
 )]
 pub struct SeriesArgs {
-    /// Conditions on the labels: `{label="value", ...}`; all series without it.
+    /// Conditions on the labels: `{label="value", ...}`. Without it, all series.
     #[arg(value_name = "SELECTOR")]
     pub selector: Option<String>,
-    /// Show this label only; may be given many times.
+    /// Show only this label; may be repeated.
     #[arg(long = "label", value_name = "NAME")]
     pub labels: Vec<String>,
-    /// Show the labels that this file's profiles would get by `import` instead of asking a server.
+    /// Show the labels that `import` would give this file's profiles, instead of querying a server.
     #[arg(long = "file", value_name = "FILE", conflicts_with = "selector")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub list: ListArgs,
 }
 
-/// Where a list comes from, and its form.
+/// Flags of commands that list stored data.
 #[derive(Debug, Clone, Args)]
 pub struct ListArgs {
-    /// Form in which the answer is written.
+    /// Output format of the result.
     // An id of its own: the global `--log.format` has the id `format`.
     #[arg(
         id = "answer_format",
@@ -54,7 +54,7 @@ pub struct ListArgs {
     pub server: ServerArgs,
 }
 
-/// Form of an answer that is a list.
+/// Format of a result that is a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ListFormat {
     /// One item of the list on each line.
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: SeriesArgs) -> anyhow::Result<()> {
     output::write_text(text.as_bytes())
 }
 
-/// The label sets, each once, in order.
+/// Returns the distinct label sets, sorted.
 async fn list(args: &SeriesArgs) -> anyhow::Result<Vec<Labels>> {
     let mut found = Vec::new();
     if args.files.is_empty() {
@@ -105,7 +105,7 @@ async fn list(args: &SeriesArgs) -> anyhow::Result<Vec<Labels>> {
     Ok(all)
 }
 
-/// The conditions as the server wants them, checked here.
+/// Checks the conditions and returns them in the form that the server expects.
 pub(in crate::cli) fn matchers(text: Option<&str>) -> anyhow::Result<Vec<String>> {
     Ok(match text {
         None => Vec::new(),

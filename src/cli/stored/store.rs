@@ -1,8 +1,8 @@
-//! `alluvium store`: checks, measures, repairs, merges and cleans a data folder and deletes profiles from it, without a
-//! server.
+//! `alluvium store`: checks, measures, repairs, merges and cleans a data folder without a server, and deletes profiles
+//! from it.
 //!
-//! `check` and `stats` change nothing and may run beside a server; the others need exclusive access and fail with a
-//! message when a server uses the folder.
+//! `check`, `stats` and `backup` change nothing and may run beside a server. The others need exclusive access and fail
+//! with a message if a server uses the folder.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,9 +30,9 @@ use crate::store::tools::repair::Action;
 use crate::store::{Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 
-/// Time limit of the last flush of a command that writes.
+/// Time limit of the last flush, for commands that write.
 const CLOSE: Duration = Duration::from_mins(1);
-/// Interval that disables scheduled maintenance: only the work of the command is done.
+/// Interval that disables scheduled maintenance, so that only the work of the command is done.
 const NEVER: Duration = Duration::from_hours(8760);
 
 /// Arguments of `alluvium store`.
@@ -41,7 +41,7 @@ const NEVER: Duration = Duration::from_hours(8760);
 pub struct StoreArgs {
     #[command(subcommand)]
     command: StoreCommand,
-    /// How the answer is written.
+    /// Output format of the result.
     #[arg(long, global = true, value_enum, default_value = "table")]
     format: Format,
 }
@@ -54,37 +54,37 @@ enum Format {
 
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
-    /// Look for damaged, missing and needless files; fails when profiles are damaged. Changes nothing.
+    /// Check the folder for damaged, missing and unneeded files. Fails if profiles are damaged. Changes nothing.
     Check(Folder),
-    /// Remove what was never finished; loses nothing and says what it did.
+    /// Remove unfinished writes. Loses nothing and reports its changes.
     Repair {
         #[command(flatten)]
         folder: Folder,
-        /// Go on with what tables and log have when a start refuses because they lack something.
+        /// Continue with the present data if tables or log lack something and the server therefore refuses to start.
         #[arg(long)]
         accept_loss: bool,
     },
-    /// Copy the folder, also while a server writes to it, and check the copy. Tables in a bucket are not copied.
+    /// Copy the folder and check the copy; a server may write to it meanwhile. Tables in a bucket are not copied.
     Backup {
         #[command(flatten)]
         folder: Folder,
-        /// The copy: a folder that is not there yet.
+        /// Folder of the copy, which must not exist.
         #[arg(value_name = "TO")]
         to: PathBuf,
     },
-    /// Print sizes: tables, days, levels of merging, bytes a value. Changes nothing.
+    /// Print sizes: tables, days, levels of merging, bytes per value. Changes nothing.
     Stats(Folder),
     /// Merge all files that can be merged.
     Compact(Folder),
-    /// Delete files that left their table long enough ago.
+    /// Delete files that left their table at least --grace ago.
     Vacuum {
         #[command(flatten)]
         folder: Folder,
-        /// How long ago; readers that opened a table before may still need its files.
+        /// Grace period. Readers that opened a table earlier may still need its files.
         #[arg(long, value_name = "DURATION", default_value = "1h")]
         grace: String,
     },
-    /// Delete profiles that a selector chooses.
+    /// Delete the profiles that match a selector.
     Delete(DeleteArgs),
 }
 
@@ -93,7 +93,7 @@ struct Folder {
     /// The data folder of a server.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// The bucket of the tables, as the server has it.
+    /// The bucket of the tables, as configured for the server.
     #[command(flatten)]
     storage: StorageSource,
 }
@@ -102,16 +102,16 @@ struct Folder {
 struct DeleteArgs {
     #[command(flatten)]
     folder: Folder,
-    /// `{label="value"}`, or the id of a profile type before it; `{}` for all.
+    /// Profiles to delete: `{label="value"}`, optionally after the id of a profile type; `{}` for all.
     #[arg(long)]
     selector: String,
-    /// Tenant whose tables these are.
+    /// Tenant whose profiles are deleted.
     #[arg(long, default_value_t = TenantId::anonymous())]
     tenant: TenantId,
-    /// Start of the range: `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time.
+    /// Start of the time range: `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time.
     #[arg(long, value_name = "TIME", default_value = "0")]
     from: String,
-    /// End of the range, not included, in the same forms.
+    /// End of the time range, not included, in the same forms.
     #[arg(long, value_name = "TIME", default_value = "now")]
     to: String,
 }
@@ -159,7 +159,7 @@ pub(in crate::cli) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
         StoreCommand::Backup { folder, to } => {
             let bucket = folder.storage.bucket()?;
             let copied = backup::backup(folder.at(bucket.as_ref()), &to)?;
-            // What is in a bucket has not been copied, and goes on changing.
+            // The tables in a bucket are not copied, and continue to change.
             let checked = match bucket {
                 Some(_) => None,
                 None => Some(inspect::check(&to)?),
@@ -176,7 +176,7 @@ pub(in crate::cli) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
                     answer["check"] = checked_json(checked);
                     text += &checked_text(checked, &answer["check"])?;
                 }
-                None => text += "the tables are in the bucket and not in the copy\n",
+                None => text += "the copy does not contain the tables, which are in the bucket\n",
             }
             print(&answer, text)?;
             if checked.is_some_and(|checked| checked.has_errors()) {
@@ -332,7 +332,7 @@ fn stats_text(stats: &Stats, answer: &Value) -> anyhow::Result<String> {
     let mut text = table::from_json(Value::Array(rows).to_string().as_bytes())?;
     text += &table::from_json(answer["days"].to_string().as_bytes())?;
     if let Some(bytes) = stats.bytes_per_value() {
-        text += &format!("{bytes:.3} bytes a stored value, all tables and names included\n");
+        text += &format!("{bytes:.3} bytes per stored value, including all tables and names\n");
     }
     text += &format!(
         "{} files ({} bytes) wait for their deletion; the log has {} segments ({} bytes)\n",

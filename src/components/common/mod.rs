@@ -1,7 +1,7 @@
-//! What several components share: relabel rules, RE2 syntax, HTTP and Kubernetes client arguments,
-//! server arguments, bodies of requests, gRPC, checks, the fan-out to receivers.
+//! Code that several components share: arguments, clients of clouds and Kubernetes, discovery, the fan-out to
+//! receivers, sending, and servers.
 //!
-//! Components do not import each other; what two of them need stands here.
+//! Components do not import each other. Code that two of them need is here.
 
 pub(crate) mod arguments;
 pub(crate) mod clouds;

@@ -1,4 +1,4 @@
-//! What the components' tests share: arguments with the schema's defaults, a context that records, a server, polling
+//! Helpers for the components' tests: arguments with the schema's defaults, a context that records, a server, polling
 //! with a deadline.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use crate::profile::sink::Receiver;
 use crate::profile::{ProfileSink, RawProfile, RefusedProfile};
 use crate::telemetry::metrics::Scope;
 
-/// A body as a test writes it: what it leaves out has the schema's default.
+/// A body as a test writes it. Omitted attributes have the schema's defaults.
 #[derive(Default, Clone)]
 pub(crate) struct Body {
     attributes: Vec<(&'static str, Value)>,
@@ -60,18 +60,18 @@ impl Body {
         self
     }
 
-    /// The arguments as a component is built with them.
+    /// Returns the arguments with which a component is built.
     pub(crate) fn arguments<A: FromBody + Send + Sync>(&self, definition: &Definition<A>) -> Arc<A> {
         self.read(definition).expect("arguments are valid")
     }
 
-    /// The arguments, or what is wrong with them first.
+    /// Returns the arguments, or the first error in them.
     pub(crate) fn read<A: FromBody + Send + Sync>(&self, definition: &Definition<A>) -> Result<Arc<A>, String> {
         let values = self.fit(A::SCHEMA, &[]);
         definition.read(&values).map_err(|errors| errors.0[0].to_string())
     }
 
-    /// The body as the language would hand it over.
+    /// Returns the body as the language hands it over.
     pub(crate) fn fit(&self, schema: &Schema, defaults: &[(&str, &str)]) -> Arguments {
         for (name, _) in &self.attributes {
             assert!(
@@ -126,7 +126,7 @@ impl Body {
     }
 }
 
-/// A default of a schema: the few forms of literals that defaults have.
+/// Parses a default of a schema, which has one of a few literal forms.
 pub(crate) fn literal(text: &str) -> Value {
     match text {
         "true" => Value::Bool(true),
@@ -145,7 +145,7 @@ pub(crate) fn literal(text: &str) -> Value {
     }
 }
 
-/// Targets as a value of the configuration language.
+/// Returns targets as a value of the configuration language.
 pub(crate) fn targets(targets: &[&[(&str, &str)]]) -> Value {
     Value::array(targets.iter().map(|target| {
         Value::object(
@@ -156,7 +156,7 @@ pub(crate) fn targets(targets: &[&[(&str, &str)]]) -> Value {
     }))
 }
 
-/// `forward_to` with these sinks.
+/// Returns the value of `forward_to` with these sinks.
 pub(crate) fn receivers(sinks: impl IntoIterator<Item = Receiver>) -> Value {
     Value::array(
         sinks
@@ -165,7 +165,7 @@ pub(crate) fn receivers(sinks: impl IntoIterator<Item = Receiver>) -> Value {
     )
 }
 
-/// Targets in short form: `{a=1,b=2}`.
+/// Formats targets in short form: `{a=1,b=2}`.
 pub(crate) fn short(targets: &[Target]) -> Vec<String> {
     let labels = |target: &Target| {
         let pairs: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -205,12 +205,12 @@ impl Recorder {
         }
     }
 
-    /// A context that nobody listens to.
+    /// Returns a context whose reports are discarded.
     pub(crate) fn context() -> Context {
         Self::new("test", Path::new("")).context
     }
 
-    /// All exports by name, as of now.
+    /// Returns the current exports by name.
     pub(crate) fn exports(&self) -> BTreeMap<Arc<str>, Value> {
         self.exports.lock().clone()
     }
@@ -219,7 +219,7 @@ impl Recorder {
         self.exports.lock().get(name).cloned().unwrap_or_default()
     }
 
-    /// An export that is a list of targets, in short form: `{a=1,b=2}`.
+    /// Returns an export that is a list of targets, in short form: `{a=1,b=2}`.
     pub(crate) fn exported_targets(&self, name: &str) -> Vec<String> {
         let targets = Targets::from_value(name, &self.export(name)).expect("targets");
         short(&targets.iter().collect::<Vec<Target>>())
@@ -237,7 +237,7 @@ impl Recorder {
     }
 }
 
-/// A component that runs; stopped when told to.
+/// A running component, which a test stops.
 pub(crate) struct Running<A: 'static> {
     pub component: Arc<dyn Component<A>>,
     shutdown: Shutdown,
@@ -249,7 +249,7 @@ impl<A: FromBody + Send + Sync> Running<A> {
         Self::start_or(definition, recorder, body).expect("component builds")
     }
 
-    /// The same, or why it cannot be built.
+    /// Starts the component, or returns why it cannot be built.
     pub(crate) fn start_or(
         definition: &Definition<A>,
         recorder: &Recorder,
@@ -266,20 +266,20 @@ impl<A: FromBody + Send + Sync> Running<A> {
         })
     }
 
-    /// Asks it to end and waits.
+    /// Requests the end of the component and waits for it.
     pub(crate) async fn stop(self) {
         self.shutdown.cancel();
         self.task.await.expect("no panic").expect("a clean end");
     }
 
-    /// Ends it as a kill would: nothing is finished.
+    /// Aborts the component as a kill would: nothing is finished.
     pub(crate) async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 }
 
-/// A component of the list that runs, whatever the type of its arguments; for tests of several components together.
+/// A running component of the list, whatever the type of its arguments. For tests of several components together.
 pub(crate) struct AnyRunning {
     shutdown: Shutdown,
     task: tokio::task::JoinHandle<Result<(), ComponentError>>,
@@ -297,20 +297,20 @@ impl AnyRunning {
         Self { shutdown, task }
     }
 
-    /// Asks it to end and waits.
+    /// Requests the end of the component and waits for it.
     pub(crate) async fn stop(self) {
         self.shutdown.cancel();
         self.task.await.expect("no panic").expect("a clean end");
     }
 
-    /// Ends it as a kill would: nothing is finished.
+    /// Aborts the component as a kill would: nothing is finished.
     pub(crate) async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 }
 
-/// Waits until `check` is true; panics with `what` after a minute.
+/// Waits until `check` is true. Panics with `what` after a minute.
 pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !check() {
@@ -319,7 +319,7 @@ pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
     }
 }
 
-/// Serves `router` on a free port until the returned guard is dropped; the URL has no slash at its end.
+/// Serves `router` on a free port until the returned guard is dropped. The URL has no trailing slash.
 pub(crate) async fn serve(router: Router) -> (String, Server) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -350,7 +350,7 @@ async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + '
     let _ = builder.serve_connection(io, service).await;
 }
 
-/// Serves an API: `answer` gets the head of a request and its body. The URL has no path.
+/// Serves an API. `answer` gets the head of a request and its body. The URL has no path.
 pub(crate) async fn serve_api(
     answer: impl Fn(&axum::http::request::Parts, &str) -> (StatusCode, String) + Send + Sync + 'static,
 ) -> (Url, Server) {
@@ -367,11 +367,11 @@ pub(crate) async fn serve_api(
     (url.parse().expect("a URL"), server)
 }
 
-/// Ends the server when dropped.
+/// Stops the server when dropped.
 pub(crate) struct Server(tokio::task::JoinHandle<()>);
 
 impl Server {
-    /// A server of another protocol, which is this task.
+    /// Returns the guard of a server of another protocol, which is this task.
     pub(crate) fn of(task: tokio::task::JoinHandle<()>) -> Self {
         Self(task)
     }
@@ -383,7 +383,7 @@ impl Drop for Server {
     }
 }
 
-/// A sink that keeps what it gets.
+/// A sink that keeps the profiles it receives.
 #[derive(Default)]
 pub(crate) struct Collector {
     profiles: Mutex<Vec<RawProfile>>,

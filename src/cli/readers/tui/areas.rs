@@ -1,26 +1,26 @@
-//! Which line of the screen is for what.
+//! Divides the screen into areas.
 
 use ratatui::layout::Rect;
 
-/// The smallest screen on which something can be seen.
+/// Minimum width and height of the screen.
 pub(super) const SMALLEST: (u16, u16) = (40, 8);
 
-/// The parts of the screen, from the top down.
+/// The areas of the screen, from top to bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Areas {
-    /// Which profiles, and which view.
+    /// Selected profiles, and the current view.
     pub title: Rect,
-    /// Total of all, and from when to when it is.
+    /// Total of all values, and their time range.
     pub about: Rect,
-    /// The way to the zoomed frame, or the heads of columns.
+    /// Path to the zoomed frame, or the column headings.
     pub head: Rect,
     pub body: Rect,
-    /// What is known of the selected frame.
+    /// Details of the selected frame.
     pub selected: Rect,
     pub status: Rect,
 }
 
-/// The parts of a screen; `None` when it is too small.
+/// Returns the areas of a screen; `None` when it is too small.
 pub(super) fn areas(screen: Rect) -> Option<Areas> {
     if screen.width < SMALLEST.0 || screen.height < SMALLEST.1 {
         return None;
@@ -40,7 +40,7 @@ pub(super) fn areas(screen: Rect) -> Option<Areas> {
     })
 }
 
-/// A box of the wanted size in the middle, or as much of it as there is room for.
+/// Returns a centred box of the given size, cut to the screen.
 pub(super) fn middle(screen: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(screen.width), height.min(screen.height));
     Rect {

@@ -1,6 +1,6 @@
 //! Draws the state: lines at the top, flame graph or table, lines at the bottom, and boxes over them.
 //!
-//! In: a state that was fitted to the screen. Out: the cells of a buffer; ratatui sends those that changed.
+//! In: a state that has been fitted to the screen. Out: the cells of a buffer, of which ratatui sends the changed ones.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,33 +17,33 @@ use crate::cli::readers::tui::theme;
 use crate::cli::readers::tui::theme::{Colours, Mark, TITLE};
 use crate::profile::format;
 
-/// The lines of the box with the keys.
+/// Lines of the box that lists the keys.
 const HELP: [&str; 16] = [
-    "arrows, h j k l   along the frames, or the rows",
-    "PgUp PgDn g G     further",
+    "arrows, h j k l   move along the frames, or the rows",
+    "PgUp PgDn g G     move further",
     "Enter             zoom to the frame; from a row: to its frame",
     "Esc, Backspace    zoom out; when not zoomed: end the search",
-    "Tab               flame graph or table",
+    "Tab               switch between flame graph and table",
     "s                 sort the table by the next column",
     "/                 search: text, /expression/ or =whole name",
-    "n N               next match, the one before",
+    "n N               go to the next or previous match",
     "t                 choose the profile type",
-    "r                 ask again now",
-    "Ctrl-L            draw the screen again",
+    "r                 refresh now",
+    "Ctrl-L            redraw the screen",
     "q, Ctrl-C         quit",
     "",
-    "A frame is as wide as its share, callers are above.",
-    "self: of the frame itself; total: with all it calls.",
-    "Any key closes this.",
+    "A frame is as wide as its share. Callers are above.",
+    "self: the frame alone; total: with all its callees.",
+    "Press any key to close this.",
 ];
 
-/// Where the columns of the table end and what stands over them.
+/// End column, heading and order of the table's columns with values.
 const COLUMNS: [(usize, &str, Order); 2] = [(20, "self", Order::Own), (41, "total", Order::Total)];
 
-/// Where names begin in the table.
+/// Column in which names start in the table.
 const NAMES: usize = 43;
 
-/// Draws all of the screen.
+/// Draws the complete screen.
 pub(super) fn draw(buffer: &mut Buffer, state: &State, colours: Colours) {
     let screen = buffer.area;
     let Some(areas) = areas(screen) else {
@@ -74,14 +74,14 @@ pub(super) fn draw(buffer: &mut Buffer, state: &State, colours: Colours) {
     }
 }
 
-/// Writes a text at the beginning of an area, cut at its end.
+/// Writes a text at the start of an area, cut at its end.
 fn line(buffer: &mut Buffer, area: Rect, text: &str, style: Style) {
     if area.height > 0 {
         buffer.set_stringn(area.x, area.y, text, usize::from(area.width), style);
     }
 }
 
-/// A value with its unit, and its share of the whole.
+/// Formats a value with its unit and its share of the total.
 fn value(state: &State, value: i64) -> String {
     let picture = &state.picture;
     let share = format::share(value, picture.graph.frame(ROOT).total);
@@ -109,13 +109,13 @@ fn top(buffer: &mut Buffer, areas: &Areas, state: &State) {
     );
 }
 
-/// The name and the sample type of a profile type; all of what has not its five parts.
+/// Returns the name and the sample type of a profile type. A text without the five parts is returned unchanged.
 fn short(kind: &str) -> &str {
     let ends: Vec<usize> = kind.match_indices(':').map(|(at, _)| at).collect();
     if ends.len() == 4 { &kind[..ends[1]] } else { kind }
 }
 
-/// The text, or its beginning and dots.
+/// Returns the text, or its start followed by dots.
 fn cut(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -173,7 +173,7 @@ fn frame(buffer: &mut Buffer, left: u16, y: u16, cell: &Cell, state: &State, col
     let room = usize::from(cell.width).saturating_sub(1);
     let text = clip(&name.text, room);
     let filling = colours.filling().repeat(room.saturating_sub(width(&text)));
-    // A line at the left tells neighbours apart, whatever their colours.
+    // A bar at the left separates neighbours, even if their colours are equal.
     buffer.set_stringn(
         left + cell.x,
         y,
@@ -222,7 +222,7 @@ fn table(buffer: &mut Buffer, areas: &Areas, state: &State) {
     }
 }
 
-/// What is known of the selected frame or row.
+/// Formats the details of the selected frame or row.
 fn selected(state: &State) -> String {
     let graph = &state.picture.graph;
     let (own, total, name, at_line) = match (state.view, state.row()) {
@@ -284,7 +284,7 @@ fn status(buffer: &mut Buffer, area: Rect, state: &State, colours: Colours) {
     line(buffer, right, keys, Style::new());
 }
 
-/// A box with lines in the middle of the screen, of which one may be selected.
+/// Draws a centred box with lines; one of them may be selected.
 fn boxed(buffer: &mut Buffer, screen: Rect, title: &str, lines: &[&str], at: Option<usize>) {
     let widest = lines
         .iter()

@@ -1,4 +1,4 @@
-//! What stands on the screen.
+//! Tests of the drawn screen.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -46,7 +46,7 @@ fn screen(state: &mut State, width: u16, height: u16, colours: Colours) -> Buffe
     terminal.backend().buffer().clone()
 }
 
-/// The lines of a screen without blanks at their ends.
+/// Returns the lines of a screen without trailing blanks.
 fn lines(buffer: &Buffer) -> Vec<String> {
     let columns = usize::from(buffer.area.width);
     let text = |row: &[ratatui::buffer::Cell]| row.iter().map(|cell| cell.symbol().to_owned()).collect::<String>();
@@ -153,7 +153,7 @@ fn names_cannot_command_the_terminal() {
             let buffer = screen(&mut state, 80, 24, colours);
             let is_shown = |c: char| !c.is_control() && c != '\u{202e}';
             assert!(buffer.content().iter().all(|cell| cell.symbol().chars().all(is_shown)));
-            // Every cell has one column: nothing moved.
+            // Every cell has one column, so nothing has moved.
             assert!(lines(&buffer)[0].ends_with("table") || lines(&buffer)[0].ends_with("[table]"));
         }
     }

@@ -1,6 +1,6 @@
-//! The loop: keys, pictures that arrive, time, and signals change the state; after each the screen is drawn.
+//! The event loop: keys, new pictures, timers and signals change the state. The screen is drawn after each event.
 //!
-//! Keys are read by a thread of their own and pictures are made by tasks, so that neither waits for the other.
+//! A separate thread reads keys and tasks compute pictures, so that neither waits for the other.
 
 use std::time::Duration;
 
@@ -18,23 +18,23 @@ use crate::cli::readers::tui::picture::Picture;
 use crate::cli::readers::tui::screen::Screen;
 use crate::cli::readers::tui::state::{Action, State};
 
-/// Events that wait for the loop.
+/// Capacity of the queue of terminal events.
 const WAITING: usize = 64;
 
-/// Work in the background, if there is any.
+/// A background task, if one is running.
 type Task<T> = Option<JoinHandle<anyhow::Result<T>>>;
 
-/// What the loop knows besides what is shown.
+/// State of the loop that is not shown on the screen.
 struct Work {
     source: Source,
-    /// The type that is shown, or that was asked for last.
+    /// The type that is shown or was last requested.
     kind: Option<String>,
     refresh: Option<Duration>,
     picture: Task<Picture>,
     types: Task<Vec<String>>,
 }
 
-/// Runs until the user has had enough. `refresh` is the time from one look at a server to the next.
+/// Runs until the user quits. `refresh` is the time between two queries of a server.
 pub(super) async fn run(
     state: &mut State,
     screen: &mut Screen,
@@ -60,10 +60,10 @@ pub(super) async fn run(
         screen.draw(state).context("cannot draw the screen")?;
         tokio::select! {
             event = keys.recv() => {
-                // What was typed meanwhile is drawn at once.
+                // Handles all keys that arrived meanwhile before the screen is drawn.
                 let mut next = event;
                 loop {
-                    // The terminal is gone.
+                    // The terminal has been closed.
                     let Some(event) = next else { return Ok(()) };
                     match act(&event, state, &mut work) {
                         Action::Quit => return Ok(()),
@@ -87,24 +87,24 @@ pub(super) async fn run(
     }
 }
 
-/// Does what an event asks for, but for what is left to the loop.
+/// Handles an event, except for actions that the loop itself must take.
 fn act(event: &Event, state: &mut State, work: &mut Work) -> Action {
     let Event::Key(key) = event else {
-        // A new size is seen when the screen is drawn.
+        // Drawing detects a new size of the screen.
         return Action::Nothing;
     };
     let action = state.press(*key);
     match &action {
         Action::Refresh => {
-            state.say("asking ...");
+            state.say("refreshing ...");
             work.ask();
         }
         Action::AskTypes if work.types.is_none() => {
-            state.say("asking for the profile types ...");
+            state.say("loading the profile types ...");
             work.types = Some(tokio::spawn(work.source.clone().types()));
         }
         Action::Show(kind) => {
-            state.say(format!("asking for {kind} ..."));
+            state.say(format!("loading {kind} ..."));
             work.kind = Some(kind.clone());
             if let Some(task) = work.picture.take() {
                 task.abort();
@@ -117,14 +117,14 @@ fn act(event: &Event, state: &mut State, work: &mut Work) -> Action {
 }
 
 impl Work {
-    /// Asks for a picture, unless one is being made.
+    /// Requests a picture, unless a request is running.
     fn ask(&mut self) {
         if self.picture.is_none() {
             self.picture = Some(tokio::spawn(self.source.clone().picture(self.kind.clone())));
         }
     }
 
-    /// Shows a picture. When there is none, the old one stays, and its type.
+    /// Shows a picture. If the request failed, the previous picture and its type stay.
     fn arrived(&mut self, state: &mut State, picture: anyhow::Result<Picture>) {
         match picture {
             Ok(picture) => {
@@ -136,18 +136,18 @@ impl Work {
         self.kind = Some(state.picture.kind.clone());
     }
 
-    /// How old the picture is and whether another will come.
+    /// Returns the time of the picture and the refresh interval.
     fn news(&self) -> String {
         let now = Utc::now().format("%H:%M:%SZ");
         match self.refresh {
-            Some(every) => format!("as of {now}, again every {}", duration::format(every)),
+            Some(every) => format!("as of {now}, refresh every {}", duration::format(every)),
             None => format!("as of {now}"),
         }
     }
 }
 
-/// The result of a task when it has ended; without one it never ends. A task that panicked ends the command: the screen
-/// is given up already.
+/// Returns the result of a task when it has ended; without a task it never returns. A task that panicked ends the
+/// command, because the screen has already been restored.
 async fn finished<T>(task: &mut Task<T>) -> anyhow::Result<anyhow::Result<T>> {
     let Some(handle) = task else {
         return std::future::pending().await;
@@ -166,7 +166,7 @@ async fn tick(ticks: &mut Option<Interval>) {
     }
 }
 
-/// Events of the terminal, until it is gone or nobody wants them any more.
+/// Returns the events of the terminal. The thread ends when the terminal or the receiver is closed.
 fn keys() -> std::io::Result<mpsc::Receiver<Event>> {
     let (sender, receiver) = mpsc::channel(WAITING);
     let read = move || {
@@ -180,7 +180,7 @@ fn keys() -> std::io::Result<mpsc::Receiver<Event>> {
     Ok(receiver)
 }
 
-/// Signals that end a program. The terminal is put in order before.
+/// Signals that end the program. The terminal is restored first.
 struct Ends(Vec<Signal>);
 
 impl Ends {
@@ -228,6 +228,6 @@ mod tests {
         );
         work.arrived(&mut state, Ok(picture(&[("main", 9)])));
         assert_eq!((state.picture.graph.frame(0).total, state.message.is_error), (9, false));
-        assert!(state.message.text.ends_with(", again every 5s"));
+        assert!(state.message.text.ends_with(", refresh every 5s"));
     }
 }

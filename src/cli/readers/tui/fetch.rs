@@ -1,6 +1,6 @@
-//! Where pictures come from: a server that is asked again and again, or files.
+//! Source of pictures: a server that is queried repeatedly, or files.
 //!
-//! In: flags. Out: pictures and the profile types that there are. Nothing is kept but the question.
+//! In: flags. Out: pictures and the available profile types. Only the query is kept.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::profile::selector::{self, Matcher};
 use crate::profile::{ProfileType, format};
 use crate::wire::querier::QuerierClient;
 
-/// The question, without the profile type.
+/// The query, without the profile type.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     Server {
@@ -30,8 +30,8 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The source that the flags name, and the type of the first picture. Without one it is CPU time, or what else the
-    /// server has.
+    /// Returns the source that the flags name, and the type of the first picture. If no type is given, it is CPU time,
+    /// or the first type that the server has.
     pub(super) async fn open(args: SourceArgs) -> anyhow::Result<(Self, Option<String>)> {
         let SourceArgs { query, files, server } = args;
         if !files.is_empty() {
@@ -62,7 +62,7 @@ impl Source {
         Ok((source, Some(question.profile_type.to_string())))
     }
 
-    /// What stands behind the type in the title.
+    /// Returns the part of the title after the profile type.
     pub(super) fn title(&self) -> String {
         match self {
             Self::Server { matchers, .. } => plain::line(&selector::format(matchers)),
@@ -76,12 +76,12 @@ impl Source {
         }
     }
 
-    /// True when there may be something new without anybody's doing.
+    /// Returns true if new data may arrive without user action.
     pub(super) fn is_live(&self) -> bool {
         matches!(self, Self::Server { .. })
     }
 
-    /// The picture of a type, as of now.
+    /// Computes the current picture of a type.
     pub(super) async fn picture(self, kind: Option<String>) -> anyhow::Result<Picture> {
         let (loaded, kind, time) = match self {
             Self::Server {
@@ -89,10 +89,10 @@ impl Source {
                 range,
                 matchers,
             } => {
-                let kind = kind.context("which profile type?")?;
+                let kind = kind.context("no profile type is given")?;
                 let (start_ms, end_ms) = range.range(now_ms())?;
                 let question = Question {
-                    profile_type: kind.parse().with_context(|| format!("`{kind}` is no profile type"))?,
+                    profile_type: kind.parse().with_context(|| format!("invalid profile type `{kind}`"))?,
                     matchers,
                     start_ms,
                     end_ms,
@@ -114,7 +114,7 @@ impl Source {
         joined(drawn.await)
     }
 
-    /// The profile types that there are.
+    /// Returns the available profile types.
     pub(super) async fn types(self) -> anyhow::Result<Vec<String>> {
         match self {
             Self::Server { server, range, .. } => {
@@ -132,7 +132,8 @@ impl Source {
     }
 }
 
-/// The result of a thread. When it panicked, so does its task: the screen was given up then, and nothing may go on.
+/// Returns the result of a thread. If the thread panicked, so does its task: the screen has been restored then, and
+/// nothing may continue.
 fn joined<T>(result: Result<T, JoinError>) -> anyhow::Result<T> {
     match result.map_err(JoinError::try_into_panic) {
         Ok(done) => Ok(done),
@@ -146,7 +147,7 @@ async fn types(server: &ServerArgs, start_ms: i64, end_ms: i64) -> anyhow::Resul
     client.profile_types(start_ms, end_ms).await.map_err(call_error)
 }
 
-/// When the profile of a file was taken, and for how long.
+/// Formats the time and the duration of a file's profile.
 fn taken(loaded: &Loaded) -> String {
     let profile = loaded.profile();
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! A flame graph whose frames know the frames around them.
+//! A flame graph whose frames know their neighbours.
 //!
 //! In: the levels of a [`FlameGraph`]. Out: [`Graph`], whose frames are numbered level by level from left to right, and
 //! whose texts are safe for a terminal.
@@ -11,15 +11,15 @@ use crate::cli::common::plain;
 use crate::profile::flamegraph::{Block, FlameGraph, TOTAL};
 use crate::profile::package;
 
-/// The frame that holds all others.
+/// The root frame, which contains all others.
 pub(super) const ROOT: usize = 0;
 
-/// What frames are called.
+/// The name and file of frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     pub text: String,
     pub file: String,
-    /// The hue of the package; none where that is unknown.
+    /// The hue of the package; `None` if the package is unknown.
     pub hue: Option<Hue>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Name {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hue {
     pub degrees: u32,
-    /// True for runtimes and the kernel, which stand back.
+    /// True for runtimes and the kernel, which are drawn pale.
     pub is_pale: bool,
 }
 
@@ -35,31 +35,31 @@ pub(super) struct Hue {
 pub(super) struct Frame {
     /// Index in [`Graph::names`].
     pub name: usize,
-    /// The frame that called it; the root's is the root.
+    /// Index of the calling frame; the root is its own parent.
     pub parent: usize,
     pub level: usize,
     /// Distance from the left, in the unit of the values.
     pub x: i64,
-    /// Value with everything that it called.
+    /// Value of the frame and its callees.
     pub total: i64,
-    /// Value of the frame itself.
+    /// Value of the frame alone.
     pub own: i64,
-    /// Line with the largest value; 0 when unknown.
+    /// Line with the largest value; 0 if unknown.
     pub line: i64,
     children: Range<usize>,
 }
 
-/// A flame graph of at least its root.
+/// A flame graph with at least its root.
 #[derive(Debug, Clone)]
 pub(super) struct Graph {
     pub names: Vec<Name>,
     frames: Vec<Frame>,
     levels: Vec<Range<usize>>,
-    /// For each name the first that has the same text, in other files perhaps.
+    /// For each name, the index of the first name with the same text, perhaps in another file.
     functions: Vec<usize>,
 }
 
-/// Names and files from below the root to a frame: finds it again in another graph.
+/// Names and files from the root's child down to a frame. They identify the frame in another graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Path(Vec<(String, String)>);
 
@@ -90,7 +90,7 @@ impl Graph {
         graph
     }
 
-    /// Adds the frames that lie in frames of the level above. Others are of negative values, which have no picture.
+    /// Adds the frames that lie within frames of the level above. Others have negative values, which cannot be drawn.
     fn add_level<'a>(&mut self, level: usize, blocks: impl Iterator<Item = Block<'a>>) {
         let start = self.frames.len();
         let Some(above) = self.levels.last().cloned() else {
@@ -142,22 +142,22 @@ impl Graph {
         &self.names[self.frames[index].name]
     }
 
-    /// The first name with the text of this one: frames of one function, whatever their files.
+    /// Returns the first name with the text of this one: frames of one function in any file.
     pub(super) fn function(&self, name: usize) -> usize {
         self.functions[name]
     }
 
-    /// The frames that a frame calls, from left to right.
+    /// Returns the callees of a frame, from left to right.
     pub(super) fn children(&self, index: usize) -> Range<usize> {
         self.frames[index].children.clone()
     }
 
-    /// All frames of a level, from left to right.
+    /// Returns all frames of a level, from left to right.
     pub(super) fn level(&self, level: usize) -> Range<usize> {
         self.levels.get(level).cloned().unwrap_or_default()
     }
 
-    /// A frame and those that called it, up to the root.
+    /// Returns a frame and its callers, up to the root.
     pub(super) fn ancestors(&self, index: usize) -> impl Iterator<Item = usize> {
         let mut next = Some(index);
         std::iter::from_fn(move || {
@@ -167,13 +167,13 @@ impl Graph {
         })
     }
 
-    /// True when `frame` lies in `root` or is it.
+    /// Returns true if `frame` is `root` or lies within it.
     pub(super) fn is_within(&self, root: usize, frame: usize) -> bool {
         let (root, frame) = (&self.frames[root], &self.frames[frame]);
         frame.level >= root.level && frame.x >= root.x && frame.end() <= root.end()
     }
 
-    /// The names that lead to a frame.
+    /// Returns the path of names to a frame.
     pub(super) fn path(&self, index: usize) -> Path {
         let frames = self.ancestors(index).filter(|frame| *frame != ROOT);
         let names = frames.map(|frame| self.name(frame));
@@ -182,7 +182,7 @@ impl Graph {
         Path(path)
     }
 
-    /// The frame at a path, or the last on the way to it that there is.
+    /// Returns the frame at a path, or the deepest existing frame on the path.
     pub(super) fn find(&self, path: &Path) -> usize {
         let mut at = ROOT;
         for (text, file) in &path.0 {
@@ -205,7 +205,8 @@ impl Frame {
     }
 }
 
-/// For each name the first with the same text. The root is no function, though one may have its name.
+/// For each name, returns the first with the same text. The root is not a function, though a function may have its
+/// name.
 fn functions(names: &[Name]) -> Vec<usize> {
     let mut known: HashMap<&str, usize> = HashMap::new();
     let first = |(index, name)| {

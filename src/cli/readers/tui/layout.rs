@@ -1,11 +1,11 @@
-//! Where frames stand on a screen, and which frame lies beside which.
+//! Positions of frames on the screen, and their neighbours.
 //!
-//! In: a graph, the frame that has the whole width, and the width. Out: columns. A frame that is too narrow for a
-//! column is not shown, unless it is the selected one.
+//! In: a graph, the frame that fills the width, and the width. Out: columns. A frame that is narrower than a column is
+//! not shown, unless it is selected.
 
 use crate::cli::readers::tui::graph::{Graph, ROOT};
 
-/// A frame, and the columns in which it stands.
+/// A frame and its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cell {
     pub frame: usize,
@@ -13,19 +13,19 @@ pub(super) struct Cell {
     pub width: u16,
 }
 
-/// A way from one frame to another.
+/// A step from one frame to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Left,
     Right,
     Up,
-    /// To the largest of the frames that it calls.
+    /// To the largest callee of the frame.
     Down,
 }
 
-/// The frames of `root` and the levels below it, `levels` in all at most, from left to right.
+/// Returns the frames of `root` and the levels below it, at most `levels` in total, from left to right.
 pub(super) fn cells(graph: &Graph, root: usize, selected: usize, columns: u16, levels: usize) -> Vec<Vec<Cell>> {
-    // The selected frame and its callers, from below: one of them in each level.
+    // The selected frame and its callers, from the leaf up: one in each level.
     let shown: Vec<usize> = graph.ancestors(selected).collect();
     let mut all: Vec<Vec<Cell>> = Vec::new();
     let mut level = vec![Cell {
@@ -35,7 +35,7 @@ pub(super) fn cells(graph: &Graph, root: usize, selected: usize, columns: u16, l
     }];
     while !level.is_empty() && all.len() < levels {
         let mut below = Vec::new();
-        // Where the frame to the left ends.
+        // End column of the left neighbour.
         let mut end = 0;
         for child in level.iter().flat_map(|cell| graph.children(cell.frame)) {
             let (x, child_end) = span(graph, root, child, columns);
@@ -61,7 +61,7 @@ pub(super) fn cells(graph: &Graph, root: usize, selected: usize, columns: u16, l
     all
 }
 
-/// The frame to which a step leads; the same one where it leads nowhere.
+/// Returns the frame to which a step leads; the same frame if there is none.
 pub(super) fn step(graph: &Graph, root: usize, columns: u16, from: usize, step: Step) -> usize {
     let is_wide = |frame: &usize| {
         let (x, end) = span(graph, root, *frame, columns);
@@ -78,7 +78,7 @@ pub(super) fn step(graph: &Graph, root: usize, columns: u16, from: usize, step: 
     to.unwrap_or(from)
 }
 
-/// The frame with the largest total, of equal ones the first.
+/// Returns the frame with the largest total; the first of equal ones.
 pub(super) fn largest(graph: &Graph, frames: impl Iterator<Item = usize>) -> Option<usize> {
     frames.reduce(|best, frame| {
         if graph.frame(frame).total > graph.frame(best).total {
@@ -89,15 +89,15 @@ pub(super) fn largest(graph: &Graph, frames: impl Iterator<Item = usize>) -> Opt
     })
 }
 
-/// The first line that is shown of `count` in a window of `height`, so that line `at` is in it; the window moves no
-/// more than it must.
+/// Returns the first shown line of `count` lines in a window of `height`, so that line `at` is visible. The window
+/// moves as little as possible.
 pub(super) fn scrolled(first: usize, at: usize, height: usize, count: usize) -> usize {
     let last = count.saturating_sub(height);
     let earliest = (at + 1).saturating_sub(height);
     first.clamp(earliest.min(at), at).min(last.max(earliest.min(at)))
 }
 
-/// The columns from which and up to which a frame reaches.
+/// Returns the start and end columns of a frame.
 fn span(graph: &Graph, root: usize, frame: usize, columns: u16) -> (u16, u16) {
     let (root, frame) = (graph.frame(root), graph.frame(frame));
     let total = i128::from(root.total.max(1));
@@ -108,7 +108,7 @@ fn span(graph: &Graph, root: usize, frame: usize, columns: u16) -> (u16, u16) {
     (column(frame.x), column(frame.x.saturating_add(frame.total)))
 }
 
-/// The frame that is selected after a zoom: one in the frame that has the whole width.
+/// Returns the frame that is selected after a zoom, which must lie within the frame that fills the width.
 pub(super) fn within(graph: &Graph, root: usize, selected: usize) -> usize {
     if selected != ROOT && graph.is_within(root, selected) {
         selected

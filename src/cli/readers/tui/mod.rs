@@ -1,7 +1,7 @@
-//! `alluvium tui`: a flame graph and a table in the terminal, of a server or of files.
+//! `alluvium tui`: shows a flame graph and a table in the terminal, from a server or from files.
 //!
-//! `fetch` makes pictures, `state` knows what is shown and what keys do, `draw` puts it into cells, `screen` owns the
-//! terminal, and `events` is the loop that joins them.
+//! `fetch` computes pictures, `state` holds what is shown and handles keys, `draw` turns the state into cells, `screen`
+//! owns the terminal, and `events` is the loop that connects them.
 
 mod areas;
 mod draw;
@@ -49,17 +49,17 @@ use theme::{Colours, When};
 pub struct TuiArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Time from one look at the server to the next; 0 for none.
+    /// Time between two queries of the server; 0 for no refresh.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]
     pub refresh: Duration,
-    /// Whether there are colours: `auto` has them unless NO_COLOR is set.
+    /// Use of colours: `auto` uses them unless NO_COLOR is set or TERM is `dumb`.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     pub color: When,
 }
 
 pub(crate) async fn run(args: TuiArgs, logs: LogHandle) -> anyhow::Result<()> {
     if !stdin().is_terminal() || !stdout().is_terminal() {
-        bail!("this needs a terminal; `alluvium top` and `alluvium tree` print text");
+        bail!("`alluvium tui` needs a terminal; `alluvium top` and `alluvium tree` print text");
     }
     let (source, kind) = Source::open(with_file(args.source)).await?;
     let picture = source.clone().picture(kind).await?;
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: TuiArgs, logs: LogHandle) -> anyhow::Result<()> {
     events::run(&mut state, &mut screen, source, is_live.then_some(args.refresh)).await
 }
 
-/// A selector that is the path of a file is that file.
+/// If the selector is the path of a file, reads that file.
 fn with_file(mut source: SourceArgs) -> SourceArgs {
     let is_file = |selector: &String| source.files.is_empty() && Path::new(selector).is_file();
     if let Some(path) = source.query.selector.take_if(|selector| is_file(selector)) {

@@ -1,10 +1,10 @@
-//! What is shown: the flame graph of a profile, and what it is of.
+//! The content of the screen: the flame graph of a profile, its type and its time.
 
 use crate::cli::readers::source::Loaded;
 use crate::cli::readers::tui::graph::Graph;
 use crate::profile::flamegraph::Tree;
 
-/// A profile as it is shown.
+/// A profile that is ready to draw.
 #[derive(Debug, Clone)]
 pub(super) struct Picture {
     pub graph: Graph,
@@ -12,12 +12,12 @@ pub(super) struct Picture {
     pub kind: String,
     /// Unit of the values, as the profile names it.
     pub unit: String,
-    /// From when to when; empty when unknown.
+    /// Time range of the profile; empty if unknown.
     pub time: String,
 }
 
 impl Picture {
-    /// The picture of a profile: of the type `kind`, or the one that was loaded.
+    /// Computes the picture of a profile. Its type is `kind`, or the loaded sample type.
     pub(super) fn of(loaded: &Loaded, kind: Option<String>, time: String) -> Self {
         let (profile, value) = (loaded.profile(), loaded.value());
         let sample_type = profile.sample_types.get(value).copied().unwrap_or_default();

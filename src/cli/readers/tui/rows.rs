@@ -1,21 +1,21 @@
 //! The table: functions with their own and total values.
 //!
-//! A function that is several times in a stack counts once in its total.
+//! A recursive function counts once per stack in its total.
 
 use std::cmp::Reverse;
 
 use crate::cli::readers::tui::graph::{Graph, ROOT};
 
-/// A function of the table.
+/// One function of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Index of its first name.
+    /// Index of the function's first name.
     pub name: usize,
     pub own: i64,
     pub total: i64,
 }
 
-/// By what rows are sorted.
+/// Sort order of the rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Order {
     #[default]
@@ -34,10 +34,10 @@ impl Order {
     }
 }
 
-/// The functions of the frames in `root`, in order.
+/// Returns the functions of the frames within `root`, sorted.
 pub(super) fn rows(graph: &Graph, root: usize, order: Order) -> Vec<Row> {
     let mut values = vec![(0i64, 0i64); graph.names.len()];
-    // Depth first without recursion; `open` counts how often a function is on the way from the root.
+    // Depth-first without recursion. `open` counts how often a function is on the path from the root.
     let mut open = vec![0usize; graph.names.len()];
     let mut work = vec![(root, true)];
     while let Some((index, is_entering)) = work.pop() {
@@ -56,7 +56,7 @@ pub(super) fn rows(graph: &Graph, root: usize, order: Order) -> Vec<Row> {
         work.push((index, false));
         work.extend(graph.children(index).map(|child| (child, true)));
     }
-    // The root of all is no function.
+    // The root of the graph is not a function.
     if root == ROOT {
         values[graph.function(graph.frame(ROOT).name)] = (0, 0);
     }

@@ -1,7 +1,7 @@
-//! The terminal while it belongs to us, and as it was before afterwards.
+//! Takes control of the terminal, and restores it afterwards.
 //!
-//! Raw mode and the alternate screen are properties of the terminal, and the hook of panics is one of the process: both
-//! are set here and nowhere else.
+//! Raw mode and the alternate screen are properties of the terminal, and the panic hook is one of the process. Both are
+//! set here and nowhere else.
 
 use std::io::{self, stdout};
 
@@ -14,7 +14,7 @@ use crate::cli::readers::tui::draw::draw;
 use crate::cli::readers::tui::state::State;
 use crate::cli::readers::tui::theme::Colours;
 
-/// The terminal in raw mode with a screen of its own, until the value is dropped. A panic gives it back before its
+/// The terminal in raw mode with the alternate screen, until the value is dropped. A panic restores it before its
 /// message is printed.
 pub(super) struct Screen {
     terminal: DefaultTerminal,
@@ -23,7 +23,7 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn open(colours: Colours) -> io::Result<Self> {
-        // `crossterm` looks at NO_COLOR itself; whether that counts was decided by the flag.
+        // `crossterm` reads NO_COLOR itself, but the flag has already decided whether it applies.
         ratatui::crossterm::style::force_color_output(colours != Colours::None);
         match ratatui::try_init() {
             Ok(terminal) => Ok(Self { terminal, colours }),
@@ -34,7 +34,7 @@ impl Screen {
         }
     }
 
-    /// Draws what has changed, which terminals that can show at once.
+    /// Draws the changed cells. Terminals that support it show all changes at once.
     pub(super) fn draw(&mut self, state: &mut State) -> io::Result<()> {
         execute!(stdout(), BeginSynchronizedUpdate)?;
         let drawn = self.terminal.draw(|frame| {
@@ -46,9 +46,9 @@ impl Screen {
         drawn
     }
 
-    /// Forgets what stands on the screen: the next time all of it is drawn.
+    /// Forgets the content of the screen, so that the next draw redraws all of it.
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        // `Terminal::clear` asks the terminal where its cursor is, and the thread that reads keys keeps the answer.
+        // `Terminal::clear` queries the cursor position, but the thread that reads keys would consume the response.
         let area = Rect::from(self.terminal.size()?);
         self.terminal.resize(area)
     }

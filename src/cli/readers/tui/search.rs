@@ -1,7 +1,7 @@
-//! Search, as on the web page: text in any case, `/regular expression/` or `=a whole name`.
+//! Search with the syntax of the web page: text in any case, `/regular expression/` or `=a whole name`.
 //!
-//! In: what was typed. Out: the names that match, their share, which does not count a match inside a match twice, and
-//! the frames to step through, the largest first.
+//! In: the typed text. Out: the matching names, their share, in which nested matches count once, and the frames to step
+//! through, the largest first.
 
 use std::cmp::Reverse;
 
@@ -9,21 +9,21 @@ use regex::{Regex, RegexBuilder};
 
 use crate::cli::readers::tui::graph::{Graph, ROOT};
 
-/// Bytes that a regular expression may take.
+/// Maximum size of a compiled regular expression, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
-/// What a name must be to match.
+/// Condition that a name must meet.
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
-    /// Lower case text that is a part of the name.
+    /// Lower-case text that is part of the name.
     Part(String),
-    /// All of the name, as it is written.
+    /// The complete name, in its exact case.
     Whole(String),
     Regex(Regex),
 }
 
 impl Pattern {
-    /// Reads what was typed; `None` when it asks for nothing.
+    /// Parses the typed text; `None` if it is empty.
     pub(super) fn parse(text: &str) -> Result<Option<Self>, String> {
         let text = text.trim();
         if text.is_empty() || text == "/" {
@@ -58,33 +58,33 @@ impl Pattern {
     }
 }
 
-/// The parts of `/expression/flags`.
+/// Splits `/expression/flags` into its parts.
 fn expression(text: &str) -> Option<(&str, &str)> {
     let (pattern, flags) = text.strip_prefix('/')?.rsplit_once('/')?;
     let is_flags = flags.chars().all(|flag| "imsu".contains(flag));
     (is_flags && !pattern.is_empty()).then_some((pattern, flags))
 }
 
-/// The names and frames that match.
+/// The matching names and frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// For each name whether it matches.
+    /// For each name, whether it matches.
     names: Vec<bool>,
-    /// Frames that match and lie in none that does, the largest first.
+    /// Matching frames that lie within no other match, the largest first.
     pub frames: Vec<usize>,
     /// Sum of the values of these frames.
     pub sum: i64,
 }
 
 impl Found {
-    /// Searches the frames in `root`.
+    /// Searches the frames within `root`.
     pub(super) fn of(graph: &Graph, root: usize, pattern: &Pattern) -> Self {
         let mut names: Vec<bool> = graph.names.iter().map(|name| pattern.matches(&name.text)).collect();
-        // The root of all is no function.
+        // The root of the graph is not a function.
         if let Some(name) = names.get_mut(graph.frame(ROOT).name) {
             *name = false;
         }
-        // Callers come before those that they call.
+        // In this order callers come before their callees.
         let mut states = vec![State::Outside; graph.len()];
         let (mut frames, mut sum) = (Vec::new(), 0i64);
         for index in root..graph.len() {
@@ -107,12 +107,13 @@ impl Found {
         Self { names, frames, sum }
     }
 
-    /// True when the name with this index matches.
+    /// Returns true if the name with this index matches.
     pub(super) fn has(&self, name: usize) -> bool {
         self.names.get(name).copied().unwrap_or_default()
     }
 
-    /// The frame after `from`, or before it, round and round; the first or the last when `from` is none of them.
+    /// Returns the match after `from`, or before it, cyclically. If `from` is not a match, returns the first or the
+    /// last.
     pub(super) fn step(&self, from: usize, is_forward: bool) -> Option<usize> {
         let count = self.frames.len();
         let at = self.frames.iter().position(|frame| *frame == from);
@@ -126,13 +127,13 @@ impl Found {
     }
 }
 
-/// Where a frame lies in a search.
+/// Position of a frame in a search.
 #[derive(Debug, Clone, Copy)]
 enum State {
     Outside,
-    /// In the frame that is searched.
+    /// Within the searched frame.
     Inside,
-    /// In a frame that matches.
+    /// Within a matching frame.
     Covered,
 }
 

@@ -1,7 +1,7 @@
-//! What is on the screen and what keys do to it.
+//! The content of the screen, and how keys change it.
 //!
-//! In: keys, the size of the screen, pictures and messages. Out: a state that can be drawn, and [`Action`]s that are
-//! not a matter of the state. Nothing here waits.
+//! In: keys, the size of the screen, pictures and messages. Out: a state that can be drawn, and [`Action`]s that the
+//! event loop must perform. Nothing here waits.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Rect, Size};
@@ -16,24 +16,24 @@ use crate::cli::readers::tui::rows;
 use crate::cli::readers::tui::rows::{Order, Row};
 use crate::cli::readers::tui::search::{Found, Pattern};
 
-/// Bytes of a search that are taken.
+/// Maximum length of a search text, in bytes.
 const MAX_SEARCH_BYTES: usize = 1000;
 
-/// Zooms that are remembered.
+/// Maximum number of nested zooms.
 const MAX_ZOOMS: usize = 64;
 
-/// What is to be done for a key.
+/// The action that a key requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     Nothing,
     Quit,
-    /// Ask for the profile again.
+    /// Request the profile again.
     Refresh,
-    /// Ask which profile types there are.
+    /// Request the list of profile types.
     AskTypes,
-    /// Ask for the profile of this type.
+    /// Request the profile of this type.
     Show(String),
-    /// Draw all of the screen again.
+    /// Redraw the complete screen.
     Redraw,
 }
 
@@ -43,15 +43,15 @@ pub(super) enum View {
     Table,
 }
 
-/// What it is that keys go to.
+/// The mode that decides how keys are handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mode {
     Browse,
-    /// A search is typed; the one before it comes back when it is given up.
+    /// The user types a search; `before` is restored if the user cancels.
     Search {
         before: String,
     },
-    /// A profile type is chosen.
+    /// The user chooses a profile type.
     Types {
         all: Vec<String>,
         at: usize,
@@ -59,14 +59,14 @@ pub(super) enum Mode {
     Help,
 }
 
-/// What the last line says besides the search.
+/// The message in the last line, beside the search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Message {
     pub text: String,
     pub is_error: bool,
 }
 
-/// Rows of the table, and which of them are shown.
+/// Rows of the table and the scroll position.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Table {
     pub rows: Vec<Row>,
@@ -75,22 +75,22 @@ pub(super) struct Table {
     pub order: Order,
 }
 
-/// All that is on the screen.
+/// The complete content of the screen.
 pub(super) struct State {
-    /// Which profiles these are.
+    /// Description of the profiles.
     pub title: String,
     pub picture: Picture,
     pub view: View,
     pub mode: Mode,
     pub selected: usize,
-    /// The frames that were zoomed to, one in the other; the last has the whole width.
+    /// The zoomed frames, each within the previous one. The last fills the width.
     zooms: Vec<usize>,
-    /// First level that is shown.
+    /// First visible level of the flame graph.
     pub first: usize,
     pub table: Table,
-    /// What was typed for the search.
+    /// The search text as the user typed it.
     pub search: String,
-    /// Why what was typed is no search.
+    /// Why the search text is invalid.
     pub wrong: Option<String>,
     pub found: Option<Found>,
     pub message: Message,
@@ -118,17 +118,17 @@ impl State {
         state
     }
 
-    /// The frame that has the whole width.
+    /// Returns the frame that fills the width.
     pub(super) fn root(&self) -> usize {
         self.zooms.last().copied().unwrap_or(ROOT)
     }
 
-    /// The row that is selected.
+    /// Returns the selected row.
     pub(super) fn row(&self) -> Option<&Row> {
         self.table.rows.get(self.table.at)
     }
 
-    /// Takes the size of the screen, and moves what is shown so that the selection is on it.
+    /// Sets the size of the screen, and scrolls so that the selection is visible.
     pub(super) fn fit(&mut self, screen: Rect) {
         let Some(areas) = areas(screen) else { return };
         self.body = areas.body.as_size();
@@ -142,7 +142,7 @@ impl State {
         self.table.first = scrolled(self.table.first, self.table.at, height, self.table.rows.len());
     }
 
-    /// Shows another picture: zoom, selection and search stay where they are in it.
+    /// Shows another picture. Zoom, selection and search keep their place in it.
     pub(super) fn show(&mut self, picture: Picture) {
         let before = &self.picture.graph;
         let selected = before.path(self.selected);
@@ -163,7 +163,7 @@ impl State {
         }
     }
 
-    /// Says something in the last line.
+    /// Shows a message in the last line.
     pub(super) fn say(&mut self, text: impl Into<String>) {
         self.message = Message {
             text: text.into(),
@@ -171,7 +171,7 @@ impl State {
         };
     }
 
-    /// Says that something failed.
+    /// Shows an error in the last line.
     pub(super) fn fail(&mut self, text: &str) {
         self.message = Message {
             text: plain::line(&text.replace('\n', " ")),
@@ -179,7 +179,7 @@ impl State {
         };
     }
 
-    /// Lets the user choose among profile types.
+    /// Lets the user choose a profile type.
     pub(super) fn offer(&mut self, all: Vec<String>) {
         let at = all.iter().position(|kind| *kind == self.picture.kind).unwrap_or(0);
         if all.is_empty() {
@@ -320,7 +320,7 @@ impl State {
         .min(last);
     }
 
-    /// Sorts the table by the next column; the row stays selected.
+    /// Sorts the table by the next column. The selected row stays selected.
     fn sort(&mut self) {
         let graph = &self.picture.graph;
         let table = &mut self.table;
@@ -331,7 +331,7 @@ impl State {
         table.at = at.unwrap_or(0);
     }
 
-    /// Goes from a row to the largest frame of its function.
+    /// Selects the largest frame of the row's function.
     fn show_function(&mut self) {
         let Some(name) = self.row().map(|row| row.name) else {
             return;
@@ -346,7 +346,7 @@ impl State {
         }
     }
 
-    /// Shows the other view, the table at the function of the selected frame.
+    /// Switches to the other view. The table starts at the function of the selected frame.
     fn switch(&mut self) {
         self.view = match self.view {
             View::Table => View::Flames,
@@ -358,7 +358,7 @@ impl State {
         };
     }
 
-    /// Undoes the last zoom, or else the search.
+    /// Undoes the last zoom, or else clears the search.
     fn back(&mut self) {
         if self.zooms.pop().is_none() {
             self.search.clear();
@@ -383,14 +383,14 @@ impl State {
         self.table.at = next.copied().unwrap_or(self.table.at);
     }
 
-    /// Selects the first row whose name is wanted, if there is one.
+    /// Selects the first row whose name matches, if there is one.
     fn select_row(&mut self, is_wanted: impl Fn(&str) -> bool) {
         let names = &self.picture.graph.names;
         let at = self.table.rows.iter().position(|row| is_wanted(&names[row.name].text));
         self.table.at = at.unwrap_or(self.table.at);
     }
 
-    /// Counts the table and the search again, for another picture or zoom.
+    /// Recomputes the table and the search after a change of picture or zoom.
     fn refill(&mut self) {
         self.table.rows = rows::rows(&self.picture.graph, self.root(), self.table.order);
         self.table.at = self.table.at.min(self.table.rows.len().saturating_sub(1));

@@ -1,4 +1,4 @@
-//! What keys do.
+//! Tests of the keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
@@ -20,7 +20,7 @@ fn key(code: KeyCode) -> KeyEvent {
     KeyEvent::new(code, KeyModifiers::NONE)
 }
 
-/// Presses keys: letters, and names of others in brackets.
+/// Presses keys: letters, and names of other keys in angle brackets.
 fn press(state: &mut State, keys: &str) -> Action {
     let mut last = Action::Nothing;
     for word in keys.split_whitespace() {
@@ -57,7 +57,7 @@ fn keys_walk_along_frames_and_zoom() {
         (selected(&state), state.root()),
         ("work", frame(&state.picture.graph, "work"))
     );
-    // The table is that of the zoomed frame.
+    // The table shows the zoomed frame.
     assert_eq!(state.table.rows.len(), 2);
     press(&mut state, "k");
     assert_eq!(selected(&state), "work");
@@ -84,7 +84,7 @@ fn a_search_lights_matches_while_it_is_typed_and_steps_through_them() {
     assert_eq!(selected(&state), "leaf");
     press(&mut state, "N");
     assert_eq!(selected(&state), "rest");
-    // What is given up leaves the search before it.
+    // A cancelled search leaves the previous one.
     press(&mut state, "/ w o <esc>");
     assert_eq!((state.search.as_str(), &state.mode), ("e", &Mode::Browse));
     press(&mut state, "/ /(/");

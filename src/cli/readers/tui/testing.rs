@@ -4,18 +4,18 @@ use crate::cli::readers::tui::graph::Graph;
 use crate::cli::readers::tui::picture::Picture;
 use crate::profile::flamegraph::testing::tree;
 
-/// The graph of stacks like `main;work`, the root first.
+/// Builds the graph of stacks like `main;work`, the root first.
 pub(super) fn graph(stacks: &[(&str, i64)]) -> Graph {
     Graph::of(&tree(stacks).to_flamegraph(0))
 }
 
-/// The first frame of this name.
+/// Returns the first frame with this name.
 pub(super) fn frame(graph: &Graph, name: &str) -> usize {
     let mut frames = 0..graph.len();
     frames.find(|frame| graph.name(*frame).text == name).unwrap()
 }
 
-/// A picture of these stacks, in nanoseconds.
+/// Builds a picture of these stacks, in nanoseconds.
 pub(super) fn picture(stacks: &[(&str, i64)]) -> Picture {
     Picture {
         graph: graph(stacks),

@@ -1,10 +1,10 @@
-//! Texts that are safe for a terminal, cut to the room that there is.
+//! Text that is cut to the available columns.
 
 use std::borrow::Cow;
 
 use ratatui::text::Span;
 
-/// Columns that a text takes.
+/// Returns the width of a text in columns.
 pub(super) fn width(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
@@ -13,7 +13,8 @@ pub(super) fn width(text: &str) -> usize {
     }
 }
 
-/// The text in at most `room` columns. Of a name like a path the end is kept, which says more than the start.
+/// Returns the text in at most `room` columns. Of a name that is a path, the end is kept, because it says more than the
+/// start.
 pub(super) fn clip(text: &str, room: usize) -> Cow<'_, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
@@ -27,7 +28,7 @@ pub(super) fn clip(text: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{kept}{dots}"))
 }
 
-/// The end of a text in at most `room` columns.
+/// Returns the end of a text in at most `room` columns.
 pub(super) fn clip_start(text: &str, room: usize) -> Cow<'_, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
@@ -42,7 +43,7 @@ pub(super) fn clip_start(text: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("..{kept}"))
 }
 
-/// As much of the beginning of a text as has room.
+/// Returns the longest start of a text that fits.
 fn start(text: &str, room: usize) -> &str {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     let fits = |end: &usize| width(&text[..*end]) <= room;

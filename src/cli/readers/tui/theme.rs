@@ -1,7 +1,7 @@
-//! How frames and texts look, with many colours, few, or none.
+//! Style of frames and texts, with many colours, few, or none.
 //!
-//! Without colour all is still told apart: the selected frame is reversed, matches are bold and underlined, and lines
-//! show how far a frame reaches.
+//! Without colour everything can still be distinguished: the selected frame is reversed, matches are bold and
+//! underlined, and lines show how far a frame extends.
 
 use clap::ValueEnum;
 use ratatui::style::{Color, Modifier, Style};
@@ -11,36 +11,36 @@ use crate::cli::readers::tui::graph::Hue;
 /// Values of the flag `--color`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// Unless NO_COLOR is set or TERM is `dumb`.
+    /// Colours unless NO_COLOR is set or TERM is `dumb`.
     #[default]
     Auto,
-    /// Whatever the environment says.
+    /// Colours in any environment.
     Always,
-    /// Black and white, as with NO_COLOR.
+    /// No colours, as with NO_COLOR.
     Never,
 }
 
-/// Colours that there are.
+/// Available colours of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colours {
     None,
-    /// The eight of every terminal.
+    /// The eight colours of every terminal.
     Few,
-    /// The 256 of most terminals today.
+    /// The 256 colours of most terminals.
     Many,
 }
 
-/// What there is to say of a frame or row besides its name.
+/// Marks of a frame or row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     pub is_selected: bool,
     pub is_match: bool,
-    /// True when others match and this does not.
+    /// True if there is a search and this frame does not match.
     pub is_passed_over: bool,
 }
 
 impl Colours {
-    /// The colours for the flag and the environment.
+    /// Returns the colours for the flag and the environment.
     pub(super) fn of(when: When, variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let terminal = set("TERM").unwrap_or_default();
@@ -58,7 +58,7 @@ impl Colours {
         }
     }
 
-    /// What fills a frame behind its name.
+    /// Returns the text that fills a frame after its name.
     pub(super) fn filling(self) -> &'static str {
         match self {
             Self::None => "-",
@@ -66,7 +66,7 @@ impl Colours {
         }
     }
 
-    /// The look of a frame of the flame graph.
+    /// Returns the style of a frame of the flame graph.
     pub(super) fn frame(self, hue: Option<Hue>, mark: Mark) -> Style {
         let hue = hue.filter(|_| !mark.is_passed_over);
         let style = match self {
@@ -83,7 +83,7 @@ impl Colours {
         style.add_modifier(modifiers(mark))
     }
 
-    /// The look of the line that says that something failed.
+    /// Returns the style of an error line.
     pub(super) fn error(self) -> Style {
         match self {
             Self::None => Style::new().add_modifier(Modifier::BOLD),
@@ -92,10 +92,10 @@ impl Colours {
     }
 }
 
-/// The look of the first line.
+/// The style of the first line.
 pub(super) const TITLE: Style = Style::new().add_modifier(Modifier::REVERSED);
 
-/// The look of a row of a table or list.
+/// Returns the style of a row of a table or list.
 pub(super) fn row(mark: Mark) -> Style {
     Style::new().add_modifier(modifiers(mark))
 }
@@ -115,14 +115,14 @@ fn few(hue: Option<Hue>) -> Color {
     }
 }
 
-/// The colour of the cube that is next to a light one of this hue.
+/// Returns the colour of the 256-colour cube that is nearest to a light colour of this hue.
 fn many(hue: Option<Hue>) -> Color {
     let Some(hue) = hue else {
         return Color::Indexed(252);
     };
     let (saturation, lightness) = if hue.is_pale { (0.15, 0.82) } else { (0.65, 0.76) };
     let chroma = (1.0 - (2.0 * lightness - 1.0_f64).abs()) * saturation;
-    // The part of a channel that is 120 degrees wide around its own hue and falls to nothing beside it.
+    // The value of a channel: full within 60 degrees of its hue, and falling to the minimum at 120 degrees.
     let channel = |around: f64| {
         let distance = (f64::from(hue.degrees) - around).rem_euclid(360.0);
         let distance = distance.min(360.0 - distance);

@@ -1,7 +1,8 @@
-//! Options of the server out of flags and configuration file. Flags win over the file, the file over the defaults.
+//! Builds the options of the server from flags and configuration file. Flags take precedence over the file, and the
+//! file over the defaults.
 //!
-//! In: parsed flags; the file is read here, and those that it names for secrets. Out: options, or the key that is
-//! wrong.
+//! In: parsed flags. This module reads the configuration file and the secret files that it names. Out: options, or an
+//! error that names the wrong key.
 
 use std::path::PathBuf;
 
@@ -25,7 +26,7 @@ use crate::server::{AdminToken, Prometheus, ServerOptions};
 use crate::store::common::clock::Clock;
 use crate::store::{Limits, TenantLimits, TenantRules};
 
-/// All that flags and file say of a server.
+/// Combines flags and configuration file into the options of a server.
 pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     let file = args
         .config
@@ -129,10 +130,10 @@ pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     })
 }
 
-/// Which tenants may send.
+/// Builds the rules for which tenants may push.
 fn tenant_rules(file: TenantsSection, multi_tenant: bool) -> anyhow::Result<TenantRules> {
     if !multi_tenant && (file.allowed.is_some() || file.max.is_some() || file.new_per_minute.is_some()) {
-        bail!("tenants: there is only one, `anonymous`, without multitenancy_enabled");
+        bail!("tenants: only `anonymous` exists unless multitenancy_enabled is true");
     }
     let allowed = file
         .allowed
@@ -145,7 +146,7 @@ fn tenant_rules(file: TenantsSection, multi_tenant: bool) -> anyhow::Result<Tena
     })
 }
 
-/// The file of overrides, and how often it is read.
+/// Returns the overrides file and how often it is read.
 fn overrides(flag: Option<PathBuf>, file: RuntimeConfigSection) -> anyhow::Result<Option<OverridesFile>> {
     let period = match &file.period {
         Some(text) => parsed("runtime_config.period", text)?,
@@ -158,16 +159,16 @@ fn overrides(flag: Option<PathBuf>, file: RuntimeConfigSection) -> anyhow::Resul
     Ok(path.map(|path| OverridesFile { path, period }))
 }
 
-/// The server of metrics at an address.
+/// Returns the Prometheus server at an address.
 pub(crate) fn prometheus(address: Option<String>) -> anyhow::Result<Option<Prometheus>> {
-    // The address may hold a password: the error does not name it.
+    // The address may contain a password, so the error does not show it.
     address
         .map(|address| Prometheus::new(&address))
         .transpose()
         .context("--prometheus-url")
 }
 
-/// Tokens for deletion over HTTP.
+/// Reads the tokens that permit deletion over HTTP.
 fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
     let mut tokens: Vec<AdminToken> = Vec::new();
     for token in file.tokens {
@@ -182,7 +183,7 @@ fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
     Ok(tokens)
 }
 
-/// A secret as it stands in the configuration or in a file of its own; `None` unless one of the two is given.
+/// Returns a secret from the configuration or from its own file; `None` unless exactly one of the two is given.
 fn secret(text: Option<String>, file: Option<PathBuf>, key: &str) -> anyhow::Result<Option<String>> {
     match (text, file) {
         (Some(text), None) => Ok(Some(text)),
@@ -203,7 +204,7 @@ fn tenant_ids(texts: &[String]) -> Result<Vec<TenantId>, TenantError> {
     texts.iter().map(|text| text.parse()).collect()
 }
 
-/// Sets the limits of SQL from the file.
+/// Sets the SQL limits from the file.
 fn sql_limits(file: &SqlSection, limits: &mut QueryLimits) -> anyhow::Result<()> {
     if let Some(text) = &file.timeout {
         limits.timeout = parsed("sql.timeout", text)?;
@@ -225,13 +226,13 @@ fn sql_limits(file: &SqlSection, limits: &mut QueryLimits) -> anyhow::Result<()>
     limits.max_rows = file.max_rows.unwrap_or(limits.max_rows);
     limits.max_concurrent_queries = file.max_concurrent_queries.unwrap_or(limits.max_concurrent_queries);
     if limits.timeout.is_zero() || limits.max_concurrent_queries == 0 || limits.max_rows == 0 {
-        bail!("sql: timeout, max_rows and max_concurrent_queries must be more than 0");
+        bail!("sql: timeout, max_rows and max_concurrent_queries must be greater than 0");
     }
     Ok(())
 }
 
-/// Options of the PostgreSQL port from file and flag; `None` when neither gives an address. Without a certificate of
-/// its own it has that of the HTTP port.
+/// Builds the options of the PostgreSQL port from file and flag; `None` when neither gives an address. Without its own
+/// certificate the port uses that of the HTTP port.
 fn postgres_options(
     file: PostgresSection,
     flag: Option<String>,
@@ -259,7 +260,7 @@ fn postgres_options(
     let required = match file.tls.mode.as_deref() {
         None | Some("require") => true,
         Some("allow") => false,
-        Some(other) => bail!("postgres.tls.mode: `{other}` is no mode, use require or allow"),
+        Some(other) => bail!("postgres.tls.mode: unknown mode `{other}`, use require or allow"),
     };
     if files.is_none() && file.tls.mode.is_some() {
         bail!("postgres.tls.mode needs a certificate: both cert_file and key_file, or --tls-cert and --tls-key");
@@ -280,7 +281,7 @@ fn postgres_options(
     Ok(Some(options))
 }
 
-/// A prefix with a leading `/` and no trailing one; empty for `/`.
+/// Returns the prefix with a leading `/` and without a trailing one; empty for `/`.
 fn normal_prefix(prefix: &str) -> String {
     let trimmed = prefix.trim_matches('/');
     if trimmed.is_empty() {

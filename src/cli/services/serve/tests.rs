@@ -1,8 +1,9 @@
-//! Retention by tenant and type, downsampling and deletion over HTTP, from the text of a configuration file on, over
-//! weeks: the clock is the test's.
+//! Retention by tenant and type, downsampling and deletion over HTTP, starting from the text of a configuration file.
+//! The tests cover weeks, because they set the clock.
 //!
-//! Scenario: a whole server from YAML, profiles of two types of three tenants pushed over HTTP. Guarantee: at each
-//! moment exactly those are left whose period is not over, and a token deletes of its own tenant only.
+//! Scenario: a whole server configured from YAML; the test pushes profiles of two types for three tenants over HTTP.
+//! Guarantee: at each moment exactly those profiles are left whose retention has not ended, and a token deletes only
+//! profiles of its own tenants.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,7 +62,7 @@ struct Line {
     serve: ServeArgs,
 }
 
-/// A server of which the test moves the clock.
+/// A server whose clock the test moves.
 struct Site {
     url: String,
     client: reqwest::Client,
@@ -97,7 +98,7 @@ impl Site {
             .unwrap();
         let url = format!("http://{}", server.local_addr());
         let task = tokio::spawn(server.run(shutdown.clone()));
-        // Only the first of all tests installs it.
+        // Only the first test installs it; in the others this call fails without harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
             url,
@@ -113,7 +114,7 @@ impl Site {
         self.now.fetch_add((days * 86_400.0) as u64, Ordering::SeqCst);
     }
 
-    /// A profile of each type for every tenant, now.
+    /// Pushes a profile of each type for every tenant, with the current time.
     async fn push(&self, service: &str) {
         let names = Names::new(SHAPE.functions);
         for tenant in TENANTS {
@@ -141,7 +142,8 @@ impl Site {
         text.lines().skip(1).collect::<Vec<_>>().join(" ")
     }
 
-    /// Profiles and rows of samples by tenant: of the CPU type, of the other.
+    /// Returns the number of profiles for each tenant: of the CPU type, and of the other type. Profiles and samples
+    /// must agree.
     async fn left(&self) -> Vec<(i64, i64)> {
         let mut left = Vec::new();
         for tenant in TENANTS {
@@ -154,7 +156,7 @@ impl Site {
             for kind in ["cpu:nanoseconds", "samples:count"] {
                 let profiles = self.sql(tenant, &count("profiles", kind)).await;
                 let samples = self.sql(tenant, &count("samples", kind)).await;
-                // In the middle of a round one table may be ahead of the other.
+                // In the middle of a maintenance round one table may be ahead of the other.
                 counts.push(if profiles == samples {
                     profiles.parse().unwrap()
                 } else {
@@ -198,11 +200,11 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
     let site = Site::new().await;
     site.push("shop").await;
     site.becomes([(1, 1), (1, 1), (1, 1)]).await;
-    // A file goes when its last profile is too old; the names of a day later.
+    // A file is deleted when its last profile is too old, and the names of its day one day later.
     site.pass(1.5);
     site.push("shop").await;
     site.becomes([(2, 2), (2, 2), (2, 2)]).await;
-    // The samples of the first are coarse now.
+    // The samples of the first push are downsampled.
     let coarse = "SELECT bool_and(CAST(date_part('epoch', time) AS BIGINT) % 300 = 0) FROM samples WHERE time < \
         (SELECT max(time) FROM profiles) - INTERVAL '1 day'";
     let deadline = Instant::now() + Duration::from_mins(2);
@@ -210,12 +212,13 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
         assert!(Instant::now() < deadline, "the samples stay fine");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    // After 2.25 days the counts of `mixed` from the beginning go, after 4 those of 1.5 days later.
+    // After 2.25 days the first counts of `mixed` are deleted, after 4 days those that were pushed 1.5 days later.
     site.pass(0.75);
     site.becomes([(2, 2), (2, 2), (2, 1)]).await;
     site.pass(1.75);
     site.becomes([(2, 2), (2, 2), (2, 0)]).await;
-    // After 5.25 days what `short` has no better period for; the type's period, 10 days, wins for its CPU profiles.
+    // After 5.25 days `short` loses the profiles without a longer period. For its CPU profiles the type's period of 10
+    // days applies.
     site.pass(1.25);
     site.becomes([(2, 2), (2, 1), (2, 0)]).await;
     site.pass(5.0);
@@ -270,7 +273,7 @@ async fn a_token_deletes_what_it_selects_of_its_tenants_and_nothing_else() {
     let (status, answer) = site.delete("short", ops, &shop).await;
     assert_eq!(status, 200, "{answer}");
     assert!(answer["rows_deleted"].as_u64().unwrap() > 2, "{answer}");
-    // Done when it is answered, for this tenant only.
+    // When the response arrives, the deletion is done, for this tenant only.
     assert_eq!(site.left().await, [(2, 2), (1, 1), (2, 2)]);
     assert_eq!(
         site.sql(
@@ -280,7 +283,7 @@ async fn a_token_deletes_what_it_selects_of_its_tenants_and_nothing_else() {
         .await,
         "cart"
     );
-    // A type alone, and a time in which there is nothing.
+    // A type alone, and a time range without profiles.
     let nothing = json!({ "selector": "{}", "from": 0, "to": 1000 });
     let (status, answer) = site.delete("mixed", ops, &nothing).await;
     assert_eq!((status, &answer["rows_deleted"]), (200, &json!(0)));

@@ -2,7 +2,7 @@
 
 use crate::lang::argument_error::ArgumentError;
 
-/// Refuses a text given together with the file that may hold it instead.
+/// Refuses a text that is given together with the file that may contain it instead.
 pub(crate) fn at_most_one_of<T, F>(
     text_name: &str,
     text: &Option<T>,
@@ -16,7 +16,7 @@ pub(crate) fn at_most_one_of<T, F>(
     Ok(())
 }
 
-/// Refuses more than one of these arguments, each a name and whether it is given.
+/// Refuses more than one of these arguments. Each is a name and whether it is given.
 pub(crate) fn at_most_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentError> {
     match given(arguments).as_slice() {
         [_, second, ..] => {
@@ -27,7 +27,7 @@ pub(crate) fn at_most_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentErro
     }
 }
 
-/// Refuses none and more than one of these arguments, each a name and whether it is given.
+/// Refuses none or more than one of these arguments. Each is a name and whether it is given.
 pub(crate) fn exactly_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentError> {
     let message = || format!("exactly one of {} must be given", list(arguments));
     match given(arguments).as_slice() {
@@ -42,7 +42,7 @@ fn given<'a>(arguments: &[(&'a str, bool)]) -> Vec<&'a str> {
     given.map(|(name, _)| *name).collect()
 }
 
-/// The names as in a sentence: `a, b and c`.
+/// Returns the names as in a sentence: `a, b and c`.
 fn list(arguments: &[(&str, bool)]) -> String {
     let names: Vec<&str> = arguments.iter().map(|(name, _)| *name).collect();
     match names.as_slice() {

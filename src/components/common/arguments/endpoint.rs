@@ -1,4 +1,4 @@
-//! Addresses to listen on or to send to, as OpenTelemetry's components write them: `host:port`.
+//! Addresses to listen on or to send to, in the form of OpenTelemetry's components: `host:port`.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::lang::attribute::{FromValue, wrong};
 use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 
-/// Where to listen or to send to.
+/// An address to listen on or to send to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostPort {
-    /// Name or address, IPv6 in brackets; empty for all addresses.
+    /// Name or address, with IPv6 addresses in brackets. Empty for all addresses.
     pub host: Arc<str>,
-    /// The port; 0 where any free one will do.
+    /// The port; 0 for any free port.
     pub port: u16,
 }
 
@@ -26,7 +26,7 @@ impl FromValue for HostPort {
             let is_host = is_bracketed || !host.contains([':', '[', ']', '/', ' ']);
             Some((host, port.parse().ok()?)).filter(|_| is_host)
         });
-        let (host, port) = parsed.ok_or_else(|| wrong(format!("`{text}` is not an address: host:port is wanted")))?;
+        let (host, port) = parsed.ok_or_else(|| wrong(format!("`{text}` is not an address, use host:port")))?;
         Ok(Self {
             host: host.into(),
             port,

@@ -12,12 +12,12 @@ use crate::pipeline::component::live::{Entry, LiveHandle};
 /// The labels of one target, by name.
 pub(crate) type Target = BTreeMap<Arc<str>, Arc<str>>;
 
-/// Targets as an argument: a list of maps of strings, shared with the value that they were given as.
+/// Targets as an argument: a list of maps of strings, which shares memory with the configuration value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Targets(Value);
 
 impl Targets {
-    /// The targets, one after the other.
+    /// Iterates over the targets.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Target> {
         let items: &[Value] = match &self.0 {
             Value::Array(items) => items,
@@ -26,12 +26,12 @@ impl Targets {
         items.iter().map(labels)
     }
 
-    /// How many targets there are.
+    /// Returns the number of targets.
     pub(crate) fn count(&self) -> usize {
         count(&self.0)
     }
 
-    /// Targets after `change`, as [`map`] makes them.
+    /// Returns the targets after `change`, as [`map`] does.
     pub(crate) fn map(&self, change: impl Fn(Target) -> Option<Target>) -> Value {
         map(&self.0, change)
     }
@@ -45,12 +45,12 @@ impl FromValue for Targets {
     }
 }
 
-/// Targets as a value of the configuration language.
+/// Converts targets to a value of the configuration language.
 pub(crate) fn to_value(targets: impl IntoIterator<Item = Target>) -> Value {
     Value::array(targets.into_iter().map(one))
 }
 
-/// How many targets a value holds.
+/// Returns the number of targets in a value.
 pub(crate) fn count(targets: &Value) -> usize {
     match targets {
         Value::Array(items) => items.len(),
@@ -58,8 +58,8 @@ pub(crate) fn count(targets: &Value) -> usize {
     }
 }
 
-/// Targets after `change`, which returns `None` to drop one. What did not change is shared with `targets`: single
-/// targets, or the whole value.
+/// Returns the targets after `change`, which returns `None` to drop one. Unchanged targets, or the unchanged whole,
+/// share memory with `targets`.
 fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value {
     let Value::Array(items) = targets else {
         return Value::array([]);
@@ -93,13 +93,13 @@ fn labels(target: &Value) -> Target {
     fields.iter().filter_map(label).collect()
 }
 
-/// A target as a value of the configuration language.
+/// Converts a target to a value of the configuration language.
 pub(crate) fn one(target: Target) -> Value {
     let fields = target.into_iter().map(|(name, value)| (name, Value::String(value)));
     Value::Object(Arc::new(fields.collect()))
 }
 
-/// As [`tell`], for targets that are values already.
+/// Like [`tell`], for targets that are already values.
 pub(crate) fn tell_values(targets: &[Value], live: &LiveHandle) {
     live.exported_targets(targets.len());
     if live.is_watched() {

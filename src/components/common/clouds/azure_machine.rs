@@ -1,4 +1,4 @@
-//! The metadata service of a machine of Azure: tokens of its identity, and what the machine is.
+//! The metadata service of an Azure machine: tokens of its identity, and facts about the machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::wire::client::ClientOptions;
 
 /// URL of the service, unless the environment names another.
 const URL: &str = "http://169.254.169.254";
-/// Timeout of a request: outside of Azure there is no answer at all.
+/// Timeout of a request. Outside of Azure there is no response at all.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The header without which the service refuses requests.
 const METADATA: (HeaderName, HeaderValue) = (HeaderName::from_static("metadata"), HeaderValue::from_static("true"));
@@ -28,7 +28,7 @@ pub(crate) struct AzureMachine {
     environment: Environment,
 }
 
-/// What a machine is; a text is empty where it does not apply.
+/// Facts about a machine. A text is empty if it does not apply.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Instance {
@@ -36,7 +36,7 @@ pub(crate) struct Instance {
     pub(crate) name: String,
     /// Name of the scale set that it belongs to.
     pub(crate) vm_scale_set_name: String,
-    /// Id of the subscription that pays for it.
+    /// Id of the subscription to which it belongs.
     pub(crate) subscription_id: String,
     /// Name of its resource group.
     pub(crate) resource_group_name: String,
@@ -48,7 +48,7 @@ struct Metadata {
 }
 
 impl AzureMachine {
-    /// The service at the URL that the environment names, or else at its usual one. Sends no request.
+    /// Creates the client, with the URL that the environment names, or else the usual one. Sends no request.
     pub(crate) fn new(user_agent: &Arc<str>, environment: Environment) -> Result<Self, ComponentError> {
         let host = environment.get("AZURE_POD_IDENTITY_AUTHORITY_HOST");
         let host = host.as_deref().unwrap_or(URL);
@@ -62,15 +62,16 @@ impl AzureMachine {
         })
     }
 
-    /// A token for `resource` of the identity with this client id; an empty id is the machine's default. In App
-    /// Service, environment variables name another URL for it.
+    /// Returns a token for `resource` of the identity with this client id. An empty id is the machine's default. In App
+    /// Service, environment variables name another URL for the token.
     pub(crate) async fn token(&self, resource: &str, client: &str) -> Result<Lasting<Arc<str>>, String> {
         let (mut url, version, (name, value)) = if let Some(endpoint) = self.environment.get("IDENTITY_ENDPOINT") {
             let url = endpoint.parse::<Url>();
             let url = url.map_err(|error| format!("IDENTITY_ENDPOINT is not a URL: {error}"))?;
             let value = self.environment.get("IDENTITY_HEADER");
             let value = value.ok_or("IDENTITY_HEADER is not set")?;
-            let value = HeaderValue::from_str(&value).map_err(|_| "IDENTITY_HEADER cannot stand in a header")?;
+            let value = HeaderValue::from_str(&value)
+                .map_err(|_| "IDENTITY_HEADER contains characters that are not allowed in an HTTP header")?;
             (url, "2019-08-01", (HeaderName::from_static("x-identity-header"), value))
         } else {
             let url = self.api.url(["metadata", "identity", "oauth2", "token"]);
@@ -85,7 +86,7 @@ impl AzureMachine {
         bearer::of_answer(&self.api.get(url, HeaderMap::from_iter([(name, value)])).await?)
     }
 
-    /// What Azure says of this machine.
+    /// Returns what Azure knows about this machine.
     pub(crate) async fn instance(&self) -> Result<Instance, String> {
         let mut url = self.api.url(["metadata", "instance"]);
         url.query_pairs_mut().append_pair("api-version", "2021-05-01");

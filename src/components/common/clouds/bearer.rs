@@ -1,4 +1,4 @@
-//! Bearer tokens of clouds: the answer of a token server, and the header that carries a token.
+//! Bearer tokens of clouds: the response of a token server, and the header that carries a token.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use url::Url;
 use crate::components::common::clouds::expiring::Lasting;
 use crate::components::common::http::web_api::{Answer, WebApi};
 
-/// Lifetime of a token when the server names none.
+/// Lifetime of a token if the server names none.
 const LIFETIME: Duration = Duration::from_mins(5);
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ pub(crate) async fn ask(api: &WebApi, url: Url, form: &[(&str, &str)]) -> Result
     of_answer(&api.send(request.body(form)).await?)
 }
 
-/// The token of an answer.
+/// Returns the token of a response.
 pub(crate) fn of_answer(answer: &Answer) -> Result<Lasting<Arc<str>>, String> {
     let token: Token = answer.json()?;
     let seconds = token
@@ -45,10 +45,11 @@ pub(crate) fn of_answer(answer: &Answer) -> Result<Lasting<Arc<str>>, String> {
     })
 }
 
-/// The `Authorization` header with a token.
+/// Returns the `Authorization` header with a token.
 pub(crate) fn header(token: &str) -> Result<HeaderMap, String> {
     let value = HeaderValue::from_str(&format!("Bearer {token}"));
-    let mut value = value.map_err(|_| "the token cannot stand in a header".to_owned())?;
+    let mut value =
+        value.map_err(|_| "the token contains characters that are not allowed in an HTTP header".to_owned())?;
     value.set_sensitive(true);
     Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }

@@ -1,4 +1,4 @@
-//! Environment variables, in which clouds pass credentials.
+//! Environment variables, which clouds use to pass credentials.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,23 +11,23 @@ type Read = dyn Fn(&str) -> Option<String> + Send + Sync;
 pub(crate) struct Environment(Arc<Read>);
 
 impl Environment {
-    /// The variables of this process.
+    /// Returns the variables of this process.
     pub(crate) fn of_process() -> Self {
         Self(Arc::new(|name| std::env::var(name).ok()))
     }
 
-    /// A variable that is set and not empty.
+    /// Returns a variable that is set and not empty.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         (self.0)(name).filter(|value| !value.is_empty())
     }
 
-    /// A path below the home folder; `None` without such a folder.
+    /// Returns a path below the home folder; `None` if there is no home folder.
     pub(crate) fn at_home(&self, path: &str) -> Option<PathBuf> {
         self.get("HOME").map(|home| PathBuf::from(home).join(path))
     }
 }
 
-/// Shows nothing: variables hold secrets.
+/// Shows nothing, because variables contain secrets.
 impl fmt::Debug for Environment {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Environment")

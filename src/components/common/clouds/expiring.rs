@@ -14,12 +14,12 @@ pub(crate) struct Expiring<T>(tokio::sync::Mutex<Option<Lasting<T>>>);
 pub(crate) struct Lasting<T> {
     /// The credentials themselves.
     pub(crate) value: T,
-    /// When they expire; `None` for those that do not.
+    /// When they expire; `None` for credentials that do not expire.
     pub(crate) ends: Option<SystemTime>,
 }
 
 impl<T> Lasting<T> {
-    /// Credentials that do not expire.
+    /// Returns credentials that do not expire.
     pub(crate) fn forever(value: T) -> Self {
         Self { value, ends: None }
     }
@@ -32,8 +32,8 @@ impl<T> Default for Expiring<T> {
 }
 
 impl<T: Clone> Expiring<T> {
-    /// Valid credentials; awaits `renew` when there are none. Concurrent callers wait for that instead of requesting
-    /// their own.
+    /// Returns valid credentials. Awaits `renew` if there are none. Concurrent callers wait for that instead of
+    /// requesting their own.
     pub(crate) async fn get(&self, renew: impl Future<Output = Result<Lasting<T>, String>>) -> Result<T, String> {
         let mut held = self.0.lock().await;
         let soon = SystemTime::now() + RENEW_BEFORE;

@@ -1,7 +1,7 @@
 //! Google's application default credentials, and the identity of a machine.
 //!
 //! Credentials are looked up in the order of Google's tools: the file that an environment variable names, the file of
-//! the user, the machine. Out: a bearer token, kept until shortly before it expires.
+//! the user, the machine. Out: a bearer token, which is kept until shortly before it expires.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::wire::jwt;
 
 /// URL of the token server, unless the file names another.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
-/// Host of the metadata service, unless the environment says otherwise.
+/// Host of the metadata service, unless the environment names another.
 const METADATA: &str = "169.254.169.254";
 /// The header without which the metadata service refuses requests.
 const FLAVOR: (HeaderName, HeaderValue) = (
@@ -38,7 +38,7 @@ const ACCOUNT: [&str; 5] = ["computeMetadata", "v1", "instance", "service-accoun
 /// Finds credentials, and keeps their token.
 #[derive(Debug)]
 pub(crate) struct Google {
-    /// What the token is for, as Google names it.
+    /// Scope of the token, as Google names it.
     scope: &'static str,
     api: WebApi,
     machine: WebApi,
@@ -46,7 +46,7 @@ pub(crate) struct Google {
     held: Expiring<Arc<str>>,
 }
 
-/// A file of credentials. Its text is not shown: it holds keys.
+/// A file of credentials. Its text is not shown, because it contains keys.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum File {
@@ -67,7 +67,7 @@ enum File {
 }
 
 impl Google {
-    /// Credentials for requests within `scope`, which is a URL of Google's list. Sends no request.
+    /// Creates credentials for requests within `scope`, which is a URL of Google's list. Sends no request.
     pub(crate) fn new(
         scope: &'static str,
         options: &ClientOptions,
@@ -91,10 +91,10 @@ impl Google {
         })
     }
 
-    /// An access token that is valid now.
+    /// Returns an access token that is currently valid.
     pub(crate) async fn token(&self) -> Result<Arc<str>, String> {
         let token = self.held.get(self.find()).await;
-        token.map_err(|error| format!("no credentials of Google: {error}"))
+        token.map_err(|error| format!("cannot get credentials for Google Cloud: {error}"))
     }
 
     /// Forgets a token that may have been refused.
@@ -102,7 +102,8 @@ impl Google {
         self.held.forget().await;
     }
 
-    /// A token by which the machine proves to `audience` which one it is; only machines of Google have one.
+    /// Returns a token with which the machine proves its identity to `audience`. Only machines of Google Cloud have
+    /// one.
     pub(crate) async fn machine_identity(&self, audience: &str) -> Result<String, String> {
         let mut url = self.machine.url(ACCOUNT.into_iter().chain(["identity"]));
         url.query_pairs_mut()
@@ -140,7 +141,8 @@ impl Google {
         let text = tokio::fs::read_to_string(path)
             .await
             .map_err(|error| format!("cannot read {shown}: {error}"))?;
-        let file: File = serde_json::from_str(&text).map_err(|error| format!("{shown} is wrong: {error}"))?;
+        let file: File =
+            serde_json::from_str(&text).map_err(|error| format!("{shown} is not a valid credentials file: {error}"))?;
         let url = |given: Option<String>| -> Result<Url, String> {
             let given = given.unwrap_or_else(|| TOKEN_URL.to_owned());
             given

@@ -1,5 +1,5 @@
-//! What `discovery.consul` and `discovery.consulagent` have in common: the agent's address, the selection of services,
-//! and the meaning of labels.
+//! Code that `discovery.consul` and `discovery.consulagent` share: the agent's address, the selection of services, and
+//! the labels.
 
 use std::sync::Arc;
 
@@ -21,33 +21,33 @@ use crate::wire::client::{self, ClientOptions, Credential};
 const TOKEN: HeaderName = HeaderName::from_static("x-consul-token");
 
 arguments! {
-    /// What is asked of a Consul agent.
+    /// Selection of services in a Consul agent.
     pub(crate) struct Catalog {
-        /// Data center; not set, that of the agent.
+        /// Data center of the services. Defaults to that of the agent.
         datacenter: Option<Arc<str>>,
         /// Password (old form of basic_auth).
         password: Option<Secret>,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "30s",
         /// Scheme of the agent's URL: http or https.
         scheme: Scheme = "http",
         /// Host and port of the agent.
         server: Agent = "localhost:8500",
-        /// Services to look for; not set, all.
+        /// Services to discover. Defaults to all services.
         services: Option<Vec<Arc<str>>>,
-        /// Text between the tags in the label that holds them all.
+        /// Separator between the tags in the label that contains all of them.
         tag_separator: Arc<str> = ",",
         /// Tags that a service must have, all of them.
         tags: Option<Vec<Arc<str>>>,
         /// Token of the API, sent with every request.
         token: Option<Secret>,
-        /// User (old form of basic_auth).
+        /// User name (old form of basic_auth).
         username: Option<Arc<str>>,
     }
 }
 
 choices! {
-    /// How an agent is spoken to.
+    /// Scheme of requests to an agent.
     pub(crate) enum Scheme {
         Http = "http",
         Https = "https",
@@ -74,11 +74,12 @@ impl FromValue for Agent {
 }
 
 impl Catalog {
-    /// A client of the agent's API with these options.
+    /// Returns a client of the agent's API with these options.
     pub(crate) fn api(&self, mut options: ClientOptions) -> Result<WebApi, ComponentError> {
         if let Some(Secret(token)) = &self.token {
-            let mut value = HeaderValue::from_str(token)
-                .map_err(|_| ComponentError("the token holds characters that a header cannot have".to_owned()))?;
+            let mut value = HeaderValue::from_str(token).map_err(|_| {
+                ComponentError("the token contains characters that are not allowed in an HTTP header".to_owned())
+            })?;
             value.set_sensitive(true);
             options.headers.insert(TOKEN, value);
         }
@@ -97,8 +98,8 @@ impl Catalog {
         WebApi::with_options(&options, &url.map_err(ComponentError)?)
     }
 
-    /// Refuses `username` beside other credentials, each given as a name and whether it is set, and `password` without
-    /// `username`.
+    /// Refuses `username` beside other credentials, each given as a name and whether it is set. Also refuses `password`
+    /// without `username`.
     pub(crate) fn check_credentials(&self, others: &[(&'static str, bool)]) -> Result<(), ArgumentError> {
         if self.password.is_some() && self.username.is_none() {
             return Err(ArgumentError::new("password", "a password needs a username"));
@@ -108,27 +109,27 @@ impl Catalog {
         checks::at_most_one(&all)
     }
 
-    /// True when `services` names this service or names none.
+    /// Returns true if `services` names this service or is empty.
     pub(crate) fn has_service(&self, name: &str) -> bool {
         let named = self.services.as_deref().unwrap_or_default();
         named.is_empty() || named.iter().any(|service| &**service == name)
     }
 
-    /// True when a service has every tag of the argument `tags`.
+    /// Returns true if a service has every tag of the argument `tags`.
     pub(crate) fn has_tags(&self, tags: &[String]) -> bool {
         let wanted = self.tags.iter().flatten();
         wanted.into_iter().all(|wanted| tags.iter().any(|tag| *tag == **wanted))
     }
 
-    /// Tags as one label, with the separator also before the first and after the last, so that one pattern matches a
-    /// tag at any position.
+    /// Joins tags into one label. The separator also stands before the first and after the last tag, so that one
+    /// pattern matches a tag at any position.
     pub(crate) fn joined(&self, tags: &[String]) -> String {
         let separator = &*self.tag_separator;
         format!("{separator}{}{separator}", tags.join(separator))
     }
 }
 
-/// A health check, as catalog and agent show it.
+/// A health check, in the form of catalog and agent.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(crate) struct Check {
@@ -140,7 +141,7 @@ pub(crate) struct Check {
     pub(crate) service_id: String,
 }
 
-/// The worst status of the checks: `passing` when there are none, empty when a status is unknown.
+/// Returns the worst status of the checks: `passing` if there are none, empty if a status is unknown.
 pub(crate) fn health<'a>(checks: impl Iterator<Item = &'a Check>) -> &'static str {
     const ORDER: [&str; 4] = ["passing", "warning", "critical", "maintenance"];
     let rank = |check: &Check| match &*check.id {
@@ -148,7 +149,7 @@ pub(crate) fn health<'a>(checks: impl Iterator<Item = &'a Check>) -> &'static st
         id if id.starts_with("_service_maintenance:") => Some(3),
         _ => ORDER[..3].iter().position(|status| *status == check.status),
     };
-    // An unknown status says nothing about the service.
+    // An unknown status gives no information about the service.
     let worst = checks
         .map(rank)
         .try_fold(0, |worst, rank| rank.map(|rank| rank.max(worst)));

@@ -1,7 +1,7 @@
 //! The API of a Docker daemon: its address, its lists, and the labels of its networks.
 //!
-//! In: the address of a daemon and HTTP client arguments. Out: lists as JSON. Podman has the same API. Paths name no
-//! API version, so that the daemon uses its newest.
+//! In: the address of a daemon and HTTP client arguments. Out: lists as JSON. Podman has the same API. Paths contain no
+//! API version, so the daemon uses its newest.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use crate::lang::value::Value;
 use crate::pipeline::component::{ComponentError, Context};
 
 arguments! {
-    /// Where the Docker daemon listens.
+    /// Address of the Docker daemon.
     pub(crate) struct Daemon {
         /// Address of the daemon: `unix:///var/run/docker.sock`, `tcp://HOST:PORT`, `http://HOST:PORT` or
         /// `https://HOST:PORT`.
@@ -48,7 +48,7 @@ enum Place {
     Web(Url),
 }
 
-/// Labels of an object. Docker omits them or sends null when there are none.
+/// Labels of an object. Docker omits them or sends null if there are none.
 pub(crate) type ObjectLabels = Option<BTreeMap<String, String>>;
 
 /// A client of a Docker daemon.
@@ -57,7 +57,7 @@ pub(crate) struct DockerApi {
     host: Arc<str>,
 }
 
-/// The networks of a daemon, by their id.
+/// The networks of a daemon, by id.
 pub(crate) struct Networks(BTreeMap<String, Network>);
 
 #[derive(Deserialize, Default)]
@@ -92,7 +92,7 @@ impl FromValue for DaemonAddress {
 }
 
 impl Daemon {
-    /// Refuses client arguments that a Unix socket cannot have.
+    /// Refuses client arguments that a Unix socket does not support.
     pub(crate) fn check(&self, client: &HttpClientArguments) -> Result<(), ArgumentError> {
         let is_socket = matches!(self.host.0.place, Place::Socket(_));
         let proxy = &client.transport.proxy;
@@ -101,7 +101,7 @@ impl Daemon {
             ("proxy_url", proxy.proxy_url.is_some()),
         ] {
             if is_socket && is_given {
-                let message = format!("a daemon that is reached by unix:// can have no {name}");
+                let message = format!("{name} cannot be used with a unix:// host");
                 return Err(ArgumentError::new(name, message));
             }
         }
@@ -110,7 +110,7 @@ impl Daemon {
 }
 
 impl DockerApi {
-    /// A client of the daemon; `timeout` bounds each request.
+    /// Creates a client of the daemon. `timeout` limits each request.
     pub(crate) fn new(
         daemon: &Daemon,
         client: &HttpClientArguments,
@@ -134,7 +134,7 @@ impl DockerApi {
         })
     }
 
-    /// The objects of the list at `path` that match all filters.
+    /// Returns the objects of the list at `path` that match all filters.
     pub(crate) async fn list<T: DeserializeOwned>(&self, path: &str, filters: &[Filter]) -> Result<Vec<T>, String> {
         let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for filter in filters {
@@ -150,7 +150,7 @@ impl DockerApi {
         listed.map_err(|error| format!("docker at {}: {error}", self.host))
     }
 
-    /// The networks of the daemon, by id.
+    /// Returns the networks of the daemon, by id.
     pub(crate) async fn networks(&self) -> Result<Networks, String> {
         let listed: Vec<Network> = self.list("networks", &[]).await?;
         let by_id = listed.into_iter().map(|network| (network.id.clone(), network));

@@ -1,16 +1,17 @@
-//! Identity of a target: its process, its container, the name of its service.
+//! Identity of a target: its process, its container, and the name of its service.
 
 use std::sync::Arc;
 
 use crate::components::common::arguments::targets::Target;
 use crate::profile::labels::SERVICE_NAME;
 
-/// Label of a target: the id of its process.
+/// Label with the id of a target's process.
 pub(crate) const PID: &str = "__process_pid__";
-/// Label of a container id.
+/// Label with the id of a container.
 pub(crate) const CONTAINER_ID: &str = "__container_id__";
 
-/// The container id of a target, from the first label that has one, without the name of the runtime (`containerd://`).
+/// Returns the container id of a target, from the first label that has one, without the name of the runtime
+/// (`containerd://`).
 pub(crate) fn container_id(labels: &Target) -> Option<Arc<str>> {
     [
         CONTAINER_ID,
@@ -26,8 +27,8 @@ pub(crate) fn container_id(labels: &Target) -> Option<Arc<str>> {
     })
 }
 
-/// The name of the service, from the first label that has one, in Alloy's order. `prefix` stands before a name made of
-/// Kubernetes namespace and container.
+/// Returns the name of the service, from the first label that has one, in Alloy's order. A name built from Kubernetes
+/// namespace and container starts with `prefix`.
 pub(crate) fn service_name(labels: &Target, prefix: &str) -> String {
     let get = |name: &str| labels.get(name).filter(|value| !value.is_empty());
     if let Some(name) = get(SERVICE_NAME).or_else(|| get("__meta_kubernetes_pod_annotation_pyroscope_io_service_name"))

@@ -1,4 +1,4 @@
-//! Labels that a discovery gives a target: `__address__` and those that begin with `__meta_`.
+//! Labels that a discovery gives a target: `__address__` and labels with the prefix `__meta_`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) struct MetaLabels {
 }
 
 impl MetaLabels {
-    /// An empty set. Names are given without `prefix`, such as `__meta_consul_`.
+    /// Creates an empty set. Names are given without `prefix`, such as `__meta_consul_`.
     pub(crate) fn new(prefix: &'static str) -> Self {
         Self {
             prefix,
@@ -29,7 +29,7 @@ impl MetaLabels {
         self
     }
 
-    /// Sets a label where there is a value.
+    /// Sets a label if there is a value.
     pub(crate) fn set_some(&mut self, name: &str, value: Option<impl ToString>) -> &mut Self {
         if let Some(value) = value {
             self.set(name, value);
@@ -37,7 +37,7 @@ impl MetaLabels {
         self
     }
 
-    /// Sets a label for each entry of a map, named `name` and the key. Characters that a label name cannot have become
+    /// Sets a label for each entry of a map, named by `name` and the key. Invalid characters of a label name become
     /// `_`.
     pub(crate) fn set_each<K: AsRef<str>, V: ToString>(
         &mut self,
@@ -50,7 +50,7 @@ impl MetaLabels {
         self
     }
 
-    /// Sets labels from a JSON answer, each given by its name and the path of its value. Values other than text,
+    /// Sets labels from a JSON response, each given by its name and the path of its value. Values other than text,
     /// numbers and booleans are skipped.
     pub(crate) fn set_json(&mut self, answer: &Value, labels: &[(&str, &str)]) -> &mut Self {
         for (name, path) in labels {
@@ -63,7 +63,7 @@ impl MetaLabels {
         self
     }
 
-    /// Sets a label to a list of values, unless it is empty: the separator stands before and after each value.
+    /// Sets a label to a list of values, unless the list is empty. The separator stands before and after each value.
     pub(crate) fn set_list<T: AsRef<str>>(&mut self, name: &str, separator: &str, values: &[T]) -> &mut Self {
         if values.is_empty() {
             return self;
@@ -72,12 +72,12 @@ impl MetaLabels {
         self.set(name, format!("{separator}{}{separator}", values.join(separator)))
     }
 
-    /// The labels without an address.
+    /// Returns the labels without an address.
     pub(crate) fn into_target(self) -> Target {
         self.labels
     }
 
-    /// The target with these labels and an address.
+    /// Returns the target with these labels and an address.
     pub(crate) fn at(&self, address: impl Into<Arc<str>>) -> Target {
         let mut target = self.labels.clone();
         target.insert("__address__".into(), address.into());
@@ -85,7 +85,8 @@ impl MetaLabels {
     }
 }
 
-/// The text as a label's name: `_` for each character but ASCII letters, digits and `_`, as Prometheus does.
+/// Converts a text to a label name as Prometheus does: every character except ASCII letters, digits and `_` becomes
+/// `_`.
 pub(crate) fn label_name(text: &str) -> String {
     let keep = |char: char| if char.is_ascii_alphanumeric() { char } else { '_' };
     text.chars().map(keep).collect()

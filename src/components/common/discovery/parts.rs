@@ -1,5 +1,5 @@
-//! Targets of several parts that are requested separately: names, services, paths. A part that cannot be requested
-//! keeps its last targets, and the others go on.
+//! Targets of several parts that are requested separately: names, services, paths. If the request for a part fails, its
+//! last targets stay, and the other parts are not affected.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::components::common::arguments::targets::Target;
 
-/// The last answer about each part, by its name.
+/// The last result for each part, by its name.
 #[derive(Debug, Default)]
 pub(crate) struct Parts(Mutex<BTreeMap<Arc<str>, Part>>);
 
@@ -19,7 +19,7 @@ struct Part {
 }
 
 impl Parts {
-    /// Takes the answer for a part. After a failure the part keeps its targets.
+    /// Stores the result for a part. After a failure the part keeps its targets.
     pub(crate) fn set(&self, name: &Arc<str>, listed: Result<Vec<Target>, String>) {
         let mut parts = self.0.lock();
         let part = parts.entry(name.clone()).or_default();
@@ -31,18 +31,18 @@ impl Parts {
         }
     }
 
-    /// Forgets the parts that are no longer there.
+    /// Forgets the parts that no longer exist.
     pub(crate) fn retain(&self, is_there: impl Fn(&str) -> bool) {
         self.0.lock().retain(|name, _| is_there(name));
     }
 
-    /// The targets of all parts, in the order of their names.
+    /// Returns the targets of all parts, in the order of their names.
     pub(crate) fn targets(&self) -> Vec<Target> {
         let parts = self.0.lock();
         parts.values().flat_map(|part| part.targets.iter().cloned()).collect()
     }
 
-    /// The error of the first part that failed, and how many others failed.
+    /// Returns the error of the first part that failed, and how many others failed.
     pub(crate) fn failure(&self) -> Option<String> {
         let parts = self.0.lock();
         let mut failures = parts.values().filter_map(|part| part.failure.as_ref());

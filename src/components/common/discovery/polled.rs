@@ -1,7 +1,7 @@
 //! Runs discoveries that poll for their targets.
 //!
-//! In: a [`Discovery`], which lists targets. Out: exports, health, metrics, live view. When targets cannot be listed,
-//! the last ones stay. New arguments are used at once, and a late answer for old ones is dropped.
+//! In: a [`Discovery`], which lists targets. Out: exports, health, metrics, live view. If targets cannot be listed, the
+//! last ones stay. New arguments are used immediately, and a late response for old ones is dropped.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -29,22 +29,22 @@ pub(crate) trait Discovery: Sized + Send + Sync + 'static {
     /// The arguments of the component.
     type Arguments: FromBody + Debug + Send + Sync + 'static;
 
-    /// Makes clients and reads certificates. Sends no request.
+    /// Creates clients and reads certificates. Sends no request.
     fn new(arguments: &Self::Arguments, context: &Context) -> Result<Self, ComponentError>;
 
-    /// Time from one list of targets to the next.
+    /// Returns the time between two refreshes of the targets.
     fn interval(&self) -> Duration;
 
-    /// The targets as of now, or why they cannot be listed.
+    /// Returns the current targets, or why they cannot be listed.
     fn targets(&self) -> impl Future<Output = Result<Vec<Target>, String>> + Send;
 
-    /// Why some of the targets that were listed last are out of date.
+    /// Returns why some of the targets that were listed last are out of date.
     fn failure(&self) -> Option<String> {
         None
     }
 }
 
-/// The definition of a component that runs a [`Discovery`].
+/// Returns the definition of a component that runs a [`Discovery`].
 pub(crate) const fn definition<D: Discovery>(name: &'static str, doc: &'static str) -> Definition<D::Arguments> {
     Definition {
         name,
@@ -68,7 +68,7 @@ struct Polled<D> {
     metrics: Metrics,
     source: Mutex<Arc<D>>,
     exported: Mutex<Vec<Target>>,
-    /// Wakes the run loop: the arguments changed.
+    /// Wakes the run loop after a change of the arguments.
     updated: Notify,
 }
 
@@ -84,7 +84,7 @@ fn build<D: Discovery>(
         exported: Mutex::default(),
         updated: Notify::new(),
     };
-    // Components that refer to the targets can be evaluated before the first answer.
+    // Components that refer to the targets can be evaluated before the first response.
     component.export(Vec::new());
     Ok(Arc::new(component))
 }
@@ -93,9 +93,13 @@ impl Metrics {
     fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         let (requests, failures) = (metrics.requests.clone(), metrics.failures.clone());
-        scope.register("discovery_requests", "Times that targets were asked for", requests);
-        scope.register("discovery_failures", "Times that they could not be listed", failures);
-        scope.register("discovery_targets", "Targets exported now", metrics.targets.clone());
+        scope.register("discovery_requests", "Refreshes of the targets", requests);
+        scope.register("discovery_failures", "Failed refreshes of the targets", failures);
+        scope.register(
+            "discovery_targets",
+            "Targets currently exported",
+            metrics.targets.clone(),
+        );
         metrics
     }
 }
@@ -106,9 +110,7 @@ impl<D: Discovery> Polled<D> {
         self.metrics.requests.inc();
         let listed = source.targets().await.and_then(|targets| match targets.len() {
             0..=MAX_TARGETS => Ok(targets),
-            count => Err(format!(
-                "{count} targets were found, at most {MAX_TARGETS} are exported"
-            )),
+            count => Err(format!("found {count} targets, but at most {MAX_TARGETS} are exported")),
         });
         if !Arc::ptr_eq(&source, &self.source.lock()) {
             return Duration::ZERO;
@@ -130,7 +132,7 @@ impl<D: Discovery> Polled<D> {
 
     fn failed(&self, error: String) {
         self.metrics.failures.inc();
-        tracing::warn!(component = %self.context.id, error, "targets cannot be listed, the last ones stay");
+        tracing::warn!(component = %self.context.id, error, "cannot list targets, keeping the last ones");
         (self.context.health)(HealthState::Unhealthy, error);
     }
 
@@ -147,7 +149,7 @@ impl<D: Discovery> Polled<D> {
         loop {
             let pause = tokio::select! {
                 () = shutdown.cancelled() => return,
-                // An answer to old arguments is of no use.
+                // A response for old arguments is useless.
                 () = self.updated.notified() => continue,
                 pause = self.refresh() => pause,
             };

@@ -1,4 +1,4 @@
-//! What the arguments and exports of the discoveries have in common.
+//! Arguments and exports that the discoveries share.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use crate::lang::attribute::NotEmpty;
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, TARGETS};
 
-/// Most targets that one discovery exports: far more than one collector can profile, and a bound for an answer that is
-/// wrong.
+/// Maximum number of targets that one discovery exports: far more than one collector can profile, and a limit for wrong
+/// responses.
 pub(crate) const MAX_TARGETS: usize = 100_000;
 
-/// The one export of a discovery.
-pub(crate) const EXPORTS: &[Attribute] = &[Attribute::required("targets", TARGETS, "The targets that were found.")];
+/// The only export of a discovery.
+pub(crate) const EXPORTS: &[Attribute] = &[Attribute::required("targets", TARGETS, "The discovered targets.")];
 
 arguments! {
-    /// `filter { name = ..., values = [...] }` of Docker and AWS
+    /// The body of `filter { }` of Docker and AWS.
     pub(crate) struct Filter {
-        /// What to filter by, as the API that is asked names it.
+        /// Name of the filter in the API.
         name: Arc<str>,
-        /// Values of which one must match.
+        /// Accepted values, one of which must match.
         values: NotEmpty<Vec<Arc<str>>>,
     }
 }

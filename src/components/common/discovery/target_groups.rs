@@ -1,7 +1,8 @@
-//! Lists of targets as files and web services give them to Prometheus: groups, each with addresses and labels.
+//! Lists of targets in the form in which files and web services pass them to Prometheus: groups, each with addresses
+//! and labels.
 //!
-//! In: JSON or YAML. Out: groups, or an error with line and column. A group without targets, and `null` for a list, a
-//! mapping or a value, are empty, as in Go; an unknown key and a group that is null are errors, as in Prometheus.
+//! In: JSON or YAML. Out: groups, or an error with line and column. As in Go, a group without targets is empty, and so
+//! is a list, mapping or value that is `null`. As in Prometheus, an unknown key or a group that is null is an error.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use serde::Deserialize;
 
 use crate::base::go_json;
 
-/// Targets that have the same labels.
+/// Targets with the same labels.
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 struct WrittenGroup {
@@ -17,7 +18,7 @@ struct WrittenGroup {
     labels: Option<BTreeMap<String, Option<String>>>,
 }
 
-/// Targets that have the same labels.
+/// Targets with the same labels.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TargetGroup {
     /// Addresses, as `host:port`.
@@ -25,7 +26,7 @@ pub(crate) struct TargetGroup {
     pub(crate) labels: BTreeMap<String, String>,
 }
 
-/// What is wrong with a list, and where.
+/// An error in a list, with its position.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {problem}")]
 pub(crate) struct GroupError {
@@ -47,7 +48,7 @@ pub(crate) fn from_json(json: &[u8]) -> Result<Vec<TargetGroup>, GroupError> {
     groups(written)
 }
 
-/// Reads YAML: the first document, if there are several.
+/// Reads groups from YAML: from the first document, if there are several.
 pub(crate) fn from_yaml(yaml: &str) -> Result<Vec<TargetGroup>, GroupError> {
     let written: Vec<Option<Vec<Option<WrittenGroup>>>> = serde_saphyr::from_multiple(yaml).map_err(|error| {
         let place = error.location().map(|location| (location.line(), location.column()));

@@ -1,7 +1,7 @@
 //! Members that are registered as nodes in ZooKeeper, for `discovery.nerve` and `discovery.serverset`.
 //!
 //! In: servers and paths, and the content of a node ([`Member`]). Every node at or below a path is read once and then
-//! watched. Out: the targets of the nodes that hold a member, after each change.
+//! watched. Out: the targets of the nodes that contain a member, after each change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -23,21 +23,21 @@ use crate::lang::value::Value;
 use crate::pipeline::component::{ComponentError, Context};
 use crate::wire::zookeeper::{Session, ZooKeeperError};
 
-/// Most nodes that are watched: as many as targets are exported.
+/// Maximum number of watched nodes, which equals that of exported targets.
 const MAX_NODES: usize = 100_000;
-/// Pause after an export, so that changes close in time are exported together.
+/// Pause after an export, so that several changes in a short time become one export.
 const TOGETHER: Duration = Duration::from_secs(1);
 /// Pause before a lost session is replaced, as in Prometheus.
 const RETRY: Duration = Duration::from_secs(10);
 
 arguments! {
-    /// Where members are registered in ZooKeeper.
+    /// Servers and paths at which members are registered.
     pub(crate) struct ZooKeeperArguments {
-        /// Paths in ZooKeeper to look at.
+        /// Paths in ZooKeeper under which to discover members.
         paths: NotEmpty<Vec<ZooKeeperPath>>,
-        /// Servers of ZooKeeper, HOST:PORT.
+        /// Addresses of the ZooKeeper servers, HOST:PORT.
         servers: NotEmpty<Vec<Arc<str>>>,
-        /// Longest silence before a session with ZooKeeper is over.
+        /// Session timeout of the connection to ZooKeeper.
         timeout: Interval = "10s",
     }
 }
@@ -61,9 +61,9 @@ impl FromValue for ZooKeeperPath {
     }
 }
 
-/// A member of a service, which a node holds as JSON.
+/// A member of a service, which a node contains as JSON.
 pub(crate) trait Member: DeserializeOwned + Send + Sync + 'static {
-    /// The target of the member; `path` is that of its node.
+    /// Returns the target of the member. `path` is the path of its node.
     fn target(self, path: &str) -> Target;
 }
 
@@ -106,7 +106,7 @@ struct ZooKeeperTree {
 #[derive(Default)]
 struct State {
     session: Option<Session>,
-    /// The content of the nodes, by their paths.
+    /// Contents of the nodes, by path.
     nodes: BTreeMap<String, Bytes>,
 }
 
@@ -120,8 +120,8 @@ impl ZooKeeperTree {
         }
     }
 
-    /// Time until [`ZooKeeperTree::changed`] is called again: short, since that waits for a change itself, unless there
-    /// is no session.
+    /// Returns the time until the next call of [`ZooKeeperTree::changed`]. It is short, since that function itself
+    /// waits for a change, unless there is no session.
     fn pause(&self) -> Duration {
         if self.is_connected.load(Ordering::Relaxed) {
             TOGETHER.min(self.arguments.timeout.get() / 4)
@@ -130,16 +130,17 @@ impl ZooKeeperTree {
         }
     }
 
-    /// An error with the paths that do not exist.
+    /// Returns an error with the paths that do not exist.
     fn failure(&self) -> Option<String> {
         let missing: Vec<String> = self.missing.lock().iter().cloned().collect();
         (!missing.is_empty()).then(|| format!("zookeeper has no node {}", missing.join(", ")))
     }
 
-    /// The targets of the nodes that hold members: at once the first time, and then after each change.
+    /// Returns the targets of the nodes that contain members: immediately at the first call, and then after each
+    /// change.
     async fn changed<M: Member>(&self) -> Result<Vec<Target>, String> {
         let mut state = self.state.lock().await;
-        // Set again only when the session has not failed; a failed session is dropped.
+        // Set to true again only if the session has not failed. A failed session is dropped.
         self.is_connected.store(false, Ordering::Relaxed);
         let session = self.refresh(&mut state).await?;
         state.session = Some(session);
@@ -172,7 +173,7 @@ impl ZooKeeperTree {
         Ok(session)
     }
 
-    /// Reads these nodes, and the nodes below them that are not known yet.
+    /// Reads these nodes, and the unknown nodes below them.
     async fn read(
         &self,
         session: &mut Session,
@@ -216,12 +217,12 @@ impl ZooKeeperTree {
     }
 }
 
-/// The member that a node holds. Nodes above the members hold none.
+/// Reads the member in a node. Nodes above the members contain none.
 fn member<M: Member>(path: &str, data: &Bytes) -> Option<M> {
     if data.is_empty() {
         return None;
     }
     let read = serde_json::from_slice(data);
-    read.inspect_err(|error| tracing::debug!(path, %error, "a node in zookeeper holds no member"))
+    read.inspect_err(|error| tracing::debug!(path, %error, "a node in zookeeper contains no member"))
         .ok()
 }

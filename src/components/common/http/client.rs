@@ -1,7 +1,7 @@
 //! HTTP client arguments of the configuration, shared by every component that makes requests.
 //!
-//! A component takes [`HttpClientArguments`] among its own (`shared`). The names, defaults and checks are Alloy's. Out:
-//! [`ClientOptions`] for the client itself. Nothing is read or opened here.
+//! A component includes [`HttpClientArguments`] in its own arguments (`shared`). Names, defaults and checks are
+//! Alloy's. Out: [`ClientOptions`] for the client itself. Nothing is read or opened here.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ arguments! {
     pub(crate) struct HttpClientArguments {
         /// Bearer token to send with every request.
         bearer_token: Option<Secret>,
-        /// File with a bearer token; read for every request.
+        /// File with the bearer token. It is read for every request.
         bearer_token_file: Option<PathBuf>,
     }
     blocks {
@@ -29,9 +29,9 @@ arguments! {
         authorization: Option<Authorization>,
         /// User and password to send.
         basic_auth: Option<BasicAuth>,
-        /// Token server that gives bearer tokens (client credentials).
+        /// Token server that issues bearer tokens (OAuth 2.0 client credentials).
         oauth2: Option<OAuth2Arguments>,
-        /// Certificates of client and server.
+        /// TLS settings for the connection to the server.
         tls_config: Option<TlsArguments>,
     }
     shared { transport: Transport }
@@ -39,11 +39,11 @@ arguments! {
 }
 
 arguments! {
-    /// How requests travel: what clients with credentials of their own take.
+    /// Transport of requests: the arguments of clients with their own credentials.
     pub(crate) struct Transport {
-        /// Whether HTTP/2 is offered over TLS.
+        /// If true, HTTP/2 is offered over TLS.
         enable_http2: bool = true,
-        /// Whether redirects (up to 10) are followed.
+        /// If true, redirects are followed, at most 10.
         follow_redirects: bool = true,
         /// Headers to send with every request, each with a list of values.
         http_headers: Headers,
@@ -52,13 +52,13 @@ arguments! {
 }
 
 arguments! {
-    /// Which proxy requests go through.
+    /// The proxy that requests go through.
     pub(crate) struct Proxy {
         /// Comma-separated hosts, domains and networks that are reached without the proxy.
         no_proxy: Option<Arc<str>>,
         /// Headers to send to the proxy in CONNECT requests.
         proxy_connect_header: Headers,
-        /// Whether the proxy is taken from HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+        /// If true, the proxy is taken from the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
         proxy_from_environment: bool = false,
         /// Proxy for all requests: `http://`, `https://` or `socks5://`.
         proxy_url: Option<ProxyUrl>,
@@ -71,7 +71,7 @@ arguments! {
     pub(crate) struct BasicAuth {
         /// Password to send with every request.
         password: Option<Secret>,
-        /// File with the password; read for every request.
+        /// File with the password. It is read for every request.
         password_file: Option<PathBuf>,
         /// User name to send with every request.
         username: Arc<str> = "",
@@ -82,11 +82,11 @@ arguments! {
 arguments! {
     /// The body of `authorization { }`.
     pub(crate) struct Authorization {
-        /// What follows the type in the header.
+        /// Credentials, which follow the type in the header.
         credentials: Option<Secret>,
-        /// File with the credentials; read for every request.
+        /// File with the credentials. It is read for every request.
         credentials_file: Option<PathBuf>,
-        /// Type of the header, its first word.
+        /// Authorization type, the first word of the header.
         scheme as "type": Arc<str> = "Bearer",
     }
     check Authorization::check;
@@ -95,21 +95,21 @@ arguments! {
 arguments! {
     /// The body of `oauth2 { }`.
     pub(crate) struct OAuth2Arguments {
-        /// Id that the token server knows the client by.
+        /// Client id at the token server.
         client_id: Arc<str> = "",
-        /// Secret that the client shows.
+        /// Client secret at the token server.
         client_secret: Option<Secret>,
-        /// File with the secret of the client.
+        /// File with the client secret.
         client_secret_file: Option<PathBuf>,
-        /// Further parameters of the token request.
+        /// Additional parameters of the token request.
         endpoint_params: Option<BTreeMap<Arc<str>, Arc<str>>>,
-        /// Scopes to ask the token server for.
+        /// Scopes to request from the token server.
         scopes: Vec<Arc<str>> = [],
         /// URL of the token server.
         token_url: Option<HttpUrl> = "",
     }
     blocks {
-        /// Certificates of client and server.
+        /// TLS settings for the connection to the server.
         tls_config: Option<TlsArguments>,
     }
     shared { proxy: Proxy }
@@ -119,29 +119,30 @@ arguments! {
 arguments! {
     /// The body of `tls_config { }`.
     pub(crate) struct TlsArguments {
-        /// File with the authorities to trust instead of the system's.
+        /// File with the certificate authorities to trust, instead of the system's.
         ca_file: Option<PathBuf>,
-        /// Authorities to trust, as PEM text.
+        /// Certificate authorities to trust, instead of the system's, as PEM text.
         ca_pem: Option<Arc<str>>,
-        /// File with the certificate to show.
+        /// File with the client certificate.
         cert_file: Option<PathBuf>,
-        /// Certificate to show, as PEM text.
+        /// Client certificate, as PEM text.
         cert_pem: Option<Arc<str>>,
-        /// Whether any certificate of the server is accepted.
+        /// If true, the server's certificate is not verified.
         insecure_skip_verify: bool = false,
-        /// File with the key of the certificate.
+        /// File with the private key of the client certificate.
         key_file: Option<PathBuf>,
-        /// Key of the certificate, as PEM text.
+        /// Private key of the client certificate, as PEM text.
         key_pem: Option<Secret>,
-        /// Lowest TLS version: TLS10, TLS11, TLS12 or TLS13; the first two mean TLS12, the lowest there is.
+        /// Lowest TLS version: TLS10, TLS11, TLS12 or TLS13. TLS10 and TLS11 are treated as TLS12, the lowest supported
+        /// version.
         min_version: Option<TlsVersion>,
-        /// Name to check the server's certificate against, instead of the host of the URL.
+        /// Name to verify in the server's certificate, instead of the host of the URL.
         server_name: Option<Arc<str>>,
     }
     check TlsArguments::check;
 }
 
-/// The lowest version of TLS that a client accepts.
+/// The lowest TLS version that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TlsVersion(client::TlsVersion);
 
@@ -153,14 +154,14 @@ impl FromValue for TlsVersion {
             "TLS10" | "TLS11" | "TLS12" => Ok(Self(client::TlsVersion::Tls12)),
             "TLS13" => Ok(Self(client::TlsVersion::Tls13)),
             other => Err(wrong(format!(
-                "unknown TLS version `{other}`; TLS10, TLS11, TLS12 and TLS13 are known"
+                "unknown TLS version `{other}`: use TLS10, TLS11, TLS12 or TLS13"
             ))),
         }
     }
 }
 
 impl HttpClientArguments {
-    /// Arguments of a client without credentials, for components that have their own.
+    /// Returns arguments of a client without credentials, for components that have their own.
     pub(crate) fn with_transport(transport: &Transport) -> Self {
         Self {
             bearer_token: None,
@@ -173,7 +174,7 @@ impl HttpClientArguments {
         }
     }
 
-    /// The client's options, with `user_agent` as its name in requests.
+    /// Returns the client's options. `user_agent` is its name in requests.
     pub(crate) fn options(&self, user_agent: &Arc<str>) -> ClientOptions {
         ClientOptions {
             credential: self.credential(user_agent),
@@ -181,7 +182,7 @@ impl HttpClientArguments {
         }
     }
 
-    /// True when every argument has its default.
+    /// Returns true if every argument has its default.
     pub(crate) fn is_default(&self) -> bool {
         let Transport {
             enable_http2,
@@ -251,7 +252,7 @@ impl HttpClientArguments {
 }
 
 impl Transport {
-    /// The options of a client without credentials, with `user_agent` as its name in requests.
+    /// Returns the options of a client without credentials. `user_agent` is its name in requests.
     pub(crate) fn options(&self, user_agent: &Arc<str>, tls_config: Option<&TlsArguments>) -> ClientOptions {
         ClientOptions {
             follow_redirects: self.follow_redirects,
@@ -339,7 +340,7 @@ impl OAuth2Arguments {
 
     fn credential(&self, user_agent: &Arc<str>) -> Credential {
         let client_secret = secret(self.client_secret.as_ref(), self.client_secret_file.as_ref());
-        // The check refuses a block without them.
+        // The check has refused a block without them.
         let (Some(token_url), Some(client_secret)) = (&self.token_url, client_secret) else {
             return Credential::None;
         };
@@ -373,7 +374,7 @@ impl TlsArguments {
     }
 }
 
-/// The TLS options of a block `tls_config`. Without it, the system's certificate authorities are trusted.
+/// Returns the TLS options of a block `tls_config`. Without it, the system's certificate authorities are trusted.
 pub(crate) fn tls(arguments: Option<&TlsArguments>) -> TlsOptions {
     let Some(given) = arguments else {
         return TlsOptions::default();

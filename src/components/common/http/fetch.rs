@@ -1,7 +1,7 @@
 //! Fetches one text over HTTP, for `import.http` and `remote.http`.
 //!
-//! In: arguments with Alloy's names. Out: the body of an answer with status 200. Bodies are bounded; a request has a
-//! time limit.
+//! In: arguments with Alloy's names. Out: the body of a response with status 200. The size of bodies and the duration
+//! of requests are limited.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,27 +17,27 @@ use crate::lang::body::arguments;
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::{HttpClient, error_chain, read_decoded, without_secrets};
 
-/// Largest body that is taken, in bytes.
+/// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 16 << 20;
 
 arguments! {
-    /// The arguments of a component that asks a URL again and again.
+    /// Arguments of a component that requests a URL periodically.
     pub(crate) struct RequestArguments {
         /// Body to send with the request.
         body: Arc<str> = "",
-        /// Headers of the request, each with its value.
+        /// Headers of the request, each with one value.
         headers: PlainHeaders = {},
         /// Method of the request, such as POST.
         method: HttpMethod = "GET",
-        /// Time from one request to the next.
+        /// Time between two requests.
         poll_frequency: Interval = "1m",
-        /// Longest time that a request may take; less than `poll_frequency`.
+        /// Timeout for one request. It must be less than `poll_frequency`.
         poll_timeout: Interval = "10s",
-        /// URL whose answer is the content.
+        /// URL whose response is the content.
         url: HttpUrl,
     }
     blocks {
-        /// How the server is reached.
+        /// Settings of the HTTP client.
         client: HttpClientArguments,
     }
     check RequestArguments::check;
@@ -57,7 +57,7 @@ impl RequestArguments {
 pub(crate) struct Request {
     /// URL that the content is fetched from.
     pub(crate) url: Url,
-    /// Time from one request to the next.
+    /// Time between two requests.
     pub(crate) interval: Duration,
     timeout: Duration,
     method: Method,
@@ -66,7 +66,7 @@ pub(crate) struct Request {
     client: HttpClient,
 }
 
-/// The folder of a URL: everything up to its last `/`.
+/// Returns the folder of a URL: everything up to its last `/`.
 pub(crate) fn folder(url: &Url) -> String {
     let text = url.as_str();
     let path = text.split(['?', '#']).next().unwrap_or(text);
@@ -74,7 +74,7 @@ pub(crate) fn folder(url: &Url) -> String {
 }
 
 impl Request {
-    /// Makes a request from arguments; reads certificate files.
+    /// Creates a request from arguments. Reads certificate files.
     pub(crate) fn new(arguments: &RequestArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
         let client = HttpClient::new(&arguments.client.options(user_agent));
         Ok(Self {
@@ -88,18 +88,18 @@ impl Request {
         })
     }
 
-    /// Sends the request and blocks until the answer is read.
+    /// Sends the request and blocks until the response has been read.
     pub(crate) fn ask(&self) -> Result<String, String> {
         let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
         handle.block_on(async {
             match tokio::time::timeout(self.timeout, self.answer()).await {
                 Ok(answer) => answer,
-                Err(_) => Err(self.failed("no answer in time")),
+                Err(_) => Err(self.failed("no response in time")),
             }
         })
     }
 
-    /// An error message, without the secrets of the URL.
+    /// Returns an error message without the secrets of the URL.
     fn failed(&self, reason: impl std::fmt::Display) -> String {
         format!("cannot fetch {}: {reason}", without_secrets(&self.url))
     }
@@ -116,6 +116,6 @@ impl Request {
         }
         let body = read_decoded(response, MAX_BODY).await;
         let body = body.map_err(|error| self.failed(error))?;
-        String::from_utf8(body.into()).map_err(|_| self.failed("the answer is not UTF-8 text"))
+        String::from_utf8(body.into()).map_err(|_| self.failed("the response is not UTF-8 text"))
     }
 }

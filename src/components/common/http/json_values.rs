@@ -1,23 +1,23 @@
-//! Parts of answers in JSON, by path (`/network/0/address`, RFC 6901).
+//! Parts of JSON responses, by path (`/network/0/address`, RFC 6901).
 
 use serde_json::Value;
 
-/// The text at a path; `None` when it is missing or empty.
+/// Returns the text at a path; `None` if it is missing or empty.
 pub(crate) fn text<'a>(value: &'a Value, path: &str) -> Option<&'a str> {
     value.pointer(path)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// The list at a path; empty where there is none.
+/// Returns the list at a path; empty if there is none.
 pub(crate) fn list<'a>(value: &'a Value, path: &str) -> &'a [Value] {
     value.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The texts of the list at a path.
+/// Returns the texts of the list at a path.
 pub(crate) fn texts<'a>(value: &'a Value, path: &str) -> Vec<&'a str> {
     list(value, path).iter().filter_map(Value::as_str).collect()
 }
 
-/// The pairs of the object at a path whose values are texts.
+/// Returns the pairs of the object at a path whose values are texts.
 pub(crate) fn pairs<'a>(value: &'a Value, path: &str) -> Vec<(&'a String, &'a str)> {
     let fields = value.pointer(path).and_then(Value::as_object);
     let fields = fields.into_iter().flatten();
@@ -26,10 +26,10 @@ pub(crate) fn pairs<'a>(value: &'a Value, path: &str) -> Vec<(&'a String, &'a st
         .collect()
 }
 
-/// Takes the list at a path out of an answer; fails if there is none.
+/// Removes the list at a path from a response and returns it. Fails if there is none.
 pub(crate) fn take_list(answer: &mut Value, path: &str) -> Result<Vec<Value>, String> {
     match answer.pointer_mut(path).map(Value::take) {
         Some(Value::Array(items)) => Ok(items),
-        _ => Err(format!("the answer has no list {path}")),
+        _ => Err(format!("the response has no list {path}")),
     }
 }

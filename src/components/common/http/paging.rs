@@ -1,22 +1,22 @@
-//! Lists that an API gives in pages, and concurrent requests for a list of items.
+//! Lists that an API returns in pages, and concurrent requests for the items of a list.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 
-/// Most items that are taken of one list: as many as a discovery exports.
+/// Maximum number of items of one list, which equals that of a discovery's targets.
 const MAX_ITEMS: usize = 100_000;
-/// Most pages that are requested: an API that always names a next page ends here.
+/// Maximum number of pages. It ends the requests to an API that always names a next page.
 const MAX_PAGES: usize = 10_000;
 
-/// One page of a list that comes in pages.
+/// One page of a paged list.
 #[derive(Debug)]
 pub(crate) struct Page<T, N> {
-    /// The items that the page holds.
+    /// The items of this page.
     pub(crate) items: Vec<T>,
-    /// What a request for the next page needs; `None` on the last page.
+    /// Token for the next page; `None` on the last page.
     pub(crate) next: Option<N>,
 }
 
-/// The items of all pages. `ask` requests a page; it gets `None` for the first.
+/// Returns the items of all pages. `ask` requests a page. It gets `None` for the first.
 pub(crate) async fn all_pages<T, N, A: Future<Output = Result<Page<T, N>, String>>>(
     mut ask: impl FnMut(Option<N>) -> A,
 ) -> Result<Vec<T>, String> {
@@ -35,8 +35,8 @@ pub(crate) async fn all_pages<T, N, A: Future<Output = Result<Page<T, N>, String
     Err(format!("a list has more than {MAX_PAGES} pages"))
 }
 
-/// The items of all pages of an API that numbers its pages from one. `ask` returns the items of a page, and whether
-/// more pages follow.
+/// Returns the items of all pages of an API that numbers its pages from one. `ask` returns the items of a page, and
+/// whether more pages follow.
 pub(crate) async fn numbered_pages<T, A: Future<Output = Result<(Vec<T>, HasMore), String>>>(
     mut ask: impl FnMut(usize) -> A,
 ) -> Result<Vec<T>, String> {
@@ -52,7 +52,7 @@ pub(crate) async fn numbered_pages<T, A: Future<Output = Result<(Vec<T>, HasMore
     all.await
 }
 
-/// Whether there is a page after this one.
+/// Whether another page follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HasMore {
     /// Another page follows this one.
@@ -67,8 +67,8 @@ impl From<bool> for HasMore {
     }
 }
 
-/// Calls `ask` for each item, `at_once` at a time, and returns the answers in the order of the items. Fails at the
-/// first error.
+/// Calls `ask` for each item, with `at_once` concurrent calls, and returns the results in the order of the items. Fails
+/// at the first error.
 pub(crate) async fn each<I, T, A: Future<Output = Result<T, String>>>(
     items: Vec<I>,
     at_once: usize,

@@ -18,12 +18,12 @@ pub(crate) struct HttpUrl {
 }
 
 impl HttpUrl {
-    /// The URL in the form that requests use.
+    /// Returns the URL in the form that requests use.
     pub(crate) fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The URL as written in the configuration, for metrics and messages.
+    /// Returns the URL as written in the configuration, for metrics and messages.
     pub(crate) fn written(&self) -> &Arc<str> {
         &self.written
     }
@@ -57,7 +57,7 @@ impl FromValue for ProxyUrl {
 pub(crate) struct Headers(HeaderMap);
 
 impl Headers {
-    /// The headers; their values are marked as sensitive.
+    /// Returns the headers. Their values are marked as sensitive.
     pub(crate) fn map(&self) -> &HeaderMap {
         &self.0
     }
@@ -88,7 +88,7 @@ impl FromValue for Headers {
 pub(crate) struct PlainHeaders(HeaderMap);
 
 impl PlainHeaders {
-    /// The headers; their values are marked as sensitive.
+    /// Returns the headers. Their values are marked as sensitive.
     pub(crate) fn map(&self) -> &HeaderMap {
         &self.0
     }
@@ -107,7 +107,7 @@ impl FromValue for PlainHeaders {
     }
 }
 
-/// A method of HTTP, in any case.
+/// An HTTP method, in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpMethod(pub(crate) Method);
 
@@ -119,7 +119,7 @@ impl FromValue for HttpMethod {
         let method = Method::from_bytes(written.to_uppercase().as_bytes());
         method
             .map(Self)
-            .map_err(|_| wrong(format!("\"{written}\" is not a method of HTTP")))
+            .map_err(|_| wrong(format!("\"{written}\" is not an HTTP method")))
     }
 }
 
@@ -149,8 +149,9 @@ fn url_of(text: &str, schemes: &[&str], named: &str) -> Result<Url, String> {
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let checked = HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a header name"))?;
-    let mut value =
-        HeaderValue::try_from(value).map_err(|_| format!("the value of header `{name}` holds forbidden characters"))?;
+    let mut value = HeaderValue::try_from(value).map_err(|_| {
+        format!("the value of header `{name}` contains characters that are not allowed in an HTTP header")
+    })?;
     value.set_sensitive(true);
     Ok((checked, value))
 }

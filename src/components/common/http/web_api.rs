@@ -1,7 +1,7 @@
-//! Client of a web API, for the discoveries that poll one.
+//! A client of a web API, for the discoveries that poll one.
 //!
-//! In: a client and the URL that all paths of the API begin with. Out: answers as JSON or text. An answer is bounded in
-//! bytes and in time, and an error names the request without its secrets.
+//! In: a client, and the base URL of all paths of the API. Out: responses as JSON or text. The size of a response and
+//! the duration of a request are limited. An error names the request without its secrets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::components::common::http::client::HttpClientArguments;
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::{ClientOptions, HttpClient, error_chain, read_decoded, without_secrets};
 
-/// Largest answer that is read, in bytes: some hundred thousand targets.
+/// Maximum size of a response in bytes: some hundred thousand targets.
 const MAX_ANSWER: usize = 64 << 20;
-/// Longest time for one request, with the reading of its answer.
+/// Timeout for one request, including the reading of its response.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How much of a refusal is read for its reason, in bytes.
+/// Number of bytes to read of an error response, for its reason.
 const MAX_REFUSAL: usize = 4096;
-/// Longest reason in an error, in characters.
+/// Maximum length of a reason in an error, in characters.
 const MAX_REASON: usize = 200;
 
-/// A web API: its client, and the URL that all its paths begin with.
+/// A web API: its client, and the base URL of its paths.
 #[derive(Clone, Debug)]
 pub(crate) struct WebApi {
     client: HttpClient,
@@ -33,26 +33,26 @@ pub(crate) struct WebApi {
     timeout: Duration,
 }
 
-/// An answer with a status of success.
+/// A response with a success status.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// A status of success, or 304 when the client's version is current.
+    /// A success status, or 304 if the client's version is current.
     pub(crate) status: StatusCode,
-    /// Headers that came with the answer.
+    /// Headers of the response.
     pub(crate) headers: HeaderMap,
-    /// The body of the answer, decompressed.
+    /// Body of the response, decompressed.
     pub(crate) body: Bytes,
-    /// The request, for messages: without secrets.
+    /// URL of the request without secrets, for messages.
     pub(crate) asked: String,
 }
 
 impl WebApi {
-    /// The API at `base`, with a client of these arguments. Reads certificate files.
+    /// Creates a client of the API at `base` from arguments. Reads certificate files.
     pub(crate) fn new(client: &HttpClientArguments, user_agent: &Arc<str>, base: &Url) -> Result<Self, ComponentError> {
         Self::with_options(&client.options(user_agent), base)
     }
 
-    /// The API at `base`, with a client of these options. Reads certificate files.
+    /// Creates a client of the API at `base` from options. Reads certificate files.
     pub(crate) fn with_options(options: &ClientOptions, base: &Url) -> Result<Self, ComponentError> {
         Ok(Self {
             client: HttpClient::new(options).map_err(|failed| ComponentError(failed.to_string()))?,
@@ -61,13 +61,13 @@ impl WebApi {
         })
     }
 
-    /// The same API with another timeout, for requests that are answered when something changes.
+    /// Returns the same API with another timeout, for requests whose response arrives only after a change.
     pub(crate) fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// URL of a path below the base. Segments are encoded, so that a name with a slash stays one segment.
+    /// Returns the URL of a path below the base. Segments are encoded, so that a name with a slash stays one segment.
     pub(crate) fn url<'a>(&self, segments: impl IntoIterator<Item = &'a str>) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -81,17 +81,17 @@ impl WebApi {
         self.client.client().request(method, url)
     }
 
-    /// Sends a GET and reads the answer as JSON.
+    /// Sends a GET and reads the response as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(&self, url: Url) -> Result<T, String> {
         self.get(url, HeaderMap::new()).await?.json()
     }
 
-    /// Sends a GET with further headers, which take precedence over the configured ones.
+    /// Sends a GET with additional headers, which take precedence over the configured ones.
     pub(crate) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Answer, String> {
         self.send(self.request(Method::GET, url).headers(headers)).await
     }
 
-    /// Sends a request with the configured headers and credentials; its own headers take precedence.
+    /// Sends a request with the configured headers and credentials. Its own headers take precedence.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, String> {
         self.execute(built(request)?).await
     }
@@ -101,7 +101,7 @@ impl WebApi {
         self.exchange(request).await?.accepted()
     }
 
-    /// Sends a GET for a resource that may be gone; `None` when the server answers 404.
+    /// Sends a GET for a resource that may not exist. Returns `None` if the server answers 404.
     pub(crate) async fn find(&self, url: Url, headers: HeaderMap) -> Result<Option<Answer>, String> {
         let answer = self
             .exchange(built(self.request(Method::GET, url).headers(headers))?)
@@ -114,14 +114,14 @@ impl WebApi {
 
     async fn exchange(&self, mut request: reqwest::Request) -> Result<Answer, String> {
         let asked = String::from(without_secrets(request.url()));
-        let failed = |reason: String| format!("cannot ask {asked}: {reason}");
+        let failed = |reason: String| format!("request to {asked} failed: {reason}");
         let headers = self.client.headers().await.map_err(|error| failed(error.to_string()))?;
         let mut configured = headers;
         configured.extend(std::mem::take(request.headers_mut()));
         *request.headers_mut() = configured;
         match tokio::time::timeout(self.timeout, self.answer(request, &asked)).await {
             Ok(answer) => answer.map_err(failed),
-            Err(_) => Err(failed(format!("no answer in {} s", self.timeout.as_secs()))),
+            Err(_) => Err(failed(format!("no response within {} s", self.timeout.as_secs()))),
         }
     }
 
@@ -146,34 +146,32 @@ impl Answer {
             return Ok(self);
         }
         Err(format!(
-            "cannot ask {}: {}",
+            "request to {} failed: {}",
             self.asked,
             refused(self.status, &self.body)
         ))
     }
 
-    /// The answer as JSON; the error has line and column.
+    /// Parses the response as JSON. The error has line and column.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, String> {
-        go_json::from_slice(&self.body)
-            .map_err(|error| format!("{} answered with JSON that is wrong: {error}", self.asked))
+        go_json::from_slice(&self.body).map_err(|error| format!("{} answered with invalid JSON: {error}", self.asked))
     }
 
-    /// The answer as XML, or what is wrong with it.
+    /// Parses the response as XML.
     pub(crate) fn xml<T: DeserializeOwned>(&self) -> Result<T, String> {
         let text = std::str::from_utf8(&self.body)
             .map_err(|_| format!("{} answered with XML that is not UTF-8", self.asked))?;
-        quick_xml::de::from_str(text)
-            .map_err(|error| format!("{} answered with XML that is wrong: {error}", self.asked))
+        quick_xml::de::from_str(text).map_err(|error| format!("{} answered with invalid XML: {error}", self.asked))
     }
 }
 
-/// The request that a builder has made.
+/// Returns the request that a builder has built.
 pub(crate) fn built(request: reqwest::RequestBuilder) -> Result<reqwest::Request, String> {
     let request = request.build();
-    request.map_err(|error| format!("cannot make the request: {}", error_chain(&error.without_url())))
+    request.map_err(|error| format!("cannot build the request: {}", error_chain(&error.without_url())))
 }
 
-/// The error of a refusal: its status, and a short reason.
+/// Returns the error of a refusal: its status, and a short reason.
 fn refused(status: StatusCode, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_REFUSAL)]);
     match reason(text.trim()) {
@@ -182,8 +180,8 @@ fn refused(status: StatusCode, body: &[u8]) -> String {
     }
 }
 
-/// The reason in a refusal: code and message of an XML error, JSON on one line, or the first line of text. HTML pages
-/// give none.
+/// Returns the reason in a refusal: code and message of an XML error, JSON on one line, or the first line of text. HTML
+/// pages contain none.
 fn reason(text: &str) -> String {
     let reason = if text.starts_with('<') {
         let element = |name: &str| {
@@ -259,11 +257,11 @@ mod tests {
         };
         assert_eq!(
             error("denied").await,
-            format!("cannot ask {base}/denied: the server answered 403 Forbidden: no such token")
+            format!("request to {base}/denied failed: the server answered 403 Forbidden: no such token")
         );
         assert_eq!(
             error("page").await,
-            format!("cannot ask {base}/page: the server answered 502 Bad Gateway")
+            format!("request to {base}/page failed: the server answered 502 Bad Gateway")
         );
         assert!(
             error("xml")
@@ -277,7 +275,7 @@ mod tests {
         );
         assert_eq!(
             error("broken").await,
-            format!("{base}/broken answered with JSON that is wrong: expected value at line 2 column 7")
+            format!("{base}/broken answered with invalid JSON: expected value at line 2 column 7")
         );
     }
 
@@ -287,6 +285,6 @@ mod tests {
         let (base, _server) = serve(router).await;
         let api = api(&base).with_timeout(Duration::from_millis(20));
         let error = api.json::<Value>(api.url([])).await.unwrap_err();
-        assert!(error.ends_with("no answer in 0 s"), "{error}");
+        assert!(error.ends_with("no response within 0 s"), "{error}");
     }
 }

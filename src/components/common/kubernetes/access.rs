@@ -1,8 +1,8 @@
-//! Connects to an API server in one of three ways: from inside the cluster, by a kubeconfig file, or by a URL and the
-//! arguments of an HTTP client.
+//! Connects to an API server in one of three ways: from inside the cluster, with a kubeconfig file, or with a URL and
+//! the arguments of an HTTP client.
 //!
-//! In: [`KubernetesClient`]. Out: an [`Api`]. Certificates are read here; tokens in files are read for every request,
-//! since those of service accounts change every hour.
+//! In: [`KubernetesClient`]. Out: an [`Api`]. Certificates are read here. Token files are read for every request, since
+//! the tokens of service accounts change every hour.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, Tl
 /// Folder of a pod's service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// The API server that the arguments name. Sends no request.
+/// Returns the API server that the arguments name. Sends no request.
 pub(crate) fn api(arguments: &KubernetesClient, user_agent: &Arc<str>) -> Result<Api, ComponentError> {
     let (options, base) = match (&arguments.kubeconfig_file, &arguments.api_server) {
         (Some(path), _) => kubeconfig::read(path, user_agent).map_err(ComponentError)?,
@@ -36,7 +36,7 @@ pub(crate) fn api(arguments: &KubernetesClient, user_agent: &Arc<str>) -> Result
     Ok(Api::new(client, base))
 }
 
-/// The namespace of the pod that the program runs in.
+/// Returns the namespace of the pod that the program runs in.
 pub(crate) fn own_namespace() -> Result<Arc<str>, ComponentError> {
     namespace_in(Path::new(SERVICE_ACCOUNT)).map_err(ComponentError)
 }
@@ -56,7 +56,7 @@ fn namespace_in(folder: &Path) -> Result<Arc<str>, String> {
     }
 }
 
-/// The API server of the cluster that this process runs in, with the service account of its pod.
+/// Returns the API server of the cluster that this process runs in, with the service account of its pod.
 fn in_cluster(
     folder: &Path,
     address: Option<(String, String)>,
@@ -65,7 +65,7 @@ fn in_cluster(
     let Some((host, port)) = address else {
         return Err(
             "this program does not run in a Kubernetes cluster (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT \
-             are not set): give api_server or kubeconfig_file"
+             are not set): set api_server or kubeconfig_file"
                 .to_owned(),
         );
     };

@@ -1,7 +1,7 @@
 //! Requests to an API server: one object, one page of a list, or the start of a watch.
 //!
 //! In: a client and the URL of the server. Out: objects, or an error with the request, the server's message, and the
-//! time to wait before the next one. Answers are bounded in bytes and in time.
+//! time to wait before the next request. The size of responses and the duration of requests are limited.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::base::go_json;
 use crate::components::common::kubernetes::objects::{ListMetadata, Resource, Status};
 use crate::wire::client::{BodyError, HttpClient, error_chain, read_beginning, read_decoded};
 
-/// Largest answer that is read as a whole, in bytes: a page of 500 objects of more than 100 KiB.
+/// Maximum size of a response that is read as a whole, in bytes: a page of 500 objects of more than 100 KiB.
 const MAX_ANSWER: usize = 64 << 20;
-/// Longest time for an answer, and for the first byte of a watch.
+/// Timeout for a response, and for the first byte of a watch.
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// How much of a refusal is read for its reason, in bytes.
+/// Number of bytes to read of an error response, for its reason.
 const MAX_REASON: usize = 64 << 10;
-/// JSON of at least this many bytes takes more than half a millisecond to parse, and is parsed on a blocking thread.
+/// JSON of at least this size takes more than half a millisecond to parse, and is parsed on a blocking thread.
 const LONG_JSON: usize = 64 << 10;
 
 /// An API server. Clones share connections.
@@ -35,45 +35,45 @@ pub(crate) struct Api {
 /// A page of a list, which may have more pages.
 #[derive(Deserialize)]
 pub(crate) struct Page<T> {
-    /// Version of the list, and where the next page begins.
+    /// Version of the list, and token of its next page.
     #[serde(default)]
     pub(crate) metadata: ListMetadata,
-    /// The objects; Go writes an empty list as null.
+    /// The objects. Go writes an empty list as null.
     pub(crate) items: Option<Vec<T>>,
 }
 
-/// A request was not answered as it should be.
+/// Error of a request to an API server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    /// The server refused, with its reason.
+    /// The server refused the request and gave a reason.
     #[error("the server answered {status}{}{message}", if message.is_empty() { "" } else { ": " })]
     Refused {
         status: StatusCode,
         message: String,
-        /// How long the server asks to wait.
+        /// Wait that the server asked for.
         retry_after: Option<Duration>,
     },
-    /// No answer came, or it broke off.
+    /// There was no response, or it was incomplete.
     #[error("{0}")]
     Lost(String),
-    /// The answer is longer than it may be, in bytes.
-    #[error("the answer is longer than {} MiB", .0 >> 20)]
+    /// The response exceeds the limit of this many bytes.
+    #[error("the response is longer than {} MiB", .0 >> 20)]
     TooLong(usize),
-    /// The answer is not JSON of the expected shape.
-    #[error("the answer is no JSON of this kind: {0}")]
+    /// The response is not JSON of the expected form.
+    #[error("the response is not the expected JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// Parsing the answer panicked.
-    #[error("reading the answer panicked")]
+    /// Parsing the response panicked.
+    #[error("reading the response panicked")]
     Panicked,
 }
 
 impl ApiError {
-    /// An error of the connection, without its URL.
+    /// Returns an error of the connection, without its URL.
     pub(super) fn lost(error: reqwest::Error) -> Self {
         Self::Lost(error_chain(&error.without_url()))
     }
 
-    /// The error for a `Status` that the server sent.
+    /// Returns the error for a `Status` that the server sent.
     pub(super) fn refused(status: Status) -> Self {
         Self::Refused {
             status: StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
@@ -82,7 +82,7 @@ impl ApiError {
         }
     }
 
-    /// The status of a refusal.
+    /// Returns the status of a refusal.
     pub(crate) fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Refused { status, .. } => Some(*status),
@@ -90,7 +90,7 @@ impl ApiError {
         }
     }
 
-    /// How long the server asks to wait.
+    /// Wait that the server asked for.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
@@ -100,12 +100,12 @@ impl ApiError {
 }
 
 impl Api {
-    /// The server at `base`, reached by this client.
+    /// Returns the server at `base`, which is reached by this client.
     pub(crate) fn new(client: HttpClient, base: Url) -> Self {
         Self { client, base }
     }
 
-    /// URL of the objects of a kind, in one namespace or in all.
+    /// Returns the URL of the objects of a kind, in one namespace or in all.
     pub(crate) fn url<T: Resource>(&self, namespace: Option<&str>) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -118,7 +118,7 @@ impl Api {
         url
     }
 
-    /// URL of one object in a namespace.
+    /// Returns the URL of one object in a namespace.
     pub(crate) fn object_url<T: Resource>(&self, namespace: &str, name: &str) -> Url {
         let mut url = self.url::<T>(Some(namespace));
         if let Ok(mut path) = url.path_segments_mut() {
@@ -127,7 +127,7 @@ impl Api {
         url
     }
 
-    /// Sends a GET and reads the whole answer.
+    /// Sends a GET and reads the whole response.
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, ApiError> {
         match tokio::time::timeout(TIMEOUT, self.body(url)).await {
             Ok(answer) => answer,
@@ -185,7 +185,7 @@ pub(crate) async fn read_json<T: DeserializeOwned + Send + 'static>(
     read.map_err(|_| ApiError::Panicked)?.map_err(ApiError::Json)
 }
 
-/// Why the server refused, in one line: the message of its status, or the beginning of its text.
+/// Returns why the server refused, in one line: the message of its status, or the first line of its text.
 fn reason(body: &[u8]) -> String {
     if let Ok(Status { message, .. }) = serde_json::from_slice(body) {
         return message;
@@ -199,5 +199,5 @@ fn reason(body: &[u8]) -> String {
 }
 
 fn late() -> ApiError {
-    ApiError::Lost(format!("no answer in {} s", TIMEOUT.as_secs()))
+    ApiError::Lost(format!("no response within {} s", TIMEOUT.as_secs()))
 }

@@ -1,7 +1,6 @@
 //! Arguments for the connection to a Kubernetes API server: `api_server` and `kubeconfig_file` beside the HTTP client
-//! arguments.
+//! arguments. This module defines the arguments and their check, and opens nothing.
 //!
-//! Arguments and their check. Opens nothing.
 
 use std::path::PathBuf;
 
@@ -12,11 +11,11 @@ use crate::lang::argument_error::ArgumentError;
 use crate::lang::body::arguments;
 
 arguments! {
-    /// The arguments, shared among a component's own or the body of its `client { }` block.
+    /// The arguments, which are part of a component's own arguments or the body of its `client { }` block.
     pub(crate) struct KubernetesClient {
-        /// URL of the API server; not set, it is the one of the cluster that the program runs in.
+        /// URL of the API server. Defaults to that of the cluster in which the program runs.
         api_server: Option<HttpUrl>,
-        /// Kubeconfig file that names the API server and its credentials.
+        /// Kubeconfig file with the API server and its credentials.
         kubeconfig_file: Option<PathBuf>,
     }
     shared { http: HttpClientArguments }
@@ -29,11 +28,11 @@ impl KubernetesClient {
         checks::at_most_one(&[("api_server", has_server), ("kubeconfig_file", has_file)])?;
         let is_plain = self.http.is_default();
         if has_file && !is_plain {
-            let message = "with kubeconfig_file no HTTP client arguments may be given: the file holds the credentials";
+            let message = "kubeconfig_file excludes HTTP client arguments, because the file contains the credentials";
             return Err(ArgumentError::new("kubeconfig_file", message));
         }
         if !has_server && !is_plain {
-            let message = "HTTP client arguments are for an api_server, which must be given with them";
+            let message = "HTTP client arguments need an api_server";
             return Err(ArgumentError::new("", message));
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! The credential plugin of a kubeconfig file (`exec`): a program that prints a token, by Kubernetes' client
+//! The credential plugin of a kubeconfig file (`exec`): a program that prints a token, as defined by Kubernetes' client
 //! authentication API.
 //!
-//! In: the program, its arguments and variables. Out: the token that it prints, kept until it expires. The program runs
-//! without input, and its time and output are bounded. Its arguments, variables and output are secret.
+//! In: the program, its arguments and variables. Out: the token that it prints, which is kept until it expires. The
+//! program runs without input, and its time and output are limited. Its arguments, variables and output are secret.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ use crate::base::BoxFuture;
 use crate::components::common::clouds::expiring::{Expiring, Lasting};
 use crate::wire::client::TokenProvider;
 
-/// Longest time that the program may run.
+/// Maximum run time of the program.
 const MAX_TIME: Duration = Duration::from_mins(1);
-/// Largest answer, in bytes.
+/// Maximum size of the program's output, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
-/// How much of the program's error output is shown, in bytes.
+/// Number of bytes of the program's error output in a message.
 const MAX_COMPLAINT: usize = 300;
-/// Lifetime of a token that names no end.
+/// Lifetime of a token that has no expiration time.
 const LIFETIME: Duration = Duration::from_mins(5);
-/// Versions of the API whose answers are read.
+/// Supported versions of the API.
 const VERSIONS: [&str; 2] = [
     "client.authentication.k8s.io/v1",
     "client.authentication.k8s.io/v1beta1",
@@ -76,8 +76,8 @@ struct Status {
 }
 
 impl Program {
-    /// The program of a kubeconfig file in `folder`: a path with a slash is relative to it, a name is looked up in
-    /// PATH.
+    /// Returns the program of a kubeconfig file in `folder`. A path with a slash is relative to the folder, a name is
+    /// looked up in PATH.
     pub(super) fn new(exec: &Exec, folder: &Path) -> Result<Self, String> {
         if !VERSIONS.contains(&&*exec.api_version) {
             let known = VERSIONS.join(" or ");
@@ -87,7 +87,7 @@ impl Program {
             ));
         }
         if exec.interactive_mode.as_deref() == Some("Always") {
-            return Err("its exec asks people (interactiveMode: Always), and nobody is there".to_owned());
+            return Err("its exec needs a terminal (interactiveMode: Always), which does not exist here".to_owned());
         }
         let path = if exec.command.contains('/') {
             folder.join(&exec.command)
@@ -105,7 +105,7 @@ impl Program {
         let ran = tokio::time::timeout(MAX_TIME, self.run()).await;
         let ran = ran.unwrap_or_else(|_| Err(format!("it did not end within {} s", MAX_TIME.as_secs())));
         let answer = ran.and_then(|answer| token(&answer));
-        answer.map_err(|reason| format!("the program {} gives no token: {reason}", self.path.display()))
+        answer.map_err(|reason| format!("the program {} returned no token: {reason}", self.path.display()))
     }
 
     /// Runs the program and returns its output.
@@ -131,9 +131,9 @@ impl Program {
         let status = child
             .wait()
             .await
-            .map_err(|error| format!("its end is not known: {error}"))?;
+            .map_err(|error| format!("cannot wait for its end: {error}"))?;
         if answer.len() > MAX_ANSWER {
-            return Err(format!("its answer is longer than {MAX_ANSWER} bytes"));
+            return Err(format!("its output is longer than {MAX_ANSWER} bytes"));
         }
         ended(status, &complaint).map(|()| answer)
     }
@@ -156,7 +156,7 @@ impl fmt::Debug for Program {
 async fn start_of(stream: Option<impl AsyncRead + Unpin>, bytes: usize) -> Vec<u8> {
     let mut start = Vec::new();
     if let Some(mut stream) = stream {
-        // What cannot be read is missing, and the exit status or the parser reports that.
+        // If reading fails, bytes are missing, and the exit status or the parser reports that.
         let _ = (&mut stream).take(bytes as u64).read_to_end(&mut start).await;
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }
@@ -172,17 +172,17 @@ fn ended(status: ExitStatus, complaint: &[u8]) -> Result<(), String> {
     Err(format!("{status}: {}", words.join(" ")))
 }
 
-/// The token of an answer. The answer is secret: errors do not show it.
+/// Returns the token in the output. The output is secret, so errors do not show it.
 fn token(answer: &[u8]) -> Result<Lasting<Arc<str>>, String> {
     let read: Result<Answer, _> = serde_json::from_slice(answer);
-    let Answer { status } = read.map_err(|_| "its answer is no ExecCredential".to_owned())?;
+    let Answer { status } = read.map_err(|_| "its output is not an ExecCredential".to_owned())?;
     match (status.token, status.client_certificate_data) {
         (Some(token), _) => Ok(Lasting {
             value: token.into(),
             ends: Some(end(status.expiration_timestamp.as_deref())?),
         }),
-        (None, Some(_)) => Err("it gave a client certificate, and only tokens are taken".to_owned()),
-        (None, None) => Err("its answer has no status.token".to_owned()),
+        (None, Some(_)) => Err("it returned a client certificate, but only tokens are supported".to_owned()),
+        (None, None) => Err("its output has no status.token".to_owned()),
     }
 }
 
@@ -192,7 +192,7 @@ fn end(written: Option<&str>) -> Result<SystemTime, String> {
     };
     let time = DateTime::parse_from_rfc3339(written);
     time.map(SystemTime::from)
-        .map_err(|_| "the status.expirationTimestamp of its answer is no time".to_owned())
+        .map_err(|_| "the status.expirationTimestamp in its output is not a valid time".to_owned())
 }
 
 #[cfg(test)]
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// A program in a folder that notes each run and does this.
+    /// Creates a program that logs each run and executes `script`.
     fn program(folder: &Path, script: &str) -> Program {
         let path = folder.join("program");
         std::fs::write(
@@ -221,7 +221,8 @@ mod tests {
         std::fs::read_to_string(folder.join("runs")).unwrap().lines().count()
     }
 
-    /// Starting a program that was just written fails while another test forks with the file open.
+    /// Starting a program that was just written fails while another test forks with the file open, so the start is
+    /// retried.
     async fn asked(program: &Program) -> Result<Arc<str>, String> {
         loop {
             match program.token().await {
@@ -255,13 +256,13 @@ mod tests {
     async fn what_gives_no_token_says_why_without_secrets() {
         for (script, reason) in [
             ("echo not logged in >&2; exit 3", "exit status: 3: not logged in"),
-            ("echo hush", "its answer is no ExecCredential"),
-            ("echo '{\"status\": {}}'", "its answer has no status.token"),
+            ("echo hush", "its output is not an ExecCredential"),
+            ("echo '{\"status\": {}}'", "its output has no status.token"),
             (
                 "echo '{\"status\": {\"clientCertificateData\": \"hush\"}}'",
-                "it gave a client certificate, and only tokens are taken",
+                "it returned a client certificate, but only tokens are supported",
             ),
-            ("head -c 2000000 /dev/zero", "its answer is longer than 1048576 bytes"),
+            ("head -c 2000000 /dev/zero", "its output is longer than 1048576 bytes"),
         ] {
             let folder = tempfile::tempdir().unwrap();
             let error = asked(&program(folder.path(), script)).await.unwrap_err();

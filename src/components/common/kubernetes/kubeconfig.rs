@@ -1,7 +1,7 @@
-//! A kubeconfig file: cluster and user of the current context, as the options of a client.
+//! Reads a kubeconfig file: cluster and user of the current context, as the options of a client.
 //!
 //! In: the path of the file. Out: options and the URL of the server. Relative paths in the file are relative to its
-//! folder. The credential plugin of a user (`exec`) runs when a token is needed; `auth-provider` and `as` are refused
+//! folder. The credential plugin of a user (`exec`) runs when a token is needed. `auth-provider` and `as` are refused
 //! by name.
 
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ struct Kubeconfig {
     users: Vec<Named<User>>,
 }
 
-/// An entry of a list, by its name.
+/// A named entry of a list.
 #[derive(Deserialize)]
 struct Named<T> {
     name: String,
@@ -74,7 +74,7 @@ struct User {
     impersonated: Option<String>,
 }
 
-/// The options of a client for the server of the file's current context, and the server's URL.
+/// Returns the options of a client for the server of the file's current context, and the server's URL.
 pub(super) fn read(path: &Path, user_agent: &Arc<str>) -> Result<(ClientOptions, Url), String> {
     let text = read_text(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -105,7 +105,7 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
     if let Some((what, _)) = refused.iter().find(|(_, is_given)| *is_given) {
         let name = &context.user;
         return Err(format!(
-            "user \"{name}\" has `{what}`, which is not supported: give it a token, a tokenFile, an exec or a client \
+            "user \"{name}\" has `{what}`, which is not supported: use a token, a tokenFile, an exec or a client \
              certificate"
         ));
     }
@@ -130,7 +130,7 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
             insecure_skip_verify: cluster.insecure_skip_tls_verify,
             ..TlsOptions::default()
         },
-        // As kubectl does, the environment is used where the file names no proxy.
+        // As in kubectl, the proxy comes from the environment if the file names none.
         proxy: ProxyOptions {
             from_environment: proxy.is_none(),
             url: proxy,
@@ -141,11 +141,11 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
     Ok((options, http_url(&cluster.server)?))
 }
 
-/// The position of an error in the file. Its text may be a secret and is left out.
+/// Returns the position of an error in the file. The text of the error may contain a secret and is left out.
 fn wrong(error: &serde_saphyr::Error) -> String {
     let place = error.location();
     let (line, column) = place.map_or((1, 1), |place| (place.line(), place.column()));
-    format!("cannot be read: it is not YAML of this kind at line {line}, column {column}")
+    format!("cannot be read: invalid YAML or an unexpected value at line {line}, column {column}")
 }
 
 fn named<'a, T>(what: &str, list: &'a [Named<T>], name: &str) -> Result<&'a T, String> {
@@ -155,7 +155,7 @@ fn named<'a, T>(what: &str, list: &'a [Named<T>], name: &str) -> Result<&'a T, S
         .ok_or_else(|| format!("it has no {what} \"{name}\""))
 }
 
-/// The credential of a user. As in kubectl, a token file takes precedence over a token; a program comes last.
+/// Returns the credential of a user. As in kubectl, a token file takes precedence over a token. A program comes last.
 fn credential(user: &User, folder: &Path) -> Result<Credential, String> {
     let bearer = |credentials| Credential::Authorization {
         scheme: "Bearer".into(),
@@ -175,14 +175,14 @@ fn credential(user: &User, folder: &Path) -> Result<Credential, String> {
     })
 }
 
-/// PEM text from Base64 in the file, or the path of a PEM file.
+/// Returns PEM text from Base64 in the file, or the path of a PEM file.
 fn pem(name: &str, data: &Option<String>, path: &Option<PathBuf>, folder: &Path) -> Result<Option<Pem>, String> {
     let Some(data) = data else {
         return Ok(path.as_ref().map(|path| Pem::File(folder.join(path))));
     };
     let bytes = base64::engine::general_purpose::STANDARD.decode(data.trim()).ok();
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or_else(|| format!("{name}-data is not PEM as Base64"))?;
+    let text = text.ok_or_else(|| format!("{name}-data is not Base64-encoded PEM"))?;
     Ok(Some(Pem::Text(text.into())))
 }
 
@@ -248,7 +248,7 @@ users:
         assert!(matches!(options.tls.key, Some(Pem::Text(text)) if &*text == "b"));
         assert!(matches!(options.credential, Credential::None));
         let error = read(&FILE.replace("tokenFile: token", "client-key-data: hush!")).unwrap_err();
-        assert_eq!(error, "client-key-data is not PEM as Base64");
+        assert_eq!(error, "client-key-data is not Base64-encoded PEM");
     }
 
     #[test]

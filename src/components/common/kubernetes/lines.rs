@@ -1,18 +1,18 @@
-//! Reads a long-running answer line by line, with bounded lines.
+//! Reads a long-running response line by line, with a limit for lines.
 
 use bytes::{Bytes, BytesMut};
 
 use crate::components::common::kubernetes::api::ApiError;
 
-/// Longest line, in bytes. An object of etcd has 1.5 MiB, and is longer as JSON.
+/// Maximum length of a line in bytes. An object of etcd has up to 1.5 MiB, and is longer as JSON.
 const MAX_LINE: usize = 16 << 20;
 
-/// Splits an answer into lines as it arrives.
+/// Splits a response into lines as it arrives.
 pub(super) struct Lines {
     response: reqwest::Response,
-    /// Bytes that have arrived and are not read yet.
+    /// Bytes that have arrived and have not been read.
     buffer: BytesMut,
-    /// Length of the start of `buffer` that is known to hold no line end.
+    /// Length of the start of `buffer` that contains no line end.
     searched: usize,
 }
 
@@ -25,7 +25,7 @@ impl Lines {
         }
     }
 
-    /// The next line without its line end; `None` at the end of the answer. Cancelling it loses nothing.
+    /// Returns the next line without its line end; `None` at the end of the response. Cancelling it loses nothing.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
@@ -40,7 +40,7 @@ impl Lines {
             match self.response.chunk().await.map_err(ApiError::lost)? {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk),
                 None if self.buffer.is_empty() => return Ok(None),
-                None => return Err(ApiError::Lost("the answer ended within a line".to_owned())),
+                None => return Err(ApiError::Lost("the response ended within a line".to_owned())),
             }
         }
     }

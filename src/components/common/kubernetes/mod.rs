@@ -1,8 +1,8 @@
-//! What several components need of Kubernetes: the connection to the API server, requests, and following a kind of
-//! objects.
+//! Code that several components use for Kubernetes: the connection to the API server, requests, and following the
+//! objects of a kind.
 //!
 //! In: the arguments of a client. Out: single objects, or the events of a [`watch`]. Objects have only the fields that
-//! are read. Only [`pods`] and [`followed`] know of targets.
+//! are read. Only [`pods`] and [`followed`] know about targets.
 
 pub(crate) mod access;
 pub(crate) mod api;

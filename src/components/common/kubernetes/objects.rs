@@ -1,6 +1,6 @@
 //! Objects of the API, with the fields that are read.
 //!
-//! Their names and types are those of the API's reference. All other fields that the server sends are ignored.
+//! Names and types are those of the API's reference. All other fields that the server sends are ignored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ pub(crate) trait Resource: DeserializeOwned + Send + 'static {
     /// Name of the kind in paths and messages: `pods`.
     const PLURAL: &'static str;
 
-    /// Name, labels and so on.
+    /// Returns name, labels and other metadata.
     fn metadata(&self) -> &Metadata;
 
-    /// The same metadata, so that it can be taken out.
+    /// Returns the same metadata mutably, so that it can be taken out.
     fn metadata_mut(&mut self) -> &mut Metadata;
 }
 
 /// Identifies an object among those of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    /// Empty for an object of the whole cluster.
+    /// Namespace; empty for a cluster-scoped object.
     pub(crate) namespace: Arc<str>,
     pub(crate) name: Arc<str>,
 }
 
 impl Key {
-    /// The key of an object in a namespace; an empty one stands for the whole cluster.
+    /// Returns the key of an object in a namespace. An empty namespace stands for the whole cluster.
     pub(crate) fn new(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.into(),
@@ -39,13 +39,13 @@ impl Key {
         }
     }
 
-    /// The key of an object of the whole cluster.
+    /// Returns the key of a cluster-scoped object.
     pub(crate) fn cluster(name: &str) -> Self {
         Self::new("", name)
     }
 }
 
-/// Declares the structs of objects: each field may be missing or null, and then is empty.
+/// Declares the structs of objects. A missing or null field is empty.
 macro_rules! objects {
     ($(
         $(#[doc = $doc:literal])*
@@ -308,21 +308,21 @@ objects! {
         data: BTreeMap<String, String>,
     }
 
-    /// Why the server refused a request.
+    /// Reason why the server refused a request.
     struct Status {
         code: u16,
         message: String,
         reason: String,
     }
 
-    /// Metadata of a list: its version, and its next page.
+    /// Metadata of a list: its version, and the token of its next page.
     struct ListMetadata {
         resource_version: String,
         next as "continue": String,
     }
 }
 
-/// An object with secrets, as Base64. It has no `Debug`.
+/// An object with Base64-encoded secrets. It has no `Debug`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Secret {
@@ -332,12 +332,12 @@ pub(crate) struct Secret {
 }
 
 impl Metadata {
-    /// The key that identifies the object.
+    /// Returns the key that identifies the object.
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.namespace, &self.name)
     }
 
-    /// The owner that controls the object.
+    /// Returns the owner that controls the object.
     pub(crate) fn controller(&self) -> Option<&Owner> {
         self.owner_references.iter().find(|owner| owner.controller)
     }

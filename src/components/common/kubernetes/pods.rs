@@ -1,7 +1,7 @@
 //! Targets of a pod, with the labels that Prometheus gives them.
 //!
-//! In: a pod as the API server or a kubelet knows it. Out: a target for each port of each container, and one without a
-//! port for a container that declares none. Labels of the whole pod are made once, those of its ports for each.
+//! In: a pod from the API server or a kubelet. Out: a target for each port of each container, and one without a port
+//! for a container that declares none. Labels of the whole pod are built once, those of its ports for each port.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::components::common::kubernetes::objects::{
     Condition, Container, ContainerPort, ContainerStatus, Metadata, Pod,
 };
 
-/// What the names of all labels begin with.
+/// Prefix of all label names.
 pub(crate) const PREFIX: &str = "__meta_kubernetes_";
 
 /// A port that a container declares.
@@ -19,11 +19,11 @@ pub(crate) struct Port {
     pub(crate) number: u32,
     /// Labels of the container and of the port.
     pub(crate) labels: Target,
-    /// Which container of the pod it is.
+    /// Index of the container in the pod.
     container: usize,
 }
 
-/// Labels of a pod as a whole, without its namespace.
+/// Returns the labels of the whole pod, without its namespace.
 pub(crate) fn labels(pod: &Pod) -> Target {
     let mut labels = MetaLabels::new(PREFIX);
     set_object(&mut labels, "pod", &pod.metadata);
@@ -43,7 +43,7 @@ pub(crate) fn labels(pod: &Pod) -> Target {
     labels.into_target()
 }
 
-/// Labels of a pod as a whole.
+/// Returns the labels of the whole pod.
 pub(crate) fn labels_with_namespace(pod: &Pod) -> Target {
     let mut labels = labels(pod);
     labels.insert(
@@ -53,7 +53,7 @@ pub(crate) fn labels_with_namespace(pod: &Pod) -> Target {
     labels
 }
 
-/// The targets of a pod, each with the labels `whole` added. None while the pod has no address.
+/// Returns the targets of a pod, each with the labels `whole` added. A pod without an address has no targets.
 pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
     let ip = &pod.status.pod_ip;
     if ip.is_empty() {
@@ -64,7 +64,7 @@ pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
         let mut labels = container_labels(pod, index, container);
         labels.set("pod_container_id", container_id(pod, index, container));
         if container.ports.is_empty() {
-            // Without a port: a relabel rule of the user adds one.
+            // The target has no port; a relabel rule of the user adds one.
             targets.push(with(whole, labels.at(ip.as_str())));
         }
         for port in &container.ports {
@@ -76,7 +76,7 @@ pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
     targets
 }
 
-/// The ports of all containers of a pod.
+/// Returns the ports of all containers of a pod.
 pub(crate) fn ports(pod: &Pod) -> Vec<Port> {
     let port = |index, container, port: &ContainerPort| {
         let mut labels = container_labels(pod, index, container);
@@ -92,13 +92,13 @@ pub(crate) fn ports(pod: &Pod) -> Vec<Port> {
         .collect()
 }
 
-/// The port with this number: the first of the last container that has one.
+/// Returns the port with this number. If several containers have one, it is the first port of the last container.
 pub(crate) fn port(ports: &[Port], number: u32) -> Option<&Port> {
     let matching = ports.iter().filter(|port| port.number == number);
     matching.reduce(|found, port| if found.container == port.container { found } else { port })
 }
 
-/// Sets name, labels and annotations of an object; the names begin with `kind`.
+/// Sets name, labels and annotations of an object. The label names start with `kind`.
 pub(crate) fn set_object(labels: &mut MetaLabels, kind: &str, metadata: &Metadata) {
     labels.set(&format!("{kind}_name"), &metadata.name);
     set_maps(labels, kind, metadata);
@@ -116,14 +116,14 @@ fn set_map(labels: &mut MetaLabels, name: &str, entries: &BTreeMap<String, Strin
     labels.set_each(&format!("{name}present_"), entries.keys().map(|key| (key, "true")));
 }
 
-/// The labels of both sets; `more` takes precedence.
+/// Returns the labels of both sets. `more` takes precedence.
 pub(crate) fn with(labels: &Target, more: Target) -> Target {
     let mut both = labels.clone();
     both.extend(more);
     both
 }
 
-/// Regular containers, then init containers.
+/// Returns the regular containers, then the init containers.
 fn containers(pod: &Pod) -> impl Iterator<Item = &Container> {
     pod.spec.containers.iter().chain(&pod.spec.init_containers)
 }
@@ -148,7 +148,7 @@ fn set_port(labels: &mut MetaLabels, port: &ContainerPort) {
         .set("pod_container_port_protocol", &port.protocol);
 }
 
-/// Id with the runtime before it (`containerd://0a1b`); empty before the container is created.
+/// Returns the id with the runtime as prefix (`containerd://0a1b`); empty before the container is created.
 fn container_id<'a>(pod: &'a Pod, index: usize, container: &Container) -> &'a str {
     let statuses: &[ContainerStatus] = if is_init(pod, index) {
         &pod.status.init_container_statuses
@@ -159,7 +159,7 @@ fn container_id<'a>(pod: &'a Pod, index: usize, container: &Container) -> &'a st
     status.map_or("", |status| &status.container_id)
 }
 
-/// `true`, `false` or `unknown`.
+/// Returns `true`, `false` or `unknown`.
 fn condition(conditions: &[Condition], kind: &str) -> String {
     let found = conditions.iter().find(|condition| condition.kind == kind);
     found.map_or_else(|| "unknown".to_owned(), |condition| condition.status.to_lowercase())

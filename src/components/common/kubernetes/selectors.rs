@@ -1,7 +1,7 @@
 //! Syntax checks of Kubernetes selectors, which need no server.
 //!
-//! In: the text of a label or field selector. Out: nothing, or what is wrong. The grammar is that of the API server;
-//! keys of field selectors differ by kind of object and are not checked.
+//! In: the text of a label or field selector. Out: nothing, or an error. The grammar is that of the API server. Keys of
+//! field selectors differ by kind of object and are not checked.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ fn check_field(text: &str) -> Result<(), String> {
             Some(_) => return Err(format!("\"{requirement}\" has no field before its operator")),
             None => {
                 return Err(format!(
-                    "\"{requirement}\" has no operator: a field selector is made of FIELD=VALUE and FIELD!=VALUE with \
-                     commas between"
+                    "\"{requirement}\" has no operator: a field selector consists of FIELD=VALUE and FIELD!=VALUE, \
+                     separated by commas"
                 ));
             }
         }
@@ -94,7 +94,7 @@ fn requirements(text: &str) -> Result<Vec<&str>, String> {
 
 fn label_requirement(text: &str) -> Result<(), String> {
     if text.is_empty() {
-        return Err("nothing stands before or after a comma".to_owned());
+        return Err("there is an empty requirement before or after a comma".to_owned());
     }
     if let Some(key) = text.strip_prefix('!') {
         return check_key(key.trim());
@@ -102,7 +102,7 @@ fn label_requirement(text: &str) -> Result<(), String> {
     if let Some((head, list)) = text.split_once('(') {
         let words: Vec<&str> = head.split_whitespace().collect();
         let [key, "in" | "notin"] = words.as_slice() else {
-            return Err(format!("\"{text}\": before a list stands `KEY in` or `KEY notin`"));
+            return Err(format!("\"{text}\": a list must follow `KEY in` or `KEY notin`"));
         };
         check_key(key)?;
         let Some(list) = list.strip_suffix(')') else {
@@ -123,7 +123,7 @@ fn label_requirement(text: &str) -> Result<(), String> {
     check_key(text)
 }
 
-/// `[prefix/]name`, the prefix a DNS name.
+/// Checks `[prefix/]name`, where the prefix is a DNS name.
 fn check_key(key: &str) -> Result<(), String> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -140,7 +140,7 @@ fn check_key(key: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "\"{key}\" is not the key of a label: letters, digits, `-`, `_` and `.`, at most 63, perhaps after a DNS name \
+        "\"{key}\" is not a label key: letters, digits, `-`, `_` and `.`, at most 63, perhaps after a DNS name \
          and `/`"
     ))
 }
@@ -150,7 +150,7 @@ fn check_value(value: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "\"{value}\" is not the value of a label: letters, digits, `-`, `_` and `.`, at most 63"
+        "\"{value}\" is not a label value: letters, digits, `-`, `_` and `.`, at most 63"
     ))
 }
 

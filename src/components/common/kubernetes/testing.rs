@@ -1,7 +1,7 @@
-//! A small API server for tests: lists in pages, watches, bookmarks, versions that are forgotten, refusals, tokens.
+//! A small API server for tests: paged lists, watches, bookmarks, forgotten versions, refusals, tokens.
 //!
-//! It speaks the protocol over HTTP as the API's documentation has it. Its only state is the log of all changes; every
-//! answer is read from that. A page of a list is of the version of the first page, as with etcd.
+//! It implements the HTTP protocol of the API's documentation. Its only state is the log of all changes, from which it
+//! builds every response. All pages of a list have the version of the first page, as with etcd.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use tokio::sync::Notify;
 
 use crate::components::common::testing::{self, Server};
 
-/// The server; it ends when this is dropped.
+/// The server, which stops when it is dropped.
 pub(crate) struct ApiServer {
-    /// URL without a slash at its end.
+    /// URL without a trailing slash.
     pub(crate) url: String,
     inner: Arc<Inner>,
     _server: Server,
@@ -29,7 +29,7 @@ pub(crate) struct ApiServer {
 #[derive(Default)]
 struct Inner {
     state: Mutex<State>,
-    /// The log has grown, or watches are to end.
+    /// Notified when the log has grown, or when watches must end.
     changed: Notify,
 }
 
@@ -38,48 +38,48 @@ struct State {
     log: Vec<Change>,
     /// Versions below this one are forgotten.
     oldest: usize,
-    /// What requests have asked for: path and query.
+    /// Path and query of all requests.
     asked: Vec<String>,
-    /// Refusals of requests to come.
+    /// Refusals of future requests.
     refusals: Vec<Refusal>,
     /// The token that requests must have.
     token: Option<String>,
-    /// Kinds that nobody may see.
+    /// Kinds for which requests are forbidden.
     forbidden: Vec<String>,
-    /// How often watches were ended, and how.
+    /// How watches were ended so far.
     ends: Vec<End>,
-    /// Most objects of a page, whatever is asked for.
+    /// Maximum number of objects on a page, whatever the request says.
     largest_page: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum End {
-    /// As at the end of their time, after all that has changed was sent.
+    /// Like a timeout of the server, after all changes were sent.
     Clean,
-    /// The connection breaks within a line, whatever was to be sent.
+    /// The connection breaks within a line, before anything else is sent.
     Broken,
 }
 
-/// An answer that is no answer.
+/// An error response to a future request.
 struct Refusal {
-    /// Part of the path and query of the request that gets it.
+    /// Part of the path and query of the refused request.
     part: &'static str,
     status: StatusCode,
     message: String,
     retry_after: Option<u64>,
 }
 
-/// One entry of the log; its version is its index and one.
+/// One entry of the log. Its version is its index plus one.
 struct Change {
-    /// Kind of the object in the plural; none for a bookmark.
+    /// Plural kind of the object; `None` for a bookmark.
     kind: Option<String>,
     key: (String, String),
-    /// The object before and after; none where it was not there.
+    /// The object before and after the change; `None` if it did not exist.
     before: Option<Value>,
     after: Option<Value>,
 }
 
-/// What a request asks for.
+/// Parameters of a request.
 #[derive(Clone)]
 struct Question {
     kind: String,
@@ -104,7 +104,7 @@ impl ApiServer {
         }
     }
 
-    /// Makes or changes an object of a kind, given in the plural.
+    /// Creates or changes an object of a kind, which is given in the plural.
     pub(crate) fn put(&self, kind: &str, object: Value) {
         let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
         self.change(kind, (text("namespace"), text("name")), Some(object.clone()));
@@ -125,7 +125,7 @@ impl ApiServer {
         self.inner.changed.notify_waiters();
     }
 
-    /// Forgets all versions but the present one.
+    /// Forgets all versions except the current one.
     pub(crate) fn compact(&self) {
         let mut state = self.inner.state.lock();
         state.oldest = state.log.len();
@@ -151,7 +151,7 @@ impl ApiServer {
         });
     }
 
-    /// Takes requests with this token only.
+    /// Accepts only requests with this token.
     pub(crate) fn require_token(&self, token: &str) {
         self.inner.state.lock().token = Some(token.to_owned());
     }
@@ -161,12 +161,12 @@ impl ApiServer {
         self.inner.state.lock().forbidden = kinds.iter().map(|kind| (*kind).to_owned()).collect();
     }
 
-    /// Gives pages of at most so many objects.
+    /// Limits pages to this many objects.
     pub(crate) fn set_largest_page(&self, objects: usize) {
         self.inner.state.lock().largest_page = Some(objects);
     }
 
-    /// What was asked whose path and query contain this.
+    /// Returns the requests whose path and query contain this.
     pub(crate) fn asked(&self, part: &str) -> Vec<String> {
         let state = self.inner.state.lock();
         state
@@ -177,7 +177,7 @@ impl ApiServer {
             .collect()
     }
 
-    /// Lists that were begun, of this kind.
+    /// Returns the number of started lists of this kind.
     pub(crate) fn lists(&self, kind: &str) -> usize {
         let asked = self.asked(&format!("/{kind}?"));
         asked
@@ -206,7 +206,7 @@ impl ApiServer {
 }
 
 impl State {
-    /// The objects of a kind as of a version.
+    /// Returns the objects of a kind as of a version.
     fn objects(&self, kind: &str, version: usize) -> BTreeMap<(String, String), Value> {
         let mut objects = BTreeMap::new();
         for change in self.log[..version]
@@ -247,7 +247,8 @@ impl Question {
         self.parameters.get(name).map_or("", String::as_str)
     }
 
-    /// Whether an object is asked for: by namespace, `a=b` of its labels, and `path=value` of its fields.
+    /// Returns true if an object matches the request: by namespace, `a=b` of its labels, and `path=value` of its
+    /// fields.
     fn takes(&self, object: &Value) -> bool {
         let is_in = |namespace: &String| object["metadata"]["namespace"] == **namespace;
         let pairs = |name| {
@@ -263,7 +264,7 @@ impl Question {
             })
     }
 
-    /// What a watch with this question sees of a change.
+    /// Returns the line that a watch with these parameters sends for a change.
     fn line(&self, version: usize, change: &Change) -> Option<Value> {
         let version = version.to_string();
         let Some(kind) = &change.kind else {
@@ -378,14 +379,14 @@ fn status_object(code: StatusCode, message: &str) -> Value {
     json!({"kind": "Status", "status": "Failure", "message": message, "code": code.as_u16()})
 }
 
-/// One watch that goes on.
+/// A running watch and its position in the log.
 struct Watch {
     inner: Arc<Inner>,
     question: Question,
     version: usize,
-    /// Ends of watches that it has outlived.
+    /// Number of ends before this watch began.
     ends: usize,
-    /// Whether a line has been begun that will not end.
+    /// Whether a line was started that will never end.
     is_line_begun: bool,
 }
 
@@ -405,7 +406,7 @@ impl Watch {
         }
     }
 
-    /// The next line; nothing yet; a break; or the end.
+    /// Returns the next line, nothing yet, a broken connection, or the end.
     fn step(&mut self) -> Option<Result<Option<String>, ()>> {
         let inner = self.inner.clone();
         let state = inner.state.lock();
@@ -436,7 +437,7 @@ impl Watch {
     }
 }
 
-/// A pod that runs, with one container that has one port.
+/// Returns a running pod, with one container that has one port.
 pub(crate) fn pod(namespace: &str, name: &str, ip: &str) -> Value {
     json!({
         "metadata": {"namespace": namespace, "name": name, "uid": format!("uid-{name}"), "labels": {"app": "shop"}},
@@ -458,7 +459,7 @@ pub(crate) fn pod(namespace: &str, name: &str, ip: &str) -> Value {
     })
 }
 
-/// Pauses that are over at once.
+/// Returns very short pauses.
 pub(crate) fn fast() -> crate::components::common::kubernetes::watch::Pace {
     crate::components::common::kubernetes::watch::Pace {
         least: Duration::from_millis(1),

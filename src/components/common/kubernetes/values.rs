@@ -1,6 +1,6 @@
 //! Exports the values of one object and polls it, for `remote.kubernetes.secret` and `remote.kubernetes.configmap`.
 //!
-//! In: name and namespace of the object. Out: the export `data`, a map. When the object cannot be read, the last values
+//! In: name and namespace of the object. Out: the export `data`, a map. If the object cannot be read, the last values
 //! stay.
 
 use std::marker::PhantomData;
@@ -28,24 +28,24 @@ arguments! {
         name: NotEmpty<Arc<str>>,
         /// Namespace of the object.
         namespace: NotEmpty<Arc<str>>,
-        /// Time from one look at the value to the next.
+        /// Time between two requests for the object.
         poll_frequency: Interval = "1m",
-        /// Longest time that a look may take.
+        /// Timeout for one request.
         poll_timeout: Interval = "15s",
     }
     blocks {
-        /// How the API server is reached.
+        /// Connection to the API server.
         client: KubernetesClient,
     }
 }
 
-/// A kind of objects that hold values.
+/// A kind of objects that contain values.
 pub(crate) trait Values: Resource + Sync {
-    /// The values by key, and the keys of values that are not text.
+    /// Returns the values by key, and the keys of values that are not text.
     fn values(self) -> (Vec<(String, Value)>, Vec<String>);
 }
 
-/// The definition of a component that exports the values of an object of this kind.
+/// Returns the definition of a component that exports the values of an object of this kind.
 pub(crate) const fn definition<T: Values>(name: &'static str, doc: &'static str) -> Definition<ValuesArguments> {
     Definition {
         name,
@@ -60,7 +60,7 @@ pub(crate) const fn definition<T: Values>(name: &'static str, doc: &'static str)
 const DATA: Attribute = Attribute::required(
     "data",
     Kind::Map(&Kind::OptionalSecret),
-    "The values by key; those of a Secret are secrets.",
+    "The values by key. Values of a Secret are secrets.",
 );
 
 struct Object<T> {
@@ -95,10 +95,10 @@ impl<T: Values> Fetch for Object<T> {
         let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
         let failed = |reason: String| format!("cannot get {}: {reason}", self.url.path());
         let asked = handle.block_on(async { tokio::time::timeout(self.timeout, self.object()).await });
-        let object = asked.map_err(|_| failed("no answer in time".to_owned()))?;
+        let object = asked.map_err(|_| failed("no response in time".to_owned()))?;
         let (values, others) = object.map_err(|error| failed(error.to_string()))?.values();
         for key in others {
-            tracing::warn!(component = %self.id, key, "a value is not UTF-8 text and is left out");
+            tracing::warn!(component = %self.id, key, "ignoring a value that is not UTF-8 text");
         }
         Ok(Exports::from([(DATA.name.into(), Value::object(values))]))
     }

@@ -1,8 +1,8 @@
-//! Follows a kind of objects: lists them, then watches their changes, for ever.
+//! Follows the objects of a kind: lists them, then watches their changes, without end.
 //!
-//! In: an API, and which objects. Out: [`Event`]s and [`State`]s, to a [`Sink`]. A list is read page by page. A watch
-//! that ends is resumed from its last version. Only when the server has forgotten that version (410) or keeps refusing
-//! it, everything is listed again. Failed requests are repeated after growing pauses, or when the server says.
+//! In: an API, and a selection of objects. Out: [`Event`]s and [`State`]s, to a [`Sink`]. A list is read page by page.
+//! A watch that ends is resumed from its last version. Everything is listed again only if the server has forgotten that
+//! version (410) or keeps refusing it. Failed requests are repeated after growing pauses, or when the server says.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -19,20 +19,20 @@ use crate::components::common::kubernetes::api::{Api, ApiError, Page, read_json}
 use crate::components::common::kubernetes::lines::Lines;
 use crate::components::common::kubernetes::objects::{Key, ListMetadata, Metadata, Resource, Status};
 
-/// Objects of one page of a list.
+/// Number of objects on one page of a list.
 const PAGE: usize = 500;
-/// Longest time that a watch lasts; then the server ends it.
+/// Maximum duration of a watch, after which the server ends it.
 const WATCH: Duration = Duration::from_mins(5);
-/// A watch that has not ended this long after its time is given up.
+/// A watch that has not ended this long after its duration is abandoned.
 const GRACE: Duration = Duration::from_secs(30);
-/// A watch that lasted this long counts as working, even when nothing changed.
+/// A watch that lasted this long counts as working, even if nothing changed.
 const WORKED: Duration = Duration::from_secs(10);
-/// After so many refusals the version of a watch is dropped, and everything is listed again.
+/// After this many refusals the version of a watch is dropped, and everything is listed again.
 const MAX_REFUSALS: u32 = 3;
-/// Longest pause that a server may ask for.
+/// Maximum pause that a server may ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
-/// Which objects of a kind are followed.
+/// Selection of the objects of a kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
     /// Namespace of the objects; `None` for all.
@@ -50,16 +50,16 @@ pub(crate) enum Event<T> {
     ListBegins,
     /// These objects exist; they are new or changed.
     Found(Vec<T>),
-    /// The object with this key is gone.
+    /// The object with this key no longer exists.
     Gone(Key),
-    /// The list is over: objects not found since `ListBegins` are gone.
+    /// The list is complete: objects not found since `ListBegins` no longer exist.
     ListEnds,
 }
 
 /// State of following the objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// No answer has come yet.
+    /// No response has arrived yet.
     Starting,
     /// The server sends changes.
     Watching,
@@ -67,12 +67,12 @@ pub(crate) enum State {
     Failing(String),
 }
 
-/// Takes the events and states of a watch.
+/// Receives the events and states of a watch.
 pub(crate) trait Sink<T>: Send + Sync + 'static {
-    /// Takes an event. May be called on a blocking thread, never on two threads at once.
+    /// Receives an event. May be called on a blocking thread, never on two threads at once.
     fn event(&self, event: Event<T>);
 
-    /// Takes a new state. Every failure is reported once.
+    /// Receives a new state. Every failure is reported once.
     fn state(&self, state: State);
 
     /// Called before each request is sent.
@@ -82,7 +82,7 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
 /// Pauses between failed attempts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// The first pause; each further one is twice as long.
+    /// The first pause. Each later one is twice as long.
     pub(crate) least: Duration,
     /// The longest pause, after many failures.
     pub(crate) most: Duration,
@@ -98,7 +98,7 @@ impl Default for Pace {
     }
 }
 
-/// Follows the objects of a kind until it is dropped.
+/// Follows the objects of a kind until the future is dropped.
 pub(crate) async fn follow<T: Resource>(api: Api, query: Query, pace: Pace, sink: Arc<dyn Sink<T>>) -> Infallible {
     let mut follower = Follower {
         url: query.url::<T>(&api),
@@ -119,7 +119,7 @@ struct Follower<T> {
     /// URL of the objects, without the parameters of a list or a watch.
     url: Url,
     pace: Pace,
-    /// Attempts since the last one that worked.
+    /// Number of attempts since the last one that worked.
     failures: u32,
     sink: Arc<dyn Sink<T>>,
     kind: PhantomData<fn() -> T>,
@@ -143,7 +143,7 @@ enum Line<T> {
     Error(Status),
 }
 
-/// An event that only tells the version that the watch has reached.
+/// An event that only carries the version that the watch has reached.
 #[derive(Deserialize)]
 struct Bookmark {
     metadata: Metadata,
@@ -162,7 +162,7 @@ impl Query {
 }
 
 impl<T: Resource> Follower<T> {
-    /// Lists all objects, repeated until that succeeds. Returns the version of the list.
+    /// Lists all objects, and repeats this until it succeeds. Returns the version of the list.
     async fn list(&mut self) -> String {
         loop {
             match self.pages().await {
@@ -224,7 +224,7 @@ impl<T: Resource> Follower<T> {
             }
             match end {
                 End::Closed | End::Expired if has_worked => {}
-                // Without a pause, a server that ends every watch at once would get one request after another.
+                // Without a pause, a server that ends every watch at once would receive requests without a break.
                 End::Closed | End::Expired => self.pause(None).await,
                 // A broken connection is reported only when the next one breaks, too.
                 End::Failed(ApiError::Lost(_)) if !is_broken => {
@@ -258,7 +258,7 @@ impl<T: Resource> Follower<T> {
             Ok(Err(error)) if error.status() == Some(StatusCode::GONE) => End::Expired,
             Ok(Err(error)) => End::Failed(error),
             Err(_) => End::Failed(ApiError::Lost(format!(
-                "no end of the watch in {} s",
+                "the watch did not end within {} s",
                 longest.as_secs()
             ))),
         }
@@ -297,7 +297,7 @@ impl<T: Resource> Follower<T> {
         self.pause(error.retry_after()).await;
     }
 
-    /// Waits before the next attempt, with a random part so that clients spread out.
+    /// Waits before the next attempt. The pause has a random part, so that clients spread out.
     async fn pause(&mut self, wanted: Option<Duration>) {
         let pause = self.pace.pause(self.failures, wanted);
         self.failures = self.failures.saturating_add(1);
@@ -306,15 +306,15 @@ impl<T: Resource> Follower<T> {
 }
 
 impl Pace {
-    /// The pause after so many failures, or a longer one if the server asks for it.
+    /// Returns the pause after this many failures, or a longer one if the server asked for it.
     fn pause(&self, failures: u32, wanted: Option<Duration>) -> Duration {
         let own = self.least.saturating_mul(1 << failures.min(16)).min(self.most);
         own.max(wanted.unwrap_or_default().min(MAX_RETRY_AFTER))
     }
 }
 
-/// Weight of a failure as a sign that the server does not accept the version of a watch: 0 when it is unreachable or
-/// busy, [`MAX_REFUSALS`] when it rejects the request, else 1.
+/// Returns the weight of a failure as a sign that the server does not accept the version of a watch: 0 if it is
+/// unreachable or busy, [`MAX_REFUSALS`] if it rejects the request, else 1.
 fn refusal(error: &ApiError) -> u32 {
     match (error, error.status()) {
         (ApiError::Lost(_), _) | (_, Some(StatusCode::TOO_MANY_REQUESTS)) => 0,

@@ -1,5 +1,5 @@
-//! The receiver that a component exports: it stays the same through updates, so that nothing downstream changes, and
-//! does not keep its component alive. After the component's end it refuses profiles as [`SinkErrorKind::Gone`].
+//! The receiver that a component exports. It stays the same through updates, so that nothing downstream changes, and it
+//! does not keep its component alive. After the component has ended, it refuses profiles with [`SinkErrorKind::Gone`].
 
 use std::sync::{Arc, Weak};
 
@@ -9,13 +9,13 @@ use crate::lang::value::{Capsule, Value};
 use crate::profile::sink::Receiver;
 use crate::profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
-/// A component that takes profiles.
+/// A component that accepts profiles.
 pub(crate) trait TakesProfiles: Send + Sync + 'static {
-    /// Takes a batch, as [`ProfileSink::append`] does.
+    /// Accepts a batch, as [`ProfileSink::append`] does.
     fn take(self: Arc<Self>, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>>;
 }
 
-/// The receiver of the component with this id, as the value that is exported.
+/// Returns the receiver of the component with this id, as the value to export.
 pub(crate) fn export<T: TakesProfiles>(id: &Arc<str>, component: Weak<T>) -> Value {
     let receiver: Receiver = Arc::new(Exported {
         id: id.clone(),

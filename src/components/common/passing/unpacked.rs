@@ -1,13 +1,13 @@
-//! Decompresses profiles, for components that look into them.
+//! Decompresses profiles, for components that read their content.
 
 use bytes::Bytes;
 
 use crate::profile::pprof;
 
-/// Largest profile after decompression, 512 MiB.
+/// Maximum size of a profile after decompression: 512 MiB.
 const MAX_BYTES: usize = 512 << 20;
 
-/// Decompresses a profile to plain pprof. Takes milliseconds: must run off the runtime's threads.
+/// Decompresses a profile to plain pprof. This takes milliseconds, so it must run outside the runtime's threads.
 pub(crate) fn unpack(profile: &Bytes) -> Result<Bytes, String> {
-    pprof::gunzip(profile, MAX_BYTES).map_err(|error| format!("cannot unpack the profile: {error}"))
+    pprof::gunzip(profile, MAX_BYTES).map_err(|error| format!("cannot decompress the profile: {error}"))
 }

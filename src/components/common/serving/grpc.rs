@@ -1,7 +1,7 @@
-//! gRPC and gRPC-Web for components that take profiles on a port: one message in, one message or a status out.
+//! gRPC and gRPC-Web for components that accept profiles on a port: one message in, one message or a status out.
 //!
-//! In: a request. Out: its message, uncompressed and within the limits of an [`Intake`]; and the response for what a
-//! component makes of it.
+//! In: a request. Out: its message, uncompressed and within the limits of an [`Intake`], and the response for the
+//! result of a component.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -15,8 +15,8 @@ use crate::wire::connect::{Code, Compression, ConnectError};
 use crate::wire::grpc::{PREFIX_BYTES, Prefix, Protocol, call_headers};
 use crate::wire::grpc_status;
 
-/// Answers a call of either protocol with what `work` makes of its request: the encoded answer, or an error. `count` is
-/// called once, with the status that the answer would have over HTTP.
+/// Responds to a call of either protocol with the result of `work`: the encoded response, or an error. `count` is
+/// called once, with the status that the response would have over HTTP.
 pub(crate) async fn serve<Work>(request: Request, count: impl Fn(u16), work: impl Fn(Request) -> Work) -> Response
 where
     Work: Future<Output = Result<Bytes, ConnectError>>,
@@ -61,7 +61,7 @@ pub(crate) async fn read_message(intake: &Intake, headers: &HeaderMap, body: Bod
     intake.unpack(compression, body).await
 }
 
-/// The bytes before the one message of a body.
+/// Reads the bytes before the only message of a body.
 fn prefix_of(body: &[u8]) -> Result<Prefix, ConnectError> {
     let (prefix, message) = body
         .split_first_chunk()
@@ -69,7 +69,7 @@ fn prefix_of(body: &[u8]) -> Result<Prefix, ConnectError> {
     let prefix = Prefix::read(*prefix)?;
     if prefix.length as usize != message.len() {
         return Err(ConnectError::invalid(format!(
-            "the message has {} bytes, and {} are announced",
+            "the message has {} bytes, but its prefix announces {}",
             message.len(),
             prefix.length
         )));
@@ -97,13 +97,13 @@ fn refusal(error: &ConnectError) -> Response {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! Calls of gRPC as clients make them.
+    //! gRPC calls in the form that clients send.
 
     use http_body_util::BodyExt as _;
 
     use super::*;
 
-    /// An answer with its trailers.
+    /// A response with its trailers.
     pub(crate) struct Answer {
         pub(crate) status: u16,
         pub(crate) headers: HeaderMap,
@@ -112,27 +112,27 @@ pub(crate) mod testing {
     }
 
     impl Answer {
-        /// A header, wherever it stands.
+        /// Returns a header or a trailer.
         pub(crate) fn header(&self, name: &str) -> &str {
             let value = self.headers.get(name).or(self.trailers.get(name));
             value.map_or("", |value| value.to_str().unwrap())
         }
     }
 
-    /// Posts over HTTP/2 without TLS.
+    /// Returns a POST request over HTTP/2 without TLS.
     pub(crate) fn post_http2(url: &str) -> reqwest::RequestBuilder {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge();
         client.build().unwrap().post(url)
     }
 
-    /// A request over HTTP/1.1, for tests.
+    /// Returns a POST request over HTTP/1.1.
     pub(crate) fn post_http1(url: &str) -> reqwest::RequestBuilder {
         let _ = rustls::crypto::ring::default_provider().install_default();
         reqwest::Client::builder().no_proxy().build().unwrap().post(url)
     }
 
-    /// Sends a request and reads all of the answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn send(
         mut request: reqwest::RequestBuilder,
         headers: &[(&str, &str)],
@@ -152,7 +152,7 @@ pub(crate) mod testing {
         }
     }
 
-    /// A message with the bytes that stand before it.
+    /// Returns a message with its prefix.
     pub(crate) fn framed(is_compressed: bool, message: &[u8]) -> Vec<u8> {
         let prefix = Prefix {
             is_compressed,

@@ -1,7 +1,7 @@
-//! Reads bodies of requests within bounds: of size, of time, and of the memory of all bodies together.
+//! Reads bodies of requests within limits: of size, of time, and of the memory of all bodies together.
 //!
-//! In: a body. Out: its bytes, which count against the budget until they are dropped, or the error to answer with. When
-//! the budget is empty a request is refused at once: a program that sends profiles can wait better than we can.
+//! In: a body. Out: its bytes, which count against the budget until they are dropped, or the error to respond with. If
+//! the budget is empty, a request is refused at once: a program that sends profiles can wait better than this one.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::admin::drain::drain;
 use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::wire::connect::{Code, Compression, ConnectError};
 
-/// Step in which a body takes budget as it arrives, in bytes. A body that is announced and does not come holds no more
-/// than that.
+/// Step in which an arriving body takes budget, in bytes. A body that is announced and does not arrive holds no more
+/// than one step.
 const STEP_BYTES: usize = 256 << 10;
 
-/// Reads the bodies of requests within bounds.
+/// Reads the bodies of requests within limits.
 pub(crate) struct Intake {
     budget: ByteBudget,
     max_body: usize,
@@ -28,21 +28,21 @@ pub(crate) struct Intake {
 
 /// A body that counts against the budget.
 pub(crate) struct TakenBody {
-    /// The bytes of the body, after the head that it was given.
+    /// The given head, followed by the bytes of the body.
     pub bytes: Bytes,
     held: Vec<HeldBytes>,
 }
 
 impl TakenBody {
-    /// The bytes, and their claim on the budget.
+    /// Splits the body into its bytes and their claim on the budget.
     pub(crate) fn split(self) -> (Bytes, impl Send) {
         (self.bytes, self.held)
     }
 }
 
 impl Intake {
-    /// An intake of bodies of up to `max_body` bytes, which share a budget. A body that takes longer than `read_within`
-    /// is given up.
+    /// Creates an intake for bodies of up to `max_body` bytes, which share a budget. A body that takes longer than
+    /// `read_within` is rejected.
     pub(crate) fn new(budget: ByteBudget, max_body: u64, read_within: Duration) -> Self {
         Self {
             budget,
@@ -77,15 +77,15 @@ impl Intake {
         if compression == Compression::Identity {
             return Ok(body);
         }
-        // Profiles are compressed already, so a push seldom grows: the budget for a large one is taken only when the
-        // small one is not enough.
+        // Profiles are already compressed, so a push seldom grows. The budget for a large body is taken only if that
+        // for a small one is not enough.
         let small = body.bytes.len().saturating_mul(4).max(STEP_BYTES).min(self.max_body);
         for most in [small, self.max_body] {
             let mut held = self.take(most)?;
             let packed = body.bytes.clone();
             let opened = tokio::task::spawn_blocking(move || compression.open(&packed, most)).await;
             let opened =
-                opened.map_err(|error| ConnectError::new(Code::Internal, format!("unpacking failed: {error}")))?;
+                opened.map_err(|error| ConnectError::new(Code::Internal, format!("decompression failed: {error}")))?;
             if let Some(mut bytes) = opened? {
                 bytes.shrink_to_fit();
                 held.keep(bytes.len());
@@ -98,11 +98,11 @@ impl Intake {
         Err(self.too_large())
     }
 
-    /// Takes bytes of the budget, or all of it for what would not fit even alone.
+    /// Takes bytes of the budget, or all of it for a body that would not fit even alone.
     pub(crate) fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         self.budget.try_take(bytes.min(self.budget.total())).ok_or_else(|| {
             let message = format!(
-                "bodies in work hold {} of {} bytes, {bytes} more are not free: try again",
+                "request bodies in progress use {} of {} bytes, and {bytes} more are not free: try again later",
                 self.budget.total() - self.budget.free(),
                 self.budget.total()
             );

@@ -1,6 +1,6 @@
-//! A component's own port: the socket, and how it is served.
+//! A component's own port: the socket, and the settings for serving it.
 //!
-//! In: where to listen and how. Out: a socket that survives updates as long as its address stays, and a listener on it
+//! In: an address and settings. Out: a socket that survives updates as long as its address stays, and a listener on it
 //! for each set of arguments. Nothing is spawned here.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -17,39 +17,39 @@ use crate::lang::argument_error::ArgumentError;
 use crate::pipeline::check::settings::http::TlsSettings;
 use crate::pipeline::component::ComponentError;
 
-/// Connections at one time where the configuration sets no limit.
+/// Maximum number of concurrent connections if the configuration sets no limit.
 const MAX_CONNECTIONS: usize = 65_536;
 
-/// Where and how to listen, as the arguments of a component say.
+/// Address and settings of a port, from the arguments of a component.
 pub(crate) struct PortSettings<'a> {
     /// Name of the block with these arguments, for errors.
     pub block: &'static str,
     /// Host to listen on; empty for all addresses.
     pub host: &'a str,
-    /// Port to listen on; 0 for any free one.
+    /// Port to listen on; 0 for any free port.
     pub port: u16,
-    /// Certificates, or what is wrong with their arguments; `None` for plain text.
+    /// Certificates, or an error in their arguments; `None` for plain text.
     pub tls: Option<Result<TlsSettings, ArgumentError>>,
-    /// Connections at one time; 0 and `None` for the program's own limit.
+    /// Maximum number of concurrent connections; 0 and `None` for the program's own limit.
     pub max_connections: Option<usize>,
-    /// Requests at one time on a connection.
+    /// Maximum number of concurrent requests on a connection.
     pub max_streams: u64,
-    /// How long a connection without a request stays open.
+    /// Idle timeout of a connection without a request.
     pub idle: Duration,
 }
 
-/// A listening socket, with how it is served.
+/// A listening socket, with its settings.
 pub(crate) struct OpenPort {
     socket: TcpListener,
     local: SocketAddr,
-    /// As it was asked for: `host:port`.
+    /// The requested address: `host:port`.
     address: String,
     options: ListenOptions,
     tls: Option<Arc<ServerConfig>>,
 }
 
 impl OpenPort {
-    /// Opens the port, or takes over the socket of `before` when the address is the same. Reads certificates.
+    /// Opens the port, or takes over the socket of `before` if the address is the same. Reads certificates.
     pub(crate) fn open(settings: PortSettings<'_>, before: Option<&Self>) -> Result<Self, ComponentError> {
         let tls = settings.tls.map(|tls| tls.and_then(|tls| server_config(&tls)));
         let tls = tls
@@ -87,12 +87,12 @@ impl OpenPort {
         })
     }
 
-    /// The address, with the port that is really in use.
+    /// Returns the address, with the port that is actually used.
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// A listener on the socket. When it is stopped, its requests may take `grace` to finish.
+    /// Returns a listener on the socket. When it is stopped, its requests may take `grace` to finish.
     pub(crate) fn listener(&self, grace: Duration) -> std::io::Result<Listener> {
         let options = ListenOptions {
             grace,
@@ -104,7 +104,7 @@ impl OpenPort {
     }
 }
 
-/// Binds the socket. A machine without IPv6 has only the IPv4 form of "all addresses".
+/// Binds the socket. On a machine without IPv6, "all addresses" means all IPv4 addresses.
 fn bind(address: &str, host: &str, port: u16) -> std::io::Result<TcpListener> {
     match TcpListener::bind(address) {
         Err(_) if host.is_empty() => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)),

@@ -1,6 +1,6 @@
 //! Arguments of components that listen: the `http` and `grpc` blocks with their limits and certificates.
 //!
-//! The names and defaults are Alloy's. Nothing is opened here: `listening` opens the ports.
+//! Names and defaults are Alloy's. Nothing is opened here: `listening` opens the ports.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::lang::value::Value;
 use crate::pipeline::check::settings::http::{self as settings, PemText, TlsSettings};
 
 choices! {
-    /// Which certificate a server asks of its clients, by the names of Go.
+    /// Client certificates that a server requests, by the names of Go.
     pub(crate) enum ClientAuth {
         None = "NoClientCert",
         Request = "RequestClientCert",
@@ -27,7 +27,7 @@ choices! {
 }
 
 choices! {
-    /// A version of TLS, by the names of Go.
+    /// A TLS version, by the names of Go.
     pub(crate) enum TlsVersion {
         Tls10 = "VersionTLS10",
         Tls11 = "VersionTLS11",
@@ -49,7 +49,7 @@ impl ClientAuth {
 }
 
 impl TlsVersion {
-    /// The version as a number in listener settings: 10 for TLS 1.0 to 13 for TLS 1.3.
+    /// Returns the version as a number in listener settings: 10 for TLS 1.0 to 13 for TLS 1.3.
     fn number(self) -> u8 {
         match self {
             Self::Tls10 => 10,
@@ -78,19 +78,19 @@ impl FromValue for Port {
 arguments! {
     /// The body of `http { }`.
     pub(crate) struct HttpServer {
-        /// Port to listen on; 0 is any free one.
+        /// Port to listen on. 0 means any free port.
         listen_port: Port = 8080,
-        /// How long a connection without a request stays open.
+        /// Idle timeout of a connection without a request.
         server_idle_timeout: Duration = "120s",
-        /// Longest time that reading a request may take.
+        /// Timeout for reading a request.
         server_read_timeout: Duration = "30s",
-        /// Longest time that writing an answer may take.
+        /// Timeout for writing a response.
         server_write_timeout: Duration = "30s",
     }
     blocks {
-        /// HTTP/2 on the HTTP server.
+        /// Settings of HTTP/2 on the HTTP server.
         http2: Http2,
-        /// Certificates of server and clients.
+        /// TLS settings of the server.
         tls: Option<ServerTls>,
     }
     shared { listen: Listen }
@@ -99,34 +99,35 @@ arguments! {
 arguments! {
     /// The body of `grpc { }`.
     pub(crate) struct GrpcServer {
-        /// Port to listen on; 0 is any free one.
+        /// Port to listen on. 0 means any free port.
         listen_port: Port = 0,
-        /// How old a connection may get; not set, there is no limit.
+        /// Maximum age of a connection. Not limited by default.
         max_connection_age: Option<Duration>,
-        /// How long requests of a connection that got too old may go on; not set, there is no limit.
+        /// Maximum time that requests of a connection beyond its maximum age may take to finish. Not limited by
+        /// default.
         max_connection_age_grace: Option<Duration>,
-        /// How long a connection without a request stays open; not set, there is no limit.
+        /// Idle timeout of a connection without a request. Not limited by default.
         max_connection_idle: Option<Duration>,
-        /// Requests at once on a connection.
+        /// Maximum number of concurrent requests on a connection.
         server_max_concurrent_streams: u64 = 100,
-        /// Bytes of the largest request.
+        /// Maximum size of a request in bytes.
         server_max_recv_msg_size: i64 = 4194304,
-        /// Bytes of the largest answer.
+        /// Maximum size of a response in bytes.
         server_max_send_msg_size: i64 = 4194304,
     }
     blocks {
-        /// Certificates of server and clients.
+        /// TLS settings of the server.
         tls: Option<ServerTls>,
     }
     shared { listen: Listen }
 }
 
 arguments! {
-    /// Where a server listens.
+    /// Address and connection limit of a server.
     pub(crate) struct Listen {
-        /// Connections at once; 0 is any number.
+        /// Maximum number of concurrent connections. 0 means no limit.
         conn_limit: i64 = 0,
-        /// Address to listen on; empty is all addresses.
+        /// Address to listen on. An empty text means all addresses.
         listen_address: Arc<str> = "",
     }
 }
@@ -138,18 +139,18 @@ arguments! {
         cert_file: Option<PathBuf>,
         /// The server's certificate, as PEM text.
         cert_pem: Option<Arc<str>>,
-        /// Comma-separated cipher suites; not set, those that are safe.
+        /// Comma-separated cipher suites. Defaults to the safe ones.
         cipher_suites: Option<Arc<str>>,
-        /// Which certificate is asked of a client: NoClientCert, RequestClientCert, RequireAnyClientCert,
+        /// Requirement for client certificates: NoClientCert, RequestClientCert, RequireAnyClientCert,
         /// VerifyClientCertIfGiven or RequireAndVerifyClientCert.
         client_auth_type: Option<ClientAuth>,
-        /// Authorities of client certificates, as PEM text.
+        /// Certificate authorities for client certificates, as PEM text.
         client_ca: Option<Arc<str>>,
-        /// File with the authorities of client certificates.
+        /// File with the certificate authorities for client certificates.
         client_ca_file: Option<PathBuf>,
-        /// File with the key of the server's certificate.
+        /// File with the private key of the server's certificate.
         key_file: Option<PathBuf>,
-        /// Key of the server's certificate, as PEM text.
+        /// Private key of the server's certificate, as PEM text.
         key_pem: Option<Secret>,
         /// Lowest TLS version: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13.
         min_version: Option<TlsVersion>,
@@ -160,37 +161,37 @@ arguments! {
 arguments! {
     /// The body of `http > http2 { }`.
     pub(crate) struct Http2 {
-        /// Whether HTTP/2 is spoken.
+        /// If true, HTTP/2 is enabled.
         enabled: bool = false,
-        /// How long a connection without a request stays open; 0 is for ever.
+        /// Idle timeout of a connection without a request. 0 means no limit.
         idle_timeout: Duration = "0s",
-        /// Requests at once on a connection.
+        /// Maximum number of concurrent requests on a connection.
         max_concurrent_streams: u64 = 100,
-        /// Bytes of the table that headers of requests are read with.
+        /// Size in bytes of the table for decoding headers of requests.
         max_decoder_header_table_size: u64 = 4096,
-        /// Bytes of the table that headers of answers are written with.
+        /// Size in bytes of the table for encoding headers of responses.
         max_encoder_header_table_size: u64 = 4096,
-        /// Requests at once on all connections; 0 is any number.
+        /// Maximum number of concurrent requests on all connections. 0 means no limit.
         max_handlers: i64 = 0,
-        /// Bytes of the largest frame that is read; 0 is the usual size.
+        /// Maximum size in bytes of a received frame. 0 means the default size.
         max_read_frame_size: u64 = 0,
-        /// Bytes of flow control for a connection; 0 is the usual size.
+        /// Size in bytes of the flow-control window of a connection. 0 means the default size.
         max_upload_buffer_per_connection: i64 = 0,
-        /// Bytes of flow control for a request; 0 is the usual size.
+        /// Size in bytes of the flow-control window of a request. 0 means the default size.
         max_upload_buffer_per_stream: i64 = 0,
-        /// Whether ciphers are allowed that HTTP/2 forbids.
+        /// If true, ciphers that HTTP/2 forbids are allowed.
         permit_prohibited_ciphers: bool = false,
-        /// How long the answer to a ping may take.
+        /// Timeout for the response to a ping.
         ping_timeout: Duration = "15s",
-        /// Silence after which a ping is sent; 0 is never.
+        /// Time without received data after which a ping is sent. 0 means never.
         read_idle_timeout: Duration = "0s",
-        /// How long a connection that takes nothing stays open; 0 is for ever.
+        /// Time after which a connection that accepts no data is closed. 0 means never.
         write_byte_timeout: Duration = "0s",
     }
 }
 
 impl HttpServer {
-    /// The port to listen on; `block` is the name of this block, for errors.
+    /// Returns the port to listen on. `block` is the name of this block, for errors.
     pub(crate) fn port(&self, block: &'static str) -> PortSettings<'_> {
         PortSettings {
             block,
@@ -205,7 +206,7 @@ impl HttpServer {
 }
 
 impl ServerTls {
-    /// Converts to settings of a listener. Fails when certificate or key is missing.
+    /// Converts to settings of a listener. Fails if certificate or key is missing.
     pub(crate) fn settings(&self) -> Result<TlsSettings, ArgumentError> {
         let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| match text {
             Some(text) => Some(PemText::Text(text.clone())),

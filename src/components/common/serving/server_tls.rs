@@ -1,8 +1,8 @@
 //! TLS of a listener: certificates that may be renewed while it is open, client certificates, and suites and curves by
 //! Go's names.
 //!
-//! In: settings of the `tls` block. Out: a configuration of rustls, or the argument that is wrong. Files are read when
-//! the configuration is made, and again after they were replaced.
+//! In: settings of the `tls` block. Out: a configuration of rustls, or the wrong argument. Files are read when the
+//! configuration is built, and again after they have been replaced.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::base::renewed::Renewed;
 use crate::lang::argument_error::ArgumentError;
 use crate::pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
 
-/// Makes the configuration of rustls; reads the certificates.
+/// Builds the configuration of rustls. Reads the certificates.
 pub(crate) fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, ArgumentError> {
     let provider = Arc::new(provider(settings)?);
     let (least, most) = (settings.min_version.unwrap_or(12), settings.max_version.unwrap_or(13));
@@ -34,7 +34,7 @@ pub(crate) fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>,
     if versions.is_empty() {
         return Err(wrong(
             "tls.cipher_suites",
-            "none of these cipher suites can be used with these versions",
+            "none of these cipher suites is supported with these versions",
         ));
     }
     let certificates = Certificates::read(settings, provider.clone())?;
@@ -57,7 +57,7 @@ fn wrong(path: &str, message: impl Into<String>) -> ArgumentError {
     }
 }
 
-/// The suites and curves that the settings allow. As in Go, suites are chosen for TLS 1.2 only.
+/// Returns the suites and curves that the settings allow. As in Go, suites can be selected only for TLS 1.2.
 fn provider(settings: &TlsSettings) -> Result<CryptoProvider, ArgumentError> {
     let mut provider = rustls::crypto::ring::default_provider();
     if !settings.cipher_suites.is_empty() {
@@ -73,7 +73,7 @@ fn provider(settings: &TlsSettings) -> Result<CryptoProvider, ArgumentError> {
         let groups = settings.curves.iter().filter_map(|curve| group(curve));
         provider.kx_groups = groups.collect();
         if provider.kx_groups.is_empty() {
-            let message = "none of these curves can be used; there are X25519, CurveP256 and CurveP384";
+            let message = "none of these curves is supported: use X25519, CurveP256 or CurveP384";
             return Err(wrong("tls.curve_preferences", message));
         }
     }
@@ -97,7 +97,7 @@ fn bytes(pem: &PemText, name: &str) -> Result<Vec<u8>, ArgumentError> {
     }
 }
 
-/// The attribute that a certificate or key came from.
+/// Returns the attribute that a certificate or key came from.
 fn path_of(pem: &PemText, name: &str) -> String {
     match pem {
         PemText::Text(_) => format!("tls.{name}_pem"),
@@ -208,7 +208,7 @@ fn client_verifier(
     Ok(Some(verifier))
 }
 
-/// Accepts a client's certificate from any issuer. That the client has its key is checked.
+/// Accepts a client's certificate from any issuer. TLS still verifies that the client has its key.
 #[derive(Debug)]
 struct AnyCertificate {
     mandatory: bool,

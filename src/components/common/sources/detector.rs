@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::lang::attribute::{Interval, choices};
 use crate::lang::body::arguments;
 
-/// Largest file that is read, in bytes: its text is kept, exported and compared.
+/// Maximum size of a file in bytes. Its text is kept, exported and compared.
 pub(crate) const MAX_FILE: u64 = 16 << 20;
 
 choices! {
-    /// How changes of a file are seen.
+    /// Detection of file changes.
     pub(crate) enum Watch {
         System = "fsnotify",
         Poll = "poll",
@@ -18,23 +18,23 @@ choices! {
 }
 
 arguments! {
-    /// The arguments of a component that follows a file.
+    /// Arguments of a component that follows a file.
     pub(crate) struct Detector {
-        /// How changes are seen: fsnotify (the system tells) or poll.
+        /// Detection of changes: fsnotify (notifications of the system) or poll.
         detector: Option<Watch> = "fsnotify",
-        /// Time from one look at the file to the next, with either detector.
+        /// Time between two checks of the file, with either detector.
         poll_frequency: Interval = "1m",
     }
 }
 
 impl Detector {
-    /// Whether the folder of the file is watched. An empty text means the default, as in Alloy.
+    /// Returns true if the folder of the file is watched. An empty text means the default, as in Alloy.
     pub(crate) fn watches(&self) -> bool {
         self.detector != Some(Watch::Poll)
     }
 }
 
-/// The folder that a file is in; `.` when its path names none.
+/// Returns the folder of a file; `.` if its path names none.
 pub(crate) fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -42,7 +42,7 @@ pub(crate) fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The text of a file of at most [`MAX_FILE`].
+/// Returns the text of a file of at most [`MAX_FILE`] bytes.
 pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     let name = path.display();
     let mut bytes = Vec::new();

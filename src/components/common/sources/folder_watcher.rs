@@ -1,5 +1,5 @@
-//! Watches the folders of files. Folders, not files: editors and Kubernetes replace a file or a link instead of writing
-//! to it.
+//! Watches the folders of files. Folders are watched instead of files, because editors and Kubernetes replace a file or
+//! a link instead of writing to it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ pub(crate) struct FolderWatcher {
 }
 
 impl FolderWatcher {
-    /// A watcher that wakes `changed`; it watches nothing yet.
+    /// Creates a watcher that wakes `changed`. It watches no folder yet.
     pub(crate) fn new(changed: Arc<Notify>) -> Result<Self, notify::Error> {
         let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
-            // Our own reads are events too; they must not wake us again.
+            // The component's own reads are events, too, and must not wake it again.
             let is_change = event.is_ok_and(|event| match event.kind {
                 EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
                 _ => true,
@@ -39,7 +39,7 @@ impl FolderWatcher {
     pub(crate) fn watch<'a>(&mut self, patterns: impl Iterator<Item = &'a str>, further: Vec<PathBuf>) {
         let wanted: BTreeSet<PathBuf> = patterns.map(folder_of).chain(further).collect();
         for folder in self.watched.difference(&wanted) {
-            // It may be gone already, and then it is not watched anyway.
+            // The folder may no longer exist, and then it is not watched anyway.
             let _ = self.watcher.unwatch(folder);
         }
         self.watched.retain(|folder| wanted.contains(folder) && folder.exists());
@@ -51,7 +51,7 @@ impl FolderWatcher {
     }
 }
 
-/// The longest folder of a pattern that has no wildcard in it.
+/// Returns the longest folder of a pattern that contains no wildcard.
 fn folder_of(pattern: &str) -> PathBuf {
     let mut folder = PathBuf::new();
     let parent = Path::new(pattern).parent().unwrap_or(Path::new(""));

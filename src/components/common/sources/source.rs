@@ -1,8 +1,9 @@
-//! A component whose exports are a value from elsewhere: fetched, exported, and fetched again when it may have changed.
+//! A component whose exports are a value from elsewhere. The value is fetched, exported, and fetched again when it may
+//! have changed.
 //!
-//! In: a [`Fetch`] made of the arguments. Out: exports and health. The first fetch is part of the build: when it fails
-//! the component is not built. A later failure is shown as health, and the last value stays. Fetching may block, so it
-//! never happens on the runtime's threads.
+//! In: a [`Fetch`] that is built from the arguments. Out: exports and health. The first fetch is part of the build: if
+//! it fails, the component is not built. A later failure is shown as health, and the last value stays. Fetching may
+//! block, so it never happens on the runtime's threads.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,12 +20,15 @@ use crate::lang::value::Value;
 use crate::pipeline::component::import::{CONTENT, FOLDER};
 use crate::pipeline::component::{Component, ComponentError, Context, HealthState};
 
-/// Changes within this time are fetched together, as in Alloy.
+/// Changes within this time cause a single fetch, as in Alloy.
 const SETTLE: Duration = Duration::from_millis(30);
 
-/// The export of a component whose value is one text.
-pub(crate) const CONTENT_EXPORT: Attribute =
-    Attribute::required("content", Kind::OptionalSecret, "The text; a secret with `is_secret`.");
+/// The export of a component with a single text as its value.
+pub(crate) const CONTENT_EXPORT: Attribute = Attribute::required(
+    "content",
+    Kind::OptionalSecret,
+    "The text. It is a secret if `is_secret` is true.",
+);
 
 /// The exports of a component.
 pub(crate) type Exports = BTreeMap<Arc<str>, Value>;
@@ -34,31 +38,31 @@ pub(crate) trait Fetch: Send + Sync + 'static {
     /// Fetches the value. May block.
     fn fetch(&self) -> Result<Exports, String>;
 
-    /// Time from one fetch to the next; `None` for one that cannot change.
+    /// Returns the time between two fetches; `None` for a value that cannot change.
     fn interval(&self) -> Option<Duration>;
 
-    /// A folder whose changes trigger a fetch.
+    /// Returns a folder whose changes trigger a fetch.
     fn watched(&self) -> Option<PathBuf> {
         None
     }
 }
 
-/// Makes a [`Fetch`] from arguments; may open files and sockets.
+/// Builds a [`Fetch`] from arguments. May open files and sockets.
 type Make<A> = Box<dyn Fn(&Context, &A) -> Result<Arc<dyn Fetch>, ComponentError> + Send + Sync>;
 
 struct Source<A> {
     context: Context,
     make: Make<A>,
     /// The current fetch. It stays locked while a value is exported, so that a late value of an old fetch never follows
-    /// one of the new. It is not locked while fetching.
+    /// one of the new fetch. It is not locked while fetching.
     fetch: Mutex<Arc<dyn Fetch>>,
-    /// Wakes the run loop: the watched folder changed.
+    /// Wakes the run loop after a change of the watched folder.
     changed: Arc<Notify>,
-    /// Wakes the run loop: the arguments changed.
+    /// Wakes the run loop after a change of the arguments.
     updated: Notify,
 }
 
-/// Builds the component and exports its first value; `make` makes a [`Fetch`] from arguments.
+/// Builds the component and exports its first value. `make` builds a [`Fetch`] from arguments.
 pub(crate) fn build<A: 'static, F: Fetch>(
     context: Context,
     arguments: &A,
@@ -90,7 +94,7 @@ impl From<bool> for Secrecy {
     }
 }
 
-/// The exports of a component whose value is one text.
+/// Returns the exports of a component with a single text as its value.
 pub(crate) fn content(text: impl Into<Arc<str>>, secrecy: Secrecy) -> Exports {
     let text = match secrecy {
         Secrecy::Public => Value::String(text.into()),
@@ -99,7 +103,7 @@ pub(crate) fn content(text: impl Into<Arc<str>>, secrecy: Secrecy) -> Exports {
     Exports::from([(CONTENT_EXPORT.name.into(), text)])
 }
 
-/// The exports of an import: texts by name, and their folder; `None` for the folder of the importing text.
+/// Returns the exports of an import: texts by name, and their folder; `None` for the folder of the importing text.
 pub(crate) fn module(texts: impl IntoIterator<Item = (String, Value)>, folder: Option<String>) -> Exports {
     let folder = folder.map_or(Value::Null, Value::string);
     Exports::from([(CONTENT.into(), Value::object(texts)), (FOLDER.into(), folder)])
@@ -121,7 +125,7 @@ impl<A: 'static> Source<A> {
         match fetched {
             Ok(exports) => export(&self.context, exports),
             Err(error) => {
-                tracing::error!(component = %self.context.id, error, "cannot fetch, the last value stays");
+                tracing::error!(component = %self.context.id, error, "cannot fetch the value, keeping the last one");
                 (self.context.health)(HealthState::Unhealthy, error);
             }
         }
@@ -129,8 +133,8 @@ impl<A: 'static> Source<A> {
 
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut watcher: Option<FolderWatcher> = None;
-        // At the start and after an update the value is new. It is fetched again only for a watched folder, which may
-        // have changed before it was watched.
+        // At the start and after an update the value is new. It is fetched again only if a folder is watched, because
+        // the folder may have changed before it was watched.
         let mut is_fresh = true;
         loop {
             let fetch = self.fetch.lock().clone();

@@ -226,7 +226,7 @@ async fn a_profile_leads_by_its_source_to_a_role() {
     assert_eq!(targets(&body("reader"), environment.clone()).await.unwrap().len(), 1);
     for (profile, reason) in [
         ("none", "there is no profile `none`"),
-        ("loop", "leads to itself by source_profile"),
+        ("loop", "refers to itself by source_profile"),
         ("sso", "the profile `sso` uses sso_session, which is not supported"),
     ] {
         let body = body(profile).text("region", "eu-central-1");
@@ -279,7 +279,7 @@ async fn a_machine_and_a_container_tell_their_region_and_their_credentials() {
     assert_eq!(targets(&role("lightsail"), container.clone()).await.unwrap().len(), 1);
     let error = targets(&body, container).await.unwrap_err();
     assert!(
-        error.starts_with("no region is given, and the machine does not tell: "),
+        error.starts_with("no region is configured, and the instance metadata has none: "),
         "{error}"
     );
 }

@@ -150,7 +150,7 @@ async fn a_wrong_secret_is_told_without_being_shown() {
         .await
         .unwrap_err();
     assert!(
-        error.starts_with("cannot get credentials for Azure: cannot ask "),
+        error.starts_with("cannot get credentials for Azure: request to "),
         "{error}"
     );
     assert!(error.contains("AADSTS7000215") && !error.contains("wrong"), "{error}");

@@ -203,7 +203,7 @@ async fn a_change_is_seen_at_once_and_a_failing_service_keeps_its_targets() {
     agent.set("web", Content::Null);
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
     let (_, message) = recorder.health();
-    let expected = format!("cannot ask http://{server}/v1/");
+    let expected = format!("request to http://{server}/v1/");
     assert!(
         message.starts_with(&expected) && message.contains("No cluster leader"),
         "{message}"
@@ -308,7 +308,7 @@ async fn an_agent_that_is_away_is_named() {
         recorder
             .health()
             .1
-            .starts_with(&format!("cannot ask {base}/v1/agent/self"))
+            .starts_with(&format!("request to {base}/v1/agent/self"))
     })
     .await;
     running.stop().await;

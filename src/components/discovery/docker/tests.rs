@@ -133,11 +133,11 @@ fn a_socket_has_neither_tls_nor_a_proxy() {
             .text("proxy_url", "http://proxy:3128")
             .read(&DEFINITION)
             .unwrap_err(),
-        "proxy_url: a daemon that is reached by unix:// can have no proxy_url"
+        "proxy_url: proxy_url cannot be used with a unix:// host"
     );
     assert_eq!(
         body.block("tls_config", Body::new()).read(&DEFINITION).unwrap_err(),
-        "tls_config: a daemon that is reached by unix:// can have no tls_config"
+        "tls_config: tls_config cannot be used with a unix:// host"
     );
     for host in ["unix://docker.sock", "npipe:////./pipe/docker_engine", "tcp://"] {
         assert!(Body::new().text("host", host).read(&DEFINITION).is_err(), "{host}");

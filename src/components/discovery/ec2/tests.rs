@@ -102,7 +102,7 @@ async fn instances_of_all_pages_become_targets_and_a_refusal_keeps_them() {
     running.component.update(wrong).unwrap();
     eventually("a refusal", || recorder.health().0 == HealthState::Unhealthy).await;
     let refused = format!(
-        "DescribeInstances: cannot ask {}/: the server answered 401 Unauthorized: \
+        "DescribeInstances: request to {}/ failed: the server answered 401 Unauthorized: \
          AuthFailure: the signature is not right",
         amazon.url
     );

@@ -88,7 +88,7 @@ async fn each_instance_of_each_application_is_a_target() {
     let broken = Body::new().text("server", &format!("{base}/broken/"));
     running.component.update(broken.arguments(&DEFINITION)).unwrap();
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
-    let expected = format!("{base}/broken/apps answered with XML that is wrong: ");
+    let expected = format!("{base}/broken/apps answered with invalid XML: ");
     assert!(recorder.health().1.starts_with(&expected), "{}", recorder.health().1);
     assert_eq!(recorder.exported_targets("targets"), targets);
     running.stop().await;

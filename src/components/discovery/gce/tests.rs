@@ -95,7 +95,7 @@ async fn instances_of_all_pages_become_targets_and_an_expired_token_is_renewed()
     );
     let error = gce.targets().await.unwrap_err();
     let expected = "401 Unauthorized: { \"error\": {\"code\": 401, \"message\": \"expired\"}}";
-    assert!(error.starts_with("cannot ask ") && error.ends_with(expected), "{error}");
+    assert!(error.starts_with("request to ") && error.ends_with(expected), "{error}");
     assert_eq!(
         short(&gce.targets().await.unwrap()),
         [

@@ -670,7 +670,7 @@ fn the_arguments_are_checked() {
     assert!(
         check(twice)
             .unwrap_err()
-            .starts_with("selectors[1].role: there is a selector")
+            .starts_with("selectors[1].role: the role pod already has a selector")
     );
     let own = Body::new().with("own_namespace", Setting::Bool(true));
     assert_eq!(check(base().block("namespaces", own.clone())), Ok(()));
@@ -678,7 +678,7 @@ fn the_arguments_are_checked() {
     assert!(
         check(elsewhere)
             .unwrap_err()
-            .starts_with("namespaces.own_namespace: own_namespace is known")
+            .starts_with("namespaces.own_namespace: own_namespace is only known")
     );
 }
 

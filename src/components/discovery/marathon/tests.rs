@@ -71,7 +71,7 @@ async fn each_port_of_each_task_is_a_target_and_a_server_that_is_away_is_passed_
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
     let (_, message) = recorder.health();
     assert!(
-        message.contains("no leader; cannot ask") && !message.contains("secret"),
+        message.contains("no leader; request to") && !message.contains("secret"),
         "{message}"
     );
     assert_eq!(recorder.exported_targets("targets"), targets);

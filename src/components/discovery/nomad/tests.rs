@@ -70,7 +70,7 @@ async fn each_instance_of_each_service_is_a_target() {
     let again = body.with("allow_stale", Value::Bool(false));
     running.component.update(again.arguments(&DEFINITION)).unwrap();
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
-    let expected = format!("cannot ask {base}/v1/services: ");
+    let expected = format!("request to {base}/v1/services failed: ");
     assert!(recorder.health().1.starts_with(&expected), "{}", recorder.health().1);
     assert_eq!(recorder.exported_targets("targets"), targets);
     running.stop().await;

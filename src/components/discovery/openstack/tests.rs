@@ -182,7 +182,7 @@ async fn what_keeps_from_asking_is_told_without_the_password() {
         .targets()
         .await
         .unwrap_err();
-    assert!(error.starts_with("cannot log in to OpenStack: cannot ask "), "{error}");
+    assert!(error.starts_with("cannot log in to OpenStack: request to "), "{error}");
     assert!(
         error.contains("401 Unauthorized") && !error.contains("wrong"),
         "{error}"

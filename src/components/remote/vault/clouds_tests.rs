@@ -198,7 +198,7 @@ async fn a_machine_of_no_cloud_is_told_so_by_the_login_that_wanted_one() {
     ] {
         let error = login(&clouds, block, body).await.err().unwrap();
         assert!(
-            error.starts_with(&format!("{block}: cannot ask http://127.0.0.1:9/")),
+            error.starts_with(&format!("{block}: request to http://127.0.0.1:9/")),
             "{error}"
         );
     }

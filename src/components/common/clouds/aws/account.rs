@@ -8,19 +8,19 @@ use crate::lang::attribute::Secret;
 use crate::lang::body::arguments;
 
 arguments! {
-    /// How requests to Amazon are sent and signed.
+    /// Account of requests to AWS.
     pub(crate) struct Account {
-        /// Access key; not set, the credentials are found as Amazon's tools find them.
+        /// Access key. Defaults to the credentials that AWS tools would find.
         access_key: Option<Arc<str>>,
-        /// URL of the API instead of Amazon's.
+        /// URL of the API, instead of that of AWS.
         endpoint: Option<HttpUrl>,
-        /// Profile of the credentials file.
+        /// Profile of the AWS credentials file.
         profile: Option<Arc<str>>,
-        /// Region; not set, that of the environment, of the profile, or of the machine.
+        /// AWS region. Defaults to that of the environment, of the profile, or of the machine.
         region: Option<Arc<str>>,
-        /// Role to take on before asking.
+        /// ARN of a role to assume before requests are sent.
         role_arn: Option<Arc<str>>,
-        /// Secret of the access key.
+        /// Secret key that belongs to the access key.
         secret_key: Option<Secret>,
     }
     check Account::check;

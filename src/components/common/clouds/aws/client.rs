@@ -1,7 +1,7 @@
 //! Signed requests to AWS services.
 //!
-//! In: a service and a request. Out: the answer. Region and credentials are looked up when they are first needed. After
-//! a failed request the credentials are looked up again, since they may be the cause.
+//! In: a service and a request. Out: the response. Region and credentials are looked up at the first use. After a
+//! failed request the credentials are looked up again, since they may be the cause.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
 use crate::wire::sigv4::{Scope, sign};
 
-/// Host of the token service in the oldest region, and the one without a region.
+/// Hosts of the token service (STS): in the oldest region, and without a region.
 const HOME_STS: &str = "sts.us-east-1.amazonaws.com";
 const GLOBAL_STS: &str = "sts.amazonaws.com";
 
@@ -36,7 +36,7 @@ pub(crate) struct Aws {
     region: OnceCell<Arc<str>>,
 }
 
-/// A service whose requests are forms and whose answers are XML.
+/// A service with forms as requests and XML as responses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueryService {
     /// Name of the service, as in its URL.
@@ -45,7 +45,7 @@ pub(crate) struct QueryService {
     pub(crate) version: &'static str,
 }
 
-/// A service whose requests and answers are JSON.
+/// A service with requests and responses in JSON.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JsonService {
     /// Name of the service, as in its URL.
@@ -55,7 +55,7 @@ pub(crate) struct JsonService {
 }
 
 impl Aws {
-    /// Makes the client of an account; `external_id` is sent when the account's `role_arn` is assumed.
+    /// Creates the client of an account. `external_id` is sent when the account's `role_arn` is assumed.
     pub(crate) fn new(
         account: &Account,
         external_id: Option<Arc<str>>,
@@ -78,13 +78,13 @@ impl Aws {
         })
     }
 
-    /// The region of requests: from the arguments, the environment, the profile, or the instance metadata.
+    /// Returns the region of requests: from the arguments, the environment, the profile, or the instance metadata.
     pub(crate) async fn region(&self) -> Result<Arc<str>, String> {
         let region = self.region.get_or_try_init(|| self.find_region()).await?;
         Ok(region.clone())
     }
 
-    /// Sends a form to a service and reads the answer as XML.
+    /// Sends a form to a service and reads the response as XML.
     pub(crate) async fn query<T: DeserializeOwned>(
         &self,
         service: QueryService,
@@ -106,7 +106,7 @@ impl Aws {
             .map_err(|error| format!("{action}: {error}"))
     }
 
-    /// Sends JSON to a service and reads the answer as JSON.
+    /// Sends JSON to a service and reads the response as JSON.
     pub(crate) async fn call<T: DeserializeOwned>(
         &self,
         service: JsonService,
@@ -124,7 +124,7 @@ impl Aws {
             .map_err(|error| format!("{action}: {error}"))
     }
 
-    /// Sends a GET for a path of a service and reads the answer as JSON.
+    /// Sends a GET for a path of a service and reads the response as JSON.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         service: &str,
@@ -132,7 +132,7 @@ impl Aws {
         query: &[(&str, &str)],
     ) -> Result<T, String> {
         let mut url = self.endpoint(service).await?;
-        // Only a URL without a host has no segments.
+        // Only a URL without a host has no path segments.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
@@ -140,7 +140,7 @@ impl Aws {
         self.send(service, request).await?.json()
     }
 
-    /// URL of a service: `endpoint` of the arguments, or else that of AWS.
+    /// Returns the URL of a service: `endpoint` of the arguments, or else that of AWS.
     async fn endpoint(&self, service: &str) -> Result<Url, String> {
         match &self.credentials.account.endpoint {
             Some(endpoint) => Ok(endpoint.url().clone()),
@@ -164,14 +164,15 @@ impl Aws {
         answer
     }
 
-    /// A signed request whose answer names the caller: whoever is given it can find out by it who has signed it. It is
-    /// not sent here. The headers are signed, too.
+    /// Returns a signed request whose response names the caller. A server that receives this request can send it to
+    /// learn who signed it. It is not sent here. The headers are signed, too.
     pub(crate) async fn identity_request(&self, headers: HeaderMap) -> Result<reqwest::Request, String> {
         let region = self.region().await?;
         let credentials = self.credentials.get(&region).await?;
         let mut url = credentials::endpoint(&self.credentials.environment, "sts", &region)?;
         if url.host_str() == Some(HOME_STS) {
-            // Signatures of this region hold at the host without a region, too, which is what others ask by default.
+            // Signatures of this region are also valid at the host without a region, which other programs use by
+            // default.
             let _ = url.set_host(Some(GLOBAL_STS));
         }
         let form = format!("Action=GetCallerIdentity&Version={}", credentials::STS_VERSION);
@@ -186,7 +187,7 @@ impl Aws {
         Ok(request)
     }
 
-    /// A part of what AWS signs of the machine that this is: `document`, `signature` or `pkcs7`.
+    /// Returns a part of the machine's identity that AWS signs: `document`, `signature` or `pkcs7`.
     pub(crate) async fn machine_identity(&self, part: &str) -> Result<String, String> {
         self.credentials.metadata.identity(part).await
     }
@@ -219,7 +220,7 @@ impl Aws {
             None => {}
         }
         let region = metadata.region().await;
-        region.map_err(|error| format!("no region is given, and the machine does not tell: {error}"))
+        region.map_err(|error| format!("no region is configured, and the instance metadata has none: {error}"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! AWS credentials: where they are looked up, and the roles that are assumed with them.
 //!
-//! In: arguments and the environment. Out: credentials, kept until shortly before they expire. The order is that of the
-//! AWS tools: arguments, environment variables, web identity, profile, container, machine.
+//! In: arguments and the environment. Out: credentials, which are kept until shortly before they expire. The lookup
+//! order is that of the AWS tools: arguments, environment variables, web identity, profile, container, machine.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::wire::sigv4::{Credentials, Scope, sign};
 
 /// Version of the API of the token service.
 pub(super) const STS_VERSION: &str = "2011-06-15";
-/// Session name of assumed roles in AWS logs, where none is configured.
+/// Session name of assumed roles in AWS logs, if none is configured.
 const SESSION: &str = "alluvium";
-/// Settings by which a profile obtains credentials in a way that is not supported.
+/// Settings of a profile that select an unsupported source of credentials.
 const REFUSED: [&str; 3] = ["credential_process", "sso_session", "sso_start_url"];
 
 /// Finds credentials and keeps them until they expire.
@@ -69,13 +69,13 @@ struct Given {
 }
 
 impl CredentialSource {
-    /// Valid credentials for requests to a region.
+    /// Returns valid credentials for requests to a region.
     pub(super) async fn get(&self, region: &str) -> Result<Credentials, String> {
         let found = self.held.get(self.find(region)).await;
-        found.map_err(|error| format!("no credentials of Amazon: {error}"))
+        found.map_err(|error| format!("cannot get credentials for AWS: {error}"))
     }
 
-    /// Name of the profile, and whether the arguments or the environment name it.
+    /// Returns the name of the profile, and whether the arguments or the environment name it.
     pub(super) fn profile(&self) -> (String, IsAsked) {
         let named = self.account.profile.as_ref().map(ToString::to_string);
         let named = named.or_else(|| self.environment.get("AWS_PROFILE"));
@@ -95,7 +95,7 @@ impl CredentialSource {
         self.assume(&role, &found.value, region).await
     }
 
-    /// The credentials with which `role_arn` of the arguments is assumed.
+    /// Returns the credentials with which `role_arn` of the arguments is assumed.
     async fn own(&self, region: &str) -> Result<Lasting<Credentials>, String> {
         if let (Some(access_key), Some(secret_key)) = (&self.account.access_key, &self.account.secret_key) {
             return Ok(Lasting::forever(Credentials {
@@ -133,8 +133,8 @@ impl CredentialSource {
         }))
     }
 
-    /// The credentials of the profile, after assuming the roles on its chain of `source_profile`. `None` when it has
-    /// none, or when there is no default profile.
+    /// Returns the credentials of the profile, after assuming the roles on its chain of `source_profile`. Returns
+    /// `None` if the profile has none, or if there is no default profile.
     async fn of_profile(&self, region: &str) -> Result<Option<Lasting<Credentials>>, String> {
         let profiles = Profiles::read(&self.environment).await?;
         let (mut name, is_asked) = self.profile();
@@ -155,7 +155,7 @@ impl CredentialSource {
                 });
                 if let Some(source) = setting("source_profile").filter(|source| **source != name) {
                     if !seen.insert(name) {
-                        return Err(format!("the profile `{source}` leads to itself by source_profile"));
+                        return Err(format!("the profile `{source}` refers to itself by source_profile"));
                     }
                     name = source.clone();
                     continue;
@@ -168,7 +168,7 @@ impl CredentialSource {
                 return Ok(None);
             }
             return Err(format!(
-                "the profile `{name}` has a role and no credentials to take it on with"
+                "the profile `{name}` has a role but no credentials to assume it"
             ));
         };
         for role in roles.iter().rev() {
@@ -177,7 +177,7 @@ impl CredentialSource {
         Ok(Some(found))
     }
 
-    /// The credentials in the settings of one profile, before its role is assumed.
+    /// Returns the credentials in the settings of one profile, before its role is assumed.
     async fn of_settings(
         &self,
         name: &str,
@@ -230,7 +230,7 @@ impl CredentialSource {
         let scope = Scope { service: "sts", region };
         sign(&mut request, credentials, scope, Utc::now()).map_err(|error| error.to_string())?;
         let given = self.ask(request).await;
-        given.map_err(|error| format!("cannot take on the role {}: {error}", role.arn))
+        given.map_err(|error| format!("cannot assume the role {}: {error}", role.arn))
     }
 
     async fn web_identity(
@@ -249,7 +249,7 @@ impl CredentialSource {
             ("WebIdentityToken", token.trim()),
         ];
         let given = self.ask(self.token_request(&form, region)?).await;
-        given.map_err(|error| format!("cannot take on the role {arn} by web identity: {error}"))
+        given.map_err(|error| format!("cannot assume the role {arn} by web identity: {error}"))
     }
 
     fn token_request(&self, form: &[(&str, &str)], region: &str) -> Result<reqwest::Request, String> {
@@ -286,7 +286,7 @@ pub(super) enum IsAsked {
     No,
 }
 
-/// URL of a service in a region, unless the environment names another.
+/// Returns the URL of a service in a region, unless the environment names another.
 pub(super) fn endpoint(environment: &Environment, service: &str, region: &str) -> Result<Url, String> {
     let variable = format!("AWS_ENDPOINT_URL_{}", service.to_uppercase());
     let named = environment

@@ -1,4 +1,4 @@
-//! The instances of EC2.
+//! Lists the instances of EC2 as targets.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ const SERVICE: QueryService = QueryService {
     name: "ec2",
     version: "2016-11-15",
 };
-/// Instances of one page: the most that the API allows.
+/// Number of instances on a page: the maximum of the API.
 const PAGE: &str = "1000";
 
-/// Ids of availability zones by name. The names differ between accounts, the ids do not.
+/// Ids of availability zones by name. Names differ between accounts, ids do not.
 #[derive(Debug, Default)]
 pub(crate) struct Zones(OnceCell<BTreeMap<String, String>>);
 
@@ -138,7 +138,7 @@ struct InterfacesAnswer {
     next_token: Option<String>,
 }
 
-/// A list as the API writes it.
+/// A list in the API's XML form.
 #[derive(Deserialize)]
 #[serde(bound = "T: Deserialize<'de>")]
 struct Items<T> {
@@ -153,14 +153,14 @@ impl<T> Default for Items<T> {
 }
 
 impl Instance {
-    /// Tags that have a name and a value.
+    /// Returns the tags that have a name and a value.
     pub(crate) fn tags(&self) -> impl Iterator<Item = (&String, &String)> {
         let tags = self.tag_set.item.iter();
         tags.filter_map(|tag| Some((tag.key.as_ref()?, tag.value.as_ref()?)))
     }
 }
 
-/// A target for each instance that has an address and matches all filters.
+/// Returns a target for each instance that has an address and matches all filters.
 pub(crate) async fn targets(aws: &Aws, filters: &[Filter], port: i64, zones: &Zones) -> Result<Vec<Target>, String> {
     let region = aws.region().await?;
     let mut parameters = Vec::new();
@@ -188,7 +188,7 @@ pub(crate) async fn targets(aws: &Aws, filters: &[Filter], port: i64, zones: &Zo
     Ok(reservations.iter().flat_map(of_reservation).collect())
 }
 
-/// The instances with these ids, a thousand at most.
+/// Returns the instances with these ids, at most a thousand.
 pub(crate) async fn by_id(aws: &Aws, ids: &[String]) -> Result<Vec<Instance>, String> {
     let reservations = reservations(aws, &numbered("InstanceId", ids)).await?;
     Ok(reservations
@@ -197,7 +197,7 @@ pub(crate) async fn by_id(aws: &Aws, ids: &[String]) -> Result<Vec<Instance>, St
         .collect())
 }
 
-/// Public addresses by the id of their network interface. Interfaces without one are left out.
+/// Returns public addresses by the id of their network interface. Interfaces without one are left out.
 pub(crate) async fn public_addresses(aws: &Aws, ids: &[String]) -> Result<BTreeMap<String, String>, String> {
     let parameters = &numbered("NetworkInterfaceId", ids);
     let interfaces = all_pages(|token: Option<String>| async move {
@@ -237,7 +237,7 @@ fn with_token(parameters: &[(String, String)], token: Option<String>) -> Vec<(St
 }
 
 impl Zones {
-    /// The ids by zone name. `None` when they cannot be listed, which costs one label only.
+    /// Returns the ids by zone name. `None` if they cannot be listed, which affects only one label.
     async fn ids(&self, aws: &Aws) -> Option<&BTreeMap<String, String>> {
         let ask = async || {
             let answer: ZonesAnswer = aws.query(SERVICE, "DescribeAvailabilityZones", &[]).await?;
@@ -247,12 +247,12 @@ impl Zones {
                 .collect())
         };
         let ids: Result<_, String> = self.0.get_or_try_init(ask).await;
-        ids.inspect_err(|error| tracing::debug!(%error, "ids of availability zones are not known"))
+        ids.inspect_err(|error| tracing::debug!(%error, "cannot list the ids of availability zones"))
             .ok()
     }
 }
 
-/// The labels of an instance, and its address: the private IPv4 one, or else the first IPv6 one.
+/// Returns the labels of an instance and its address: the private IPv4 address, or else the first IPv6 address.
 fn labels(instance: &Instance, zones: Option<&BTreeMap<String, String>>) -> Option<(MetaLabels, String)> {
     let (primary, ipv6) = ipv6_addresses(instance);
     let default_ipv6 = primary.iter().chain(&ipv6).find(|address| !address.is_empty());
@@ -304,9 +304,9 @@ fn labels(instance: &Instance, zones: Option<&BTreeMap<String, String>>) -> Opti
     Some((labels, address.clone()))
 }
 
-/// The primary IPv6 addresses by device index, empty for devices without one, and all IPv6 addresses.
+/// Returns the primary IPv6 addresses by device index, empty for devices without one, and all IPv6 addresses.
 fn ipv6_addresses(instance: &Instance) -> (Vec<String>, Vec<String>) {
-    /// Most network interfaces of an instance, far more than there are.
+    /// Maximum number of network interfaces, far above the real one.
     const MAX_DEVICES: usize = 1000;
     let (mut primary, mut all) = (Vec::new(), Vec::new());
     if instance.vpc_id.is_none() {

@@ -1,4 +1,4 @@
-//! The instances of Lightsail.
+//! Lists the instances of Lightsail as targets.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -55,7 +55,7 @@ struct Tag {
     value: Option<String>,
 }
 
-/// A target for each instance with a private address.
+/// Returns a target for each instance with a private address.
 pub(crate) async fn targets(aws: &Aws, port: i64) -> Result<Vec<Target>, String> {
     let region = aws.region().await?;
     let instances = all_pages(|token: Option<String>| async move {

@@ -20,11 +20,11 @@ use crate::wire::sigv4::Credentials;
 const MACHINE: &str = "http://169.254.169.254/";
 /// URL of the metadata service in an ECS container.
 const CONTAINER: &str = "http://169.254.170.2";
-/// Timeout of a request: outside of AWS there is no answer at all.
+/// Timeout of a request. Outside of AWS there is no response at all.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Header that carries a token of the metadata service (IMDSv2).
 const TOKEN: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token");
-/// Header with the lifetime of such a token, in seconds. The token is used at once.
+/// Header with the lifetime of such a token, in seconds. The token is used immediately.
 const TOKEN_LASTS: (HeaderName, HeaderValue) = (
     HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"),
     HeaderValue::from_static("60"),
@@ -37,7 +37,7 @@ pub(super) struct Metadata {
     environment: Environment,
 }
 
-/// Credentials as both services write them.
+/// Credentials in the JSON form of both services.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Given {
@@ -48,7 +48,7 @@ struct Given {
 }
 
 impl Metadata {
-    /// The services at the URLs that the environment names, or else at their usual ones.
+    /// Creates the client, with the URLs that the environment names, or else the usual ones.
     pub(super) fn new(environment: &Environment, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
         let named = environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT");
         let base = named.as_deref().unwrap_or(MACHINE);
@@ -61,19 +61,19 @@ impl Metadata {
         })
     }
 
-    /// The region of the machine.
+    /// Returns the region of the machine.
     pub(super) async fn region(&self) -> Result<Arc<str>, String> {
         let answer = self.machine(&["meta-data", "placement", "region"]).await?;
         Ok(String::from_utf8_lossy(&answer.body).trim().into())
     }
 
-    /// A part of what AWS signs of the machine: `document`, `signature` or `pkcs7`.
+    /// Returns a part of the machine's identity that AWS signs: `document`, `signature` or `pkcs7`.
     pub(super) async fn identity(&self, part: &str) -> Result<String, String> {
         let answer = self.machine(&["dynamic", "instance-identity", part]).await?;
         Ok(String::from_utf8_lossy(&answer.body).into_owned())
     }
 
-    /// The credentials of the machine's role.
+    /// Returns the credentials of the machine's role.
     pub(super) async fn of_machine(&self) -> Result<Lasting<Credentials>, String> {
         let roles = self.machine(&["meta-data", "iam", "security-credentials", ""]).await?;
         let roles = String::from_utf8_lossy(&roles.body);
@@ -87,7 +87,7 @@ impl Metadata {
         credentials(&answer)
     }
 
-    /// The credentials of the container's role; `None` when this is not an AWS container.
+    /// Returns the credentials of the container's role; `None` if this is not an AWS container.
     pub(super) async fn of_container(&self) -> Result<Option<Lasting<Credentials>>, String> {
         let relative = self.environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
         let full = self.environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
@@ -111,7 +111,7 @@ impl Metadata {
     async fn machine(&self, path: &[&str]) -> Result<Answer, String> {
         let disabled = self.environment.get("AWS_EC2_METADATA_DISABLED");
         if disabled.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-            return Err("AWS_EC2_METADATA_DISABLED forbids to ask the machine".to_owned());
+            return Err("AWS_EC2_METADATA_DISABLED disables the instance metadata service".to_owned());
         }
         let (name, value) = TOKEN_LASTS;
         let token = self.api.request(Method::PUT, self.api.url(["latest", "api", "token"]));
@@ -124,21 +124,22 @@ impl Metadata {
     }
 }
 
-/// Reads a file that holds a token.
+/// Reads a file that contains a token.
 pub(super) async fn read(path: &str) -> Result<String, String> {
     let text = tokio::fs::read_to_string(path).await;
     text.map_err(|error| format!("cannot read {path}: {error}"))
 }
 
-/// Parses a time as AWS writes it.
+/// Parses a time in the format of AWS.
 pub(super) fn time(text: &str) -> Result<SystemTime, String> {
     let time = DateTime::parse_from_rfc3339(text);
     time.map(SystemTime::from)
-        .map_err(|error| format!("credentials end at `{text}`, which is no time: {error}"))
+        .map_err(|error| format!("invalid expiration time `{text}` of the credentials: {error}"))
 }
 
 fn secret(text: &str) -> Result<HeaderValue, String> {
-    let value = HeaderValue::from_str(text).map_err(|_| "the token cannot stand in a header".to_owned());
+    let value = HeaderValue::from_str(text)
+        .map_err(|_| "the token contains characters that are not allowed in an HTTP header".to_owned());
     value.map(|mut value| {
         value.set_sensitive(true);
         value

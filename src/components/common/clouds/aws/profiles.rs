@@ -1,6 +1,6 @@
-//! Profiles of the files `~/.aws/credentials` and `~/.aws/config`.
+//! Profiles in the files `~/.aws/credentials` and `~/.aws/config`.
 //!
-//! In: the text of both files. Out: the settings of a profile. The credentials file takes precedence over the other.
+//! In: the text of both files. Out: the settings of a profile. The credentials file takes precedence.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ impl Profiles {
         Ok(Self::parse(&config, &credentials))
     }
 
-    /// The profile of this name.
+    /// Returns the profile with this name.
     pub(super) fn get(&self, name: &str) -> Option<&Profile> {
         self.0.get(name)
     }
@@ -51,8 +51,8 @@ impl Profiles {
     }
 }
 
-/// Reads the sections whose title `name` maps to a profile name. Indented lines belong to nested settings, none of
-/// which is used here.
+/// Reads the sections whose title `name` maps to a profile name. Indented lines belong to nested settings, which are
+/// not used here.
 fn read(text: &str, name: impl Fn(&str) -> Option<String>, profiles: &mut BTreeMap<String, Profile>) {
     let mut section = None;
     for line in text.lines() {

@@ -1,6 +1,6 @@
-//! A test server that answers as AWS is documented to, and checks every signature as AWS does.
+//! A test server that responds as the AWS documentation describes, and checks every signature as AWS does.
 //!
-//! Its answers are written by us after the documentation of each service.
+//! Its responses are written after the documentation of each service.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::components::common::testing::{Server, serve};
 use crate::wire::sigv4::{Credentials, Scope, sign};
 
-/// Answers a request, given as `METHOD /path?query body` or as an action with its parameters.
+/// Responds to a request, which is `METHOD /path?query body`, or an action with its parameters.
 pub(crate) type Answer = dyn Fn(&str) -> (StatusCode, String) + Send + Sync;
 
 /// The server, with all requests that it received.
@@ -24,8 +24,8 @@ pub(crate) struct Amazon {
 }
 
 impl Amazon {
-    /// Answers requests that this key signed for the service `name`, and those that nobody signed. The region is
-    /// `eu-central-1`.
+    /// Starts a server for requests that these keys signed for the service `name`, and for unsigned requests. The
+    /// region is `eu-central-1`.
     pub(crate) async fn start(
         name: &'static str,
         key: &[(&str, &str)],
@@ -69,7 +69,7 @@ impl Amazon {
         }
     }
 
-    /// All requests that were received so far.
+    /// Returns all requests that were received so far.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().clone()
     }

@@ -1,4 +1,4 @@
-//! Arguments of a component that follows a cluster: the connection, the namespaces, and which objects to select.
+//! Arguments of a component that follows a cluster: the connection, the namespaces, and the selection of objects.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::lang::attribute::choices;
 use crate::lang::body::arguments;
 
 arguments! {
-    /// Where and how to look, shared among a component's own arguments.
+    /// Selection of the objects in a cluster, part of a component's own arguments.
     pub(crate) struct ClusterArguments {}
     blocks {
-        /// Labels of other objects that a target gets.
+        /// Labels of other objects to add to targets.
         attach_metadata: AttachMetadata,
-        /// Namespaces to look at; all when none is given.
+        /// Namespaces to search. Defaults to all namespaces.
         namespaces: Namespaces,
-        /// Which objects of a kind are asked for; the API server picks them.
+        /// Selectors of objects by kind, which the API server applies.
         selectors: Vec<Selector>,
     }
     shared { client: KubernetesClient }
@@ -26,9 +26,9 @@ arguments! {
 arguments! {
     /// The body of `attach_metadata { }`.
     pub(crate) struct AttachMetadata {
-        /// Labels and annotations of the namespace.
+        /// If true, labels and annotations of the namespace are added.
         namespace: bool = false,
-        /// Labels and annotations of the node.
+        /// If true, labels and annotations of the node are added.
         node: bool = false,
     }
 }
@@ -36,9 +36,9 @@ arguments! {
 arguments! {
     /// The body of `namespaces { }`.
     pub(crate) struct Namespaces {
-        /// Namespaces to look at, by name.
+        /// Names of the namespaces to search.
         names: Vec<Arc<str>> = [],
-        /// The namespace that the program runs in.
+        /// If true, the namespace that the program runs in is searched.
         own_namespace: bool = false,
     }
 }
@@ -46,11 +46,11 @@ arguments! {
 arguments! {
     /// The body of `selectors { }`.
     pub(crate) struct Selector {
-        /// Field selector: `spec.nodeName=node-1`.
+        /// Field selector, for example `spec.nodeName=node-1`.
         field: Option<FieldSelector>,
-        /// Label selector: `app=shop,tier in (a, b)`.
+        /// Label selector, for example `app=shop,tier in (a, b)`.
         label: Option<LabelSelector>,
-        /// Kind of the objects that the selector picks from.
+        /// Kind of the objects that the selector applies to.
         role: Role,
     }
 }
@@ -68,13 +68,13 @@ choices! {
 }
 
 impl Role {
-    /// Its name in a configuration.
+    /// Returns the role's name in a configuration.
     fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(_, role)| *role == self);
         found.map_or("", |(name, _)| name)
     }
 
-    /// The roles that a selector may name when this role is discovered (Prometheus' table).
+    /// Returns the roles that a selector may name if this role is discovered (Prometheus' table).
     fn selected(self) -> &'static [Self] {
         match self {
             Self::Node => &[Self::Node],
@@ -88,7 +88,7 @@ impl Role {
 }
 
 impl ClusterArguments {
-    /// The selector that picks objects of this role.
+    /// Returns the selector for objects of this role.
     pub(super) fn selector(&self, role: Role) -> Option<&Selector> {
         self.selectors.iter().find(|selector| selector.role == role)
     }
@@ -109,7 +109,7 @@ impl ClusterArguments {
             }
             let earlier = &self.selectors[..index];
             if earlier.iter().any(|earlier| earlier.role == selector.role) {
-                return error(format!("there is a selector of the role {of} already"));
+                return error(format!("the role {of} already has a selector"));
             }
         }
         Ok(())
@@ -118,7 +118,7 @@ impl ClusterArguments {
     fn check(&self) -> Result<(), ArgumentError> {
         let is_elsewhere = self.client.api_server.is_some() || self.client.kubeconfig_file.is_some();
         if self.namespaces.own_namespace && is_elsewhere {
-            let message = "own_namespace is known in the cluster that the program runs in: it has no meaning with \
+            let message = "own_namespace is only known in the cluster that the program runs in: it cannot be used with \
                 api_server or kubeconfig_file";
             return Err(ArgumentError::new("namespaces.own_namespace", message));
         }

@@ -1,7 +1,7 @@
 //! Targets of addresses that may belong to pods, for the roles `endpoints` and `endpointslice`.
 //!
-//! An address of a pod gets the pod's labels. Ports that the pod declares beside those of the service become targets
-//! too, once for each pod.
+//! An address of a pod gets the pod's labels. Ports that the pod declares in addition to those of the service become
+//! targets too, once for each pod.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::components::common::kubernetes::pods::{self, Port, with};
 /// Collects the targets of one object.
 pub(super) struct Backing<'a> {
     cluster: &'a Cluster,
-    /// Labels that all targets get.
+    /// Labels that are added to all targets.
     whole: Target,
     targets: Vec<Target>,
-    /// Pods that addresses belong to.
+    /// Pods to which addresses belong.
     seen: BTreeMap<Key, Seen<'a>>,
 }
 
 struct Seen<'a> {
     pod: &'a Kept<Pod>,
     ports: Vec<Port>,
-    /// Port numbers that have a target already.
+    /// Port numbers that already have a target.
     covered: Vec<u32>,
 }
 
 impl<'a> Backing<'a> {
-    /// A collector without targets; `whole` are the labels that all get.
+    /// Creates a collector without targets. `whole` are the labels of all targets.
     pub(super) fn new(cluster: &'a Cluster, whole: Target) -> Self {
         Self {
             cluster,
@@ -41,7 +41,7 @@ impl<'a> Backing<'a> {
         }
     }
 
-    /// Adds the target of an address, with the labels of its pod. `change` edits the labels of the pod's port before.
+    /// Adds the target of an address, with the labels of its pod. `change` edits the labels of the pod's port first.
     pub(super) fn add(
         &mut self,
         mut target: Target,
@@ -66,7 +66,7 @@ impl<'a> Backing<'a> {
         self.targets.push(with(&self.whole, target));
     }
 
-    /// All targets, including those of the pods' other ports.
+    /// Returns all targets, including those of the pods' other ports.
     pub(super) fn finish(mut self) -> Vec<Target> {
         for Seen { pod, ports, covered } in self.seen.values() {
             let ip = &pod.object.status.pod_ip;

@@ -1,4 +1,4 @@
-//! What is known of a cluster: the objects of each kind that a role needs, and lookups between them.
+//! The known objects of a cluster, of each kind that a role needs, and lookups between them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ pub(super) trait Stored: Described {
 
 /// A kind that has targets.
 pub(super) trait Discovered: Stored + Default {
-    /// The targets of an object.
+    /// Returns the targets of an object.
     fn targets(key: &Key, kept: &Kept<Self>, cluster: &Cluster) -> Vec<Target>;
 
-    /// Whether another object that the targets refer to has changed.
+    /// Returns true if another object that the targets refer to has changed.
     fn is_touched(key: &Key, kept: &Kept<Self>, cluster: &Cluster) -> bool;
 }
 
@@ -32,9 +32,10 @@ macro_rules! stores {
     ($( $store:ident: $kind:ty ),* $(,)?) => {
         /// The objects, by kind. Stores of kinds that the role does not need stay empty.
         pub(super) struct Cluster {
-            /// The other objects whose labels are added to targets.
+            /// Selects the objects whose labels are added to targets.
             pub(super) attached: AttachMetadata,
-            /// Label texts of all stores. They share one set: two would keep each other's texts for ever.
+            /// Label texts of all stores. The stores share one set, because two sets would keep each other's texts for
+            /// ever.
             pub(super) texts: Texts,
             $( pub(super) $store: Store<$kind>, )*
         }
@@ -44,12 +45,12 @@ macro_rules! stores {
                 Self { attached, texts: Texts::default(), $( $store: Store::default(), )* }
             }
 
-            /// Forgets the changes of objects that are settled.
+            /// Forgets the changes of settled objects.
             pub(super) fn settle(&mut self, is_settled: &dyn Fn(&Key) -> bool) {
                 $( self.$store.settle(is_settled); )*
             }
 
-            /// How many objects are kept, and how many did not fit.
+            /// Returns how many objects are kept, and how many are left out.
             pub(super) fn count(&self) -> Count {
                 let mut count = Count::default();
                 $(
@@ -90,14 +91,14 @@ pub(super) struct Count {
 }
 
 impl Cluster {
-    /// Takes an event of the watch of one namespace; an empty name stands for all.
+    /// Applies an event of the watch of one namespace. An empty name stands for all.
     pub(super) fn take<T: Stored>(&mut self, namespace: &Arc<str>, event: Event<T>) {
         let mut texts = std::mem::take(&mut self.texts);
         T::store_mut(self).take(namespace, event, &mut texts);
         self.texts = texts;
     }
 
-    /// Adds the labels of a node, if it is known and `attach_metadata` wants them.
+    /// Adds the labels of a node, if it is known and `attach_metadata` selects them.
     pub(super) fn attach_node(&self, labels: &mut Target, name: Option<&str>) {
         let node = name.and_then(|name| self.nodes.get(&Key::cluster(name)));
         if let Some(node) = node.filter(|_| self.attached.node) {
@@ -105,7 +106,7 @@ impl Cluster {
         }
     }
 
-    /// Adds the labels of a namespace, if it is known and `attach_metadata` wants them.
+    /// Adds the labels of a namespace, if it is known and `attach_metadata` selects them.
     pub(super) fn attach_namespace(&self, labels: &mut Target, name: &Arc<str>) {
         let namespace = self.namespaces.get(&Key::cluster(name));
         if let Some(namespace) = namespace.filter(|_| self.attached.namespace) {
@@ -113,14 +114,14 @@ impl Cluster {
         }
     }
 
-    /// The pod that an address belongs to.
+    /// Returns the pod that an address belongs to.
     pub(super) fn pod(&self, reference: Option<&Reference>) -> Option<(Key, &Kept<Pod>)> {
         let key = pod_key(reference?)?;
         let pod = self.pods.get(&key)?;
         Some((key, pod))
     }
 
-    /// Whether the namespace, node or pod whose labels a target has may have changed.
+    /// Returns true if the namespace, node or pod of a target may have changed.
     pub(super) fn has_changed(&self, namespace: &Arc<str>, node: Option<&str>, reference: Option<&Reference>) -> bool {
         let node = node.or_else(|| {
             reference
@@ -133,7 +134,7 @@ impl Cluster {
     }
 }
 
-/// Whether a key has changed. `key` is called only when something changed, which is rare.
+/// Returns true if a key has changed. `key` is called only if something changed, which is rare.
 fn has(changed: &BTreeSet<Key>, key: impl FnOnce() -> Option<Key>) -> bool {
     !changed.is_empty() && key().is_some_and(|key| changed.contains(&key))
 }

@@ -12,7 +12,7 @@ use crate::components::common::kubernetes::objects::{
 };
 use crate::components::common::kubernetes::pods::{PREFIX, set_object};
 
-/// The label of a target with the name of the service that the slice belongs to.
+/// Label with the name of the service that the slice belongs to.
 const SERVICE: &str = "__meta_kubernetes_endpointslice_label_kubernetes_io_service_name";
 
 impl Described for EndpointSlice {
@@ -64,7 +64,7 @@ impl Discovered for EndpointSlice {
     }
 }
 
-/// The service that a slice belongs to.
+/// Returns the service that a slice belongs to.
 fn service(key: &Key, slice: &Kept<EndpointSlice>) -> Option<Key> {
     let name = slice.labels.get(SERVICE)?;
     let namespace: Arc<str> = key.namespace.clone();
@@ -74,7 +74,7 @@ fn service(key: &Key, slice: &Kept<EndpointSlice>) -> Option<Key> {
     })
 }
 
-/// The node whose labels a target gets.
+/// Returns the node whose labels a target gets.
 fn node(endpoint: &SliceEndpoint) -> Option<&str> {
     match &endpoint.target_ref {
         Some(Reference { kind, name, .. }) if kind == "Node" => Some(name),
@@ -82,8 +82,8 @@ fn node(endpoint: &SliceEndpoint) -> Option<&str> {
     }
 }
 
-/// Whether a slice is of the second address family of a dual-stack service, whose slice of the first family has the
-/// same endpoints.
+/// Returns true if a slice is of the second address family of a dual-stack service. The slice of the first family has
+/// the same endpoints.
 fn is_second_family(service: &Service, slice: &EndpointSlice) -> bool {
     let is_dual = matches!(
         service.spec.ip_family_policy.as_str(),

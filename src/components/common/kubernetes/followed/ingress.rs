@@ -44,7 +44,7 @@ impl Discovered for Ingress {
     }
 }
 
-/// The paths of a rule; `/` for a rule that names none, and for an empty one.
+/// Returns the paths of a rule. A rule without paths, or an empty path, yields `/`.
 fn paths(rule: &IngressRule) -> Vec<&str> {
     let Some(http) = &rule.http else {
         return vec!["/"];
@@ -53,7 +53,7 @@ fn paths(rule: &IngressRule) -> Vec<&str> {
     paths.map(|path| if path.is_empty() { "/" } else { path }).collect()
 }
 
-/// Whether the host pattern of a certificate covers a host; `*` stands for the first part of the name.
+/// Returns true if the host pattern of a certificate matches a host. `*` stands for the first part of the name.
 fn matches(pattern: &str, host: &str) -> bool {
     pattern == host
         || match (pattern.strip_prefix("*."), host.split_once('.')) {

@@ -5,22 +5,22 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use crate::telemetry::metrics::Scope;
 
-/// Handles of the component's metrics.
+/// The component's metrics.
 #[derive(Clone, Default)]
 pub(super) struct KubernetesMetrics {
-    /// Lists and watches that were begun; each page of a list counts.
+    /// Started lists and watches. Each page of a list counts.
     pub(super) requests: Counter,
-    /// Lists and watches that failed.
+    /// Failed lists and watches.
     pub(super) failures: Counter,
-    /// Times that all objects of a kind were listed.
+    /// Number of times that all objects of a kind were listed.
     pub(super) lists: Counter,
-    /// Objects that were found, changed or went.
+    /// Objects that were found, changed or removed.
     pub(super) events: Counter,
     pub(super) targets: Gauge,
 }
 
 impl KubernetesMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the metrics and registers them in `scope`.
     pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         let counters = [
@@ -29,10 +29,10 @@ impl KubernetesMetrics {
                 "Requests to the API server: watches, and pages of lists",
                 &metrics.requests,
             ),
-            ("discovery_failures", "Lists and watches that failed", &metrics.failures),
+            ("discovery_failures", "Failed lists and watches", &metrics.failures),
             (
                 "discovery_kubernetes_lists",
-                "Times that all objects of a kind were listed",
+                "Full lists of all objects of a kind",
                 &metrics.lists,
             ),
             (
@@ -44,7 +44,11 @@ impl KubernetesMetrics {
         for (name, help, counter) in counters {
             scope.register(name, help, counter.clone());
         }
-        scope.register("discovery_targets", "Targets exported now", metrics.targets.clone());
+        scope.register(
+            "discovery_targets",
+            "Targets currently exported",
+            metrics.targets.clone(),
+        );
         metrics
     }
 }

@@ -1,8 +1,8 @@
 //! Components that follow the objects of a cluster: `discovery.kubernetes` and `discovery.profiles`.
 //!
 //! In: the changes of objects, as an API server sends them. Out: targets, at most every five seconds. A change of an
-//! object rebuilds only the targets that it affects. While a watch fails the last targets stay. A component says by
-//! [`Follow`] which objects it follows, and which of their targets it takes.
+//! object rebuilds only the affected targets. While a watch fails, the last targets stay. With [`Follow`] a component
+//! states which objects it follows, and which of their targets it uses.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -45,7 +45,7 @@ use source::{Found, Source, Standing, Watch};
 use store::MAX_OBJECTS;
 use wanted::Follow;
 
-/// The definition of a component that follows a cluster.
+/// Returns the definition of a component that follows a cluster.
 pub(crate) const fn definition<A: Follow>(name: &'static str, doc: &'static str) -> Definition<A> {
     Definition {
         name,
@@ -57,12 +57,12 @@ pub(crate) const fn definition<A: Follow>(name: &'static str, doc: &'static str)
     }
 }
 
-/// Pauses of a component; tests make them short.
+/// Pauses of a component, which tests shorten.
 #[derive(Clone, Copy)]
 pub(crate) struct Timing {
     /// Pauses between failed attempts.
     pub(crate) pace: Pace,
-    /// Least time from one export to the next.
+    /// Minimum time between two exports.
     pub(crate) between_exports: Duration,
 }
 
@@ -81,9 +81,9 @@ struct Followed {
     timing: Timing,
     metrics: KubernetesMetrics,
     source: Mutex<Arc<Source>>,
-    /// The targets as they were exported last.
+    /// The last exported targets.
     exported: Mutex<Value>,
-    /// Wakes the run loop: the arguments changed.
+    /// Wakes the run loop after a change of the arguments.
     updated: Notify,
 }
 
@@ -122,7 +122,7 @@ impl Followed {
         }
     }
 
-    /// Exports targets when they have changed, and reports the health when it has.
+    /// Exports targets when they have changed, and reports the health when it has changed.
     async fn export_changes(&self, source: &Arc<Source>) -> Infallible {
         let (mut due, mut has_news) = (Instant::now(), false);
         let (mut trouble, mut told) = (None, None);
@@ -138,7 +138,7 @@ impl Followed {
                         Ok(Found::Incomplete) => due = Instant::now() + self.timing.between_exports / 50,
                         Ok(Found::Same) => {}
                         Ok(Found::Changed(targets)) => trouble = self.export_all(targets),
-                        Err(error) => trouble = Some(format!("making targets panicked: {error}")),
+                        Err(error) => trouble = Some(format!("building the targets panicked: {error}")),
                     }
                 }
             }
@@ -150,13 +150,11 @@ impl Followed {
         }
     }
 
-    /// Exports targets, or returns why it does not.
+    /// Exports targets, or returns why they cannot be exported.
     fn export_all(&self, targets: Vec<Value>) -> Option<String> {
         let count = targets.len();
         if count > MAX_TARGETS {
-            return Some(format!(
-                "{count} targets were found, at most {MAX_TARGETS} are exported"
-            ));
+            return Some(format!("found {count} targets, but at most {MAX_TARGETS} are exported"));
         }
         self.export(targets);
         None
@@ -187,11 +185,12 @@ impl Followed {
             }
             ([], Some(trouble)) => (HealthState::Unhealthy, trouble),
             ([], None) if left_out > 0 => {
-                let message = format!("{left_out} objects are left out: at most {MAX_OBJECTS} of a kind are kept");
+                let message =
+                    format!("{left_out} objects are left out, because at most {MAX_OBJECTS} of a kind are kept");
                 (HealthState::Unhealthy, message)
             }
             ([], None) if standing.watches.iter().any(|watch| !watch.is_listed) => {
-                (HealthState::Unknown, format!("{kept} objects listed, there are more"))
+                (HealthState::Unknown, format!("{kept} objects listed, more are to come"))
             }
             ([], None) => {
                 let mut message = format!("{targets} targets of {kept} objects");

@@ -7,7 +7,7 @@ use crate::components::common::kubernetes::followed::store::{Described, Kept};
 use crate::components::common::kubernetes::objects::{Key, Namespace, Node};
 use crate::components::common::kubernetes::pods::{PREFIX, set_maps, set_object};
 
-/// Types of address by precedence: the first that a node has is its address.
+/// Address types in order of precedence. The first that a node has is its address.
 const ADDRESS_TYPES: [&str; 6] = [
     "InternalIP",
     "InternalDNS",
@@ -26,7 +26,7 @@ impl Described for Node {
     }
 }
 
-/// The labels that are attached to targets in the namespace. They have its name already.
+/// The labels that are attached to targets in the namespace. The targets already have its name.
 impl Described for Namespace {
     fn labels(&self) -> Target {
         let mut labels = MetaLabels::new(PREFIX);
@@ -35,7 +35,7 @@ impl Described for Namespace {
     }
 }
 
-/// The target of a node; none while it has no address.
+/// The target of a node. A node without an address has none.
 impl Discovered for Node {
     fn targets(key: &Key, node: &Kept<Self>, _: &Cluster) -> Vec<Target> {
         let status = &node.object.status;
@@ -49,7 +49,7 @@ impl Discovered for Node {
             let name = format!("node_condition_{}", label_name(&condition.kind.to_lowercase()));
             labels.set(&name, condition.status.to_lowercase());
         }
-        // The first address of each type counts.
+        // Only the first address of each type is used.
         for address in status.addresses.iter().rev() {
             labels.set(&format!("node_address_{}", label_name(&address.kind)), &address.address);
         }

@@ -12,7 +12,7 @@ impl Described for Pod {
     }
 }
 
-/// The targets of a pod. None when its node is unknown: a selector of nodes has left it out.
+/// The targets of a pod. There are none if its node is unknown, because a node selector excluded it.
 impl Discovered for Pod {
     fn targets(key: &Key, pod: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
         let node = &pod.object.spec.node_name;

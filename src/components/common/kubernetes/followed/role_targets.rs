@@ -1,4 +1,4 @@
-//! The targets of a role, stored for each object: a change rebuilds the targets that it affects, and no others.
+//! The targets of a role, stored by object. A change rebuilds only the affected targets.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ pub(super) struct RoleTargets {
     role: Role,
     choose: Choose,
     ready: BTreeMap<Key, Vec<Value>>,
-    /// Why targets of an object are left out.
+    /// Reasons why targets of an object are left out.
     complaints: BTreeMap<Key, String>,
 }
 
-/// Objects that have fewer targets than they request.
+/// Objects with fewer targets than they request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) objects: usize,
-    /// The first of them, with what is wrong.
+    /// The first of these objects, and what is wrong with it.
     pub(super) example: Option<String>,
 }
 
-/// Whether some target has changed.
+/// Whether any target has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Same,
@@ -44,7 +44,7 @@ impl RoleTargets {
     }
 
     /// Rebuilds the targets that are affected by changes since the last call. Only settled objects are rebuilt: those
-    /// for which everything that their targets refer to has been listed.
+    /// whose references have all been listed.
     pub(super) fn refresh(&mut self, cluster: &mut Cluster, is_settled: &dyn Fn(&Key) -> bool) -> Outcome {
         let outcome = match self.role {
             Role::Pod => self.remake::<Pod>(cluster, is_settled),
@@ -58,12 +58,12 @@ impl RoleTargets {
         outcome
     }
 
-    /// All targets, by namespace and name of their objects.
+    /// Returns all targets, by namespace and name of their objects.
     pub(super) fn all(&self) -> Vec<Value> {
         self.ready.values().flatten().cloned().collect()
     }
 
-    /// Which objects are left out.
+    /// Returns which objects are left out.
     pub(super) fn left_out(&self) -> LeftOut {
         let first = self.complaints.first_key_value();
         LeftOut {
@@ -110,7 +110,7 @@ impl RoleTargets {
         outcome
     }
 
-    /// Whether targets depend on their own object only, so that its content is not needed after they are made.
+    /// Returns true if targets depend only on their own object, so that its content is not needed after they are built.
     fn tells_of_one_object(&self, cluster: &Cluster) -> bool {
         match self.role {
             Role::Node => true,
@@ -148,7 +148,7 @@ mod tests {
             }
             assert_eq!(targets.refresh(&mut cluster, &settled), Outcome::Changed);
         }
-        // Some texts that nobody uses wait to be given up; 40,000 and more were seen.
+        // Some unused texts still wait for their removal. More than 40,000 texts were seen.
         assert!(
             targets.all().is_empty() && cluster.texts.len() < 5000,
             "{}",

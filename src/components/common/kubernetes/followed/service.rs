@@ -49,7 +49,8 @@ impl Discovered for Service {
     }
 }
 
-/// Addresses of the load balancer, separated by commas; until it has one, the address requested for it.
+/// Returns the addresses of the load balancer, separated by commas. Until it has one, returns the address requested for
+/// it.
 fn load_balancer(service: &Service) -> String {
     let ingress = &service.status.load_balancer.ingress;
     let addresses: Vec<&str> = ingress

@@ -1,6 +1,6 @@
 //! The watches of one set of arguments, the objects that they have found, and their state.
 //!
-//! In: arguments. Out: watches to run, the targets when they have changed, and the health of the whole.
+//! In: arguments. Out: watches to run, the targets when they have changed, and the overall health.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -24,16 +24,16 @@ use crate::components::common::kubernetes::watch::{Event, Pace, Query, Sink, Sta
 use crate::lang::value::Value;
 use crate::pipeline::component::{ComponentError, Context};
 
-/// The watches of one set of arguments and what they found.
+/// The watches of one set of arguments, and the objects that they found.
 pub(super) struct Source {
     id: Arc<str>,
     wanted: Wanted,
     api: Api,
-    /// Namespaces to look at; one empty name stands for all.
+    /// Namespaces to search. A single empty name stands for all.
     namespaces: BTreeSet<Arc<str>>,
     metrics: KubernetesMetrics,
     known: Mutex<Known>,
-    /// Notified when something was found, or when the state of a watch changes.
+    /// Notified when objects are found, or when the state of a watch changes.
     pub(super) changed: Notify,
 }
 
@@ -41,7 +41,7 @@ struct Known {
     cluster: Cluster,
     targets: RoleTargets,
     watches: Vec<Watch>,
-    /// Whether all watches had listed their objects when targets were made last.
+    /// Whether all watches had listed their objects when targets were built last.
     is_complete: bool,
 }
 
@@ -53,7 +53,7 @@ pub(super) enum Found {
     Changed(Vec<Value>),
 }
 
-/// One watch, as debug information shows it.
+/// One watch, in the form that debug info shows.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     /// Kind of the objects, in the plural.
@@ -73,7 +73,7 @@ pub(super) struct Standing {
 }
 
 impl Source {
-    /// Prepares the watches: finds the server and reads certificates, sends no request.
+    /// Prepares the watches: finds the server and reads certificates. Sends no request.
     pub(super) fn new(wanted: Wanted, context: &Context, metrics: KubernetesMetrics) -> Result<Self, ComponentError> {
         let cluster = &wanted.cluster;
         let mut namespaces: BTreeSet<Arc<str>> = cluster.namespaces.names.iter().cloned().collect();
@@ -100,7 +100,7 @@ impl Source {
         })
     }
 
-    /// All watches, to be run concurrently. They replace those of an earlier call.
+    /// Returns all watches, which must run concurrently. They replace those of an earlier call.
     pub(super) fn watches(self: &Arc<Self>, pace: Pace) -> Vec<BoxFuture<'static, Infallible>> {
         let (role, attached) = (self.wanted.role, &self.wanted.cluster.attach_metadata);
         let all = || "".into();
@@ -133,7 +133,7 @@ impl Source {
         watches
     }
 
-    /// One watch of a namespace, for objects that the selector of `role` matches.
+    /// Returns one watch of a namespace, for objects that match the selector of `role`.
     fn watch<T: Stored>(
         self: &Arc<Self>,
         namespace: Arc<str>,
@@ -165,8 +165,8 @@ impl Source {
         Box::pin(follow::<T>(self.api.clone(), query, pace, Arc::new(sink)))
     }
 
-    /// The current targets; takes milliseconds. The first complete set counts as changed, since the targets of former
-    /// arguments may still be exported.
+    /// Returns the current targets. This takes milliseconds. The first complete set counts as changed, since the
+    /// targets of former arguments may still be exported.
     pub(super) fn targets(&self) -> Found {
         let mut known = self.known.lock();
         let Known {
@@ -188,7 +188,7 @@ impl Source {
         }
     }
 
-    /// State of the watches, and counts of what they have found.
+    /// Returns the state of the watches, and counts of the objects that they found.
     pub(super) fn standing(&self) -> Standing {
         let known = self.known.lock();
         Standing {
@@ -208,7 +208,7 @@ impl Known {
 }
 
 impl Watch {
-    /// The error, while the watch fails.
+    /// Returns the error while the watch fails.
     pub(super) fn failure(&self) -> Option<&String> {
         match &self.state {
             State::Failing(error) => Some(error),
@@ -249,7 +249,7 @@ impl<T: Stored + Resource> Sink<T> for Feed {
     fn state(&self, state: State) {
         if let State::Failing(error) = &state {
             self.source.metrics.failures.inc();
-            tracing::warn!(component = %self.source.id, error, "objects cannot be followed, the last targets stay");
+            tracing::warn!(component = %self.source.id, error, "cannot follow objects, keeping the last targets");
         }
         self.source.known.lock().change(self.index, |watch| watch.state = state);
         self.source.changed.notify_one();

@@ -1,6 +1,6 @@
-//! The objects of one kind as currently known, and which of them have changed since the last look.
+//! The currently known objects of one kind, and which of them have changed since the last refresh.
 //!
-//! In: events of a watch. Out: objects by key, each with the labels that do not depend on others.
+//! In: events of a watch. Out: objects by key, each with the labels that do not depend on other objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use crate::components::common::kubernetes::followed::texts::Texts;
 use crate::components::common::kubernetes::objects::{Key, Metadata, Resource};
 use crate::components::common::kubernetes::watch::Event;
 
-/// Most objects of a kind: some hundred megabytes.
+/// Maximum number of objects of a kind: some hundred megabytes.
 pub(super) const MAX_OBJECTS: usize = 200_000;
 
-/// A kind whose objects have labels for targets.
+/// A kind of objects with labels for targets.
 pub(super) trait Described: Resource + Sized {
-    /// Labels that are known from the object alone.
+    /// Returns the labels that depend on this object alone.
     fn labels(&self) -> Target;
 }
 
-/// An object without its metadata, and the labels made of it.
+/// An object without its metadata, and the labels built from it.
 #[derive(Default)]
 pub(super) struct Kept<T> {
     pub(super) labels: Target,
@@ -31,9 +31,9 @@ pub(super) struct Store<T> {
     objects: BTreeMap<Key, Kept<T>>,
     /// Keys of objects that were added, changed or removed.
     changed: BTreeSet<Key>,
-    /// Known objects that a list in progress has not shown yet, by the namespace of the list; empty for all.
+    /// Known objects that a list in progress has not contained so far, by the namespace of the list; empty for all.
     missing: BTreeMap<Arc<str>, BTreeSet<Key>>,
-    /// Objects left out since the last list because the store is full.
+    /// Number of objects left out since the last list because the store is full.
     left_out: usize,
 }
 
@@ -49,7 +49,7 @@ impl<T> Default for Store<T> {
 }
 
 impl<T: Described> Store<T> {
-    /// Takes an event of the watch of one namespace; an empty name stands for all.
+    /// Applies an event of the watch of one namespace. An empty name stands for all.
     pub(super) fn take(&mut self, namespace: &Arc<str>, event: Event<T>, texts: &mut Texts) {
         match event {
             Event::ListBegins => {
@@ -130,7 +130,7 @@ impl<T> Store<T> {
         self.changed.retain(|key| !is_settled(key));
     }
 
-    /// Number of objects left out because the store is full.
+    /// Returns the number of objects left out because the store is full.
     pub(super) fn left_out(&self) -> usize {
         self.left_out
     }

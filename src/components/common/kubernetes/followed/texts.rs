@@ -1,29 +1,29 @@
-//! Equal texts of labels are stored once: the names of labels above all, and values such as namespaces and nodes.
+//! Stores equal texts of labels once: mostly the names of labels, and values such as namespaces and nodes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::components::common::arguments::targets::Target;
 
-/// Least number of texts at which unused ones are looked for.
+/// Minimum number of texts at which unused ones are removed.
 const FEW: usize = 4096;
 
 /// Texts, each stored once while it is in use.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     texts: HashSet<Arc<str>>,
-    /// How many were in use when they were last counted.
+    /// Number of used texts at the last count.
     used: usize,
 }
 
 impl Texts {
-    /// How many texts are kept.
+    /// Returns the number of stored texts.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// The equal text that is stored already, or this one.
+    /// Returns the equal text that is already stored, or stores this one.
     pub(super) fn share(&mut self, text: Arc<str>) -> Arc<str> {
         if let Some(known) = self.texts.get(&text) {
             return known.clone();
@@ -36,7 +36,7 @@ impl Texts {
         text
     }
 
-    /// The same labels, with their texts shared.
+    /// Returns the same labels with shared texts.
     pub(super) fn share_all(&mut self, labels: Target) -> Target {
         let share = |(name, value)| (self.share(name), self.share(value));
         labels.into_iter().map(share).collect()

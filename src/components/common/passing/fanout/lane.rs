@@ -1,8 +1,8 @@
-//! The lane of one receiver: a bounded queue, emptied by a task that runs while something is in it.
+//! The lane of one receiver: a bounded queue, which a task empties while it contains batches.
 //!
-//! In: batches. Out: the receiver's answers, in the order of the batches. The sender waits a moment for the answer. A
-//! batch that takes longer stays in the lane, and the sender gets the answer that [`Unanswered`] names. When the lane
-//! is full, or a batch takes too long, its profiles are dropped and counted.
+//! In: batches. Out: the receiver's responses, in the order of the batches. The sender waits a short time for the
+//! response. A batch that takes longer stays in the lane, and the sender gets the result that [`Unanswered`] names. If
+//! the lane is full, or a batch takes too long, its profiles are dropped and counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,27 +20,27 @@ use crate::profile::sink::Receiver;
 use crate::profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 use crate::telemetry::metrics::Scope;
 
-/// Most profiles that wait in a lane.
+/// Maximum number of profiles in a lane.
 const MAX_PROFILES: usize = 1024;
-/// Most bytes that wait in a lane; one batch may be larger.
+/// Maximum number of bytes in a lane. A single batch may be larger.
 const MAX_BYTES: usize = 32 << 20;
-/// How long a receiver is waited for.
+/// Timeouts for a receiver.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
-    /// Time that the sender waits. After that the batch stays in the lane.
+    /// Timeout for the sender. After it the batch stays in the lane.
     pub sender: Duration,
-    /// Time that the lane waits. After that the batch is dropped.
+    /// Timeout for the lane. After it the batch is dropped.
     pub lane: Duration,
-    /// What the sender is told when its time is over.
+    /// Result that the sender gets after its timeout.
     pub unanswered: Unanswered,
 }
 
-/// The answer to a sender about a batch that the receiver has not answered.
+/// The result for a batch to which the receiver has not responded.
 #[derive(Clone, Copy)]
 pub(crate) enum Unanswered {
-    /// Reported as taken: the sender has no use for a later answer.
+    /// Reported as accepted: the sender has no use for a later response.
     Taken,
-    /// Reported as refused: the sender may send it again, and must not count it as safe.
+    /// Reported as refused: the sender may send the batch again, and must not consider it stored.
     Refused,
 }
 
@@ -55,7 +55,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// For a component whose senders forget a profile once it is acknowledged to them.
+    /// Timeouts for a component whose senders forget a profile once it is acknowledged.
     pub(crate) fn until_taken() -> Self {
         Self {
             sender: Duration::from_mins(1),
@@ -72,19 +72,19 @@ pub(crate) struct LaneMetrics {
     waiting: Family<Vec<(&'static str, String)>, Gauge<i64, AtomicI64>>,
 }
 
-/// Why profiles were dropped on the way to a receiver.
+/// Reason why profiles were dropped on the way to a receiver.
 #[derive(Clone, Copy)]
 enum Reason {
-    /// The lane already held as many as it may.
+    /// The lane had no space left.
     Full,
     /// The receiver took too long.
     Timeout,
-    /// The receiver refused them when nobody waited for its answer any more.
+    /// The receiver refused them after the sender had stopped waiting.
     Refused,
 }
 
 impl LaneMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the metrics and registers them in `scope`.
     pub(crate) fn new(scope: &Scope) -> Self {
         let metrics = Self {
             dropped: Family::default(),
@@ -97,14 +97,14 @@ impl LaneMetrics {
         );
         scope.register(
             "alluvium_forward_waiting_profiles",
-            "Profiles that wait for one of several receivers",
+            "Profiles waiting for one of several receivers",
             metrics.waiting.clone(),
         );
         metrics
     }
 }
 
-/// The bounded queue before one receiver.
+/// The bounded queue of one receiver.
 pub(super) struct Lane {
     receiver: Receiver,
     patience: Patience,
@@ -117,7 +117,7 @@ pub(super) struct Lane {
 #[derive(Default)]
 struct State {
     batches: VecDeque<Batch>,
-    /// Profiles that wait or are being sent.
+    /// Number of profiles that wait or are being sent.
     profiles: usize,
     bytes: usize,
     /// True while a task empties the lane.
@@ -131,7 +131,7 @@ struct Batch {
 }
 
 impl Lane {
-    /// A lane in which nothing waits yet.
+    /// Creates an empty lane of a receiver.
     pub(super) fn new(receiver: Receiver, metrics: LaneMetrics, in_flight: InFlight, patience: Patience) -> Arc<Self> {
         let labels = vec![("receiver", receiver.component_id().to_owned())];
         let waiting = metrics.waiting.get_or_create_owned(&labels);
@@ -145,8 +145,8 @@ impl Lane {
         })
     }
 
-    /// Appends a batch of `bytes` bytes. Returns the receiver's refusals, or those of `patience` if it does not answer
-    /// in time.
+    /// Appends a batch of `bytes` bytes. Returns the receiver's refusals, or the result of `patience` if it does not
+    /// respond in time.
     pub(super) async fn append(self: &Arc<Self>, profiles: Vec<RawProfile>, bytes: usize) -> Vec<RefusedProfile> {
         let count = profiles.len();
         let (answer, answered) = oneshot::channel();
@@ -172,8 +172,8 @@ impl Lane {
             });
             if !state.moving {
                 state.moving = true;
-                // The task ends when the lane is empty. A receiver that hangs delays it by `patience.lane` for each
-                // batch.
+                // The task ends when the lane is empty. A receiver that hangs delays the end by `patience.lane` for
+                // each batch.
                 self.in_flight.spawn(self.clone().empty());
             }
         }
@@ -189,7 +189,7 @@ impl Lane {
     fn late(&self, count: usize) -> Vec<RefusedProfile> {
         let id = self.receiver.component_id();
         let message = format!(
-            "the receiver {id} did not answer in {} s",
+            "the receiver {id} did not respond within {} s",
             self.patience.sender.as_secs()
         );
         SinkError::new(SinkErrorKind::Unavailable, message).for_all(count)

@@ -1,9 +1,9 @@
-//! The producers' end of `forward_to`: one batch to several receivers.
+//! The producers' end of `forward_to`: hands one batch to several receivers.
 //!
-//! In: profiles. Out: the same profiles to every receiver; errors come back together. A single receiver is waited for,
-//! so the sender is as slow as it is. With several, each has a `lane`, a bounded queue of its own: a slow receiver does
-//! not delay the others, and what it cannot take is dropped and counted. Receivers can be swapped while profiles flow:
-//! a batch for a receiver that has just ended goes to its replacement.
+//! In: profiles. Out: the same profiles to every receiver, and the combined errors. The fan-out waits for a single
+//! receiver, so the sender is as slow as the receiver. With several receivers, each has a `lane`, its own bounded
+//! queue: a slow receiver does not delay the others, and profiles beyond its queue are dropped and counted. Receivers
+//! can be swapped while profiles flow. A batch for a receiver that has just ended goes to its replacement.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ mod tests;
 pub(crate) use lane::LaneMetrics;
 use lane::{Lane, Patience};
 
-/// How many times a batch whose receivers have ended is offered to their replacements.
+/// Maximum number of times that a batch whose receivers have ended is offered to their replacements.
 const ROUNDS: usize = 5;
 
 /// The receivers of a component.
@@ -39,7 +39,7 @@ pub(crate) struct Fanout {
     outputs: RwLock<Arc<[Arc<Output>]>>,
 }
 
-/// The argument `forward_to`: the receivers in the order written.
+/// The argument `forward_to`: the receivers in the written order.
 #[derive(Clone, Default)]
 pub(crate) struct Receivers(Vec<Receiver>);
 
@@ -58,7 +58,7 @@ impl FromValue for Receivers {
     }
 }
 
-/// Receivers are equal when they are the same components.
+/// Two lists of receivers are equal if they contain the same components.
 impl PartialEq for Receivers {
     fn eq(&self, other: &Self) -> bool {
         let pairs = || self.0.iter().zip(&other.0);
@@ -73,7 +73,7 @@ impl fmt::Debug for Receivers {
     }
 }
 
-/// A receiver, with its edge in the live view and its lane.
+/// A receiver, its edge in the live view, and its lane.
 struct Output {
     receiver: Receiver,
     edge: Arc<Edge>,
@@ -81,13 +81,13 @@ struct Output {
 }
 
 impl Fanout {
-    /// A fan-out without receivers; `context` is that of the component.
+    /// Creates a fan-out without receivers for the component of `context`.
     pub(crate) fn new(context: &Context) -> Self {
         Self::with_patience(context, Patience::default())
     }
 
-    /// As [`Fanout::new`], for a component whose senders forget a profile once it is acknowledged: when one of several
-    /// receivers does not answer in time, the profile counts as refused.
+    /// Like [`Fanout::new`], for a component whose senders forget a profile once it is acknowledged: if one of several
+    /// receivers does not respond in time, the profile counts as refused.
     pub(crate) fn until_taken(context: &Context) -> Self {
         Self::with_patience(context, Patience::until_taken())
     }
@@ -102,7 +102,7 @@ impl Fanout {
         }
     }
 
-    /// Replaces the receivers; batches under way finish with the old ones.
+    /// Replaces the receivers. Batches under way finish with the old ones.
     pub(crate) fn update(&self, receivers: &Receivers) {
         let mut outputs = self.outputs.write();
         // A receiver that stays keeps the profiles in its lane.
@@ -125,7 +125,7 @@ impl Fanout {
         *outputs = new;
     }
 
-    /// Hands `profiles` to every receiver. A profile counts as failed when any of them refused it; the first reason is
+    /// Hands `profiles` to every receiver. A profile counts as failed if any receiver refused it. The first reason is
     /// kept.
     pub(crate) async fn append(&self, profiles: Vec<RawProfile>) -> Vec<RefusedProfile> {
         for profile in &profiles {
@@ -135,7 +135,7 @@ impl Fanout {
         let mut answers = deliver(met.iter().map(|output| (output, profiles.clone())).collect()).await;
         let mut refused: Vec<RefusedProfile> = Vec::new();
         for round in 0..=ROUNDS {
-            // By receiver, the places of the profiles that it did not take because it has ended.
+            // For each receiver, the indices of the profiles that it did not accept because it has ended.
             let gone: Vec<Vec<usize>> = answers.iter().map(|refused| places_of_gone(refused)).collect();
             let now = self.outputs.read().clone();
             if round == ROUNDS || gone.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &met) {
@@ -146,8 +146,8 @@ impl Fanout {
             let again = now.iter().enumerate().map(|(position, output)| {
                 // A receiver must not get the same profiles twice.
                 let is_fresh = !met.iter().any(|old| Arc::ptr_eq(old, output));
-                // When the number of receivers is the same, a new receiver gets the profiles that the one at its
-                // position did not take. Otherwise every new receiver gets what no receiver took.
+                // If the number of receivers is unchanged, a new receiver gets the profiles that the receiver at its
+                // position did not accept. Otherwise every new receiver gets the profiles that no receiver accepted.
                 let places: Vec<usize> = match gone.get(position).filter(|_| is_fresh) {
                     Some(places) if now.len() == met.len() => places.clone(),
                     _ if is_fresh => (0..profiles.len()).filter(by_nobody).collect(),
@@ -165,7 +165,7 @@ impl Fanout {
                 (*output, batch.collect())
             });
             let failed = deliver(batches.collect()).await;
-            // From positions in the smaller batches back to positions in the whole batch.
+            // Converts indices in the smaller batches to indices in the whole batch.
             let ours = |(of_one, (_, places)): (Vec<RefusedProfile>, &(&Arc<Output>, Vec<usize>))| {
                 let ours = of_one.into_iter().filter_map(|refused| refused.within(places));
                 ours.collect()
@@ -186,8 +186,8 @@ fn places_of_gone(refused: &[RefusedProfile]) -> Vec<usize> {
     gone.map(|refused| refused.index).collect()
 }
 
-/// Merges refusals to one error for each profile. `Gone` tells the caller to hand out the profile again, so it is kept
-/// only when every receiver answered with it.
+/// Merges refusals into one error for each profile. `Gone` tells the caller to hand out the profile again, so it is
+/// kept only if every receiver returned it.
 fn refusals(answers: Vec<Vec<RefusedProfile>>, receivers: usize) -> Vec<RefusedProfile> {
     let mut failed: Vec<RefusedProfile> = answers.into_iter().flatten().collect();
     failed.sort_by_key(|refused| refused.index);

@@ -1,5 +1,5 @@
-//! What a producer may rely on: nobody waits for a slow receiver of others, what is dropped is counted, and a swap
-//! loses and doubles nothing.
+//! Guarantees for producers: a slow receiver does not delay the others, dropped profiles are counted, and a swap of
+//! receivers neither loses nor duplicates profiles.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::lang::attribute::FromValue as _;
 use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
-/// Takes a batch for each permit.
+/// Accepts one batch for each permit.
 struct Slow {
     permits: Semaphore,
     taken: Collector,
@@ -34,7 +34,7 @@ impl ProfileSink for Slow {
     }
 }
 
-/// One whose component has ended; it swaps the receivers when it is asked.
+/// A receiver whose component has ended. It swaps the receivers when it is called.
 struct Ended {
     then: Box<dyn Fn() + Send + Sync>,
 }
@@ -131,14 +131,14 @@ async fn a_slow_receiver_holds_up_no_other_and_what_it_loses_is_counted() {
     assert!(bench.has("alluvium_forward_waiting_profiles{receiver=\"test.slow.a\"} 2"));
     let dropped = "alluvium_forward_dropped_profiles_total{receiver=\"test.slow.a\",reason=";
     assert!(bench.has(&format!("{dropped}\"receiver_full\"}} 1")));
-    // It recovers, and has what waited, in order.
+    // The receiver recovers, and gets the waiting batches in order.
     slow.permits.add_permits(2);
     eventually("the lane is empty", || {
         bench.has("alluvium_forward_waiting_profiles{receiver=\"test.slow.a\"} 0")
     })
     .await;
     assert_eq!(names(&slow.taken), ["1", "2"]);
-    // A hanging one loses the batch after a while.
+    // If the receiver hangs, the batch is dropped after a while.
     assert!(bench.fanout.append(vec![profile("4", 1)]).await.is_empty());
     eventually("it is given up", || {
         bench.has(&format!("{dropped}\"receiver_timeout\"}} 1"))
@@ -193,7 +193,7 @@ async fn what_meets_a_receiver_that_has_ended_goes_to_the_one_in_its_place() {
         assert_eq!(names(&new), ["1", "2"]);
         assert_eq!(names(&kept).len(), if stays { 2 } else { 0 }, "nobody has them twice");
     }
-    // Nobody in its place: an end without a reload is told to the sender.
+    // Without a replacement, the sender learns that the receiver has ended.
     let bench = Bench::new();
     bench
         .fanout
@@ -202,7 +202,7 @@ async fn what_meets_a_receiver_that_has_ended_goes_to_the_one_in_its_place() {
         bench.fanout.append(vec![profile("1", 1)]).await[0].error.kind,
         SinkErrorKind::Gone
     );
-    // Somebody took it: it may not be handed out anew.
+    // Another receiver accepted the profile, so it must not be handed out again.
     bench.fanout.update(&forward_to([
         Arc::new(Ended { then: Box::new(|| {}) }) as Receiver,
         Arc::new(Collector::default()),
@@ -226,7 +226,7 @@ async fn what_waits_in_lanes_is_in_flight_until_the_receivers_have_it() {
         .update(&forward_to([slow.clone() as Receiver, other.clone()]));
     let in_flight = bench.recorder.context.in_flight.clone();
     in_flight.ended().await;
-    // The sender is told that the batch is taken, while it waits for the slow receiver.
+    // For the sender the batch is accepted, while it waits for the slow receiver.
     assert!(bench.fanout.append(vec![profile("a", 1)]).await.is_empty());
     let mut ended = std::pin::pin!(in_flight.ended());
     assert!(futures::poll!(&mut ended).is_pending());

@@ -1,7 +1,7 @@
-//! Relabel rules in a configuration: the `rule` block, and what live views see of the rules.
+//! Relabel rules in a configuration: the `rule` block, and the steps that live views show.
 //!
-//! In: arguments of `rule` blocks. Out: the rules of [`crate::profile::relabel`], whose checks and their messages are
-//! also Alloy's.
+//! In: arguments of `rule` blocks. Out: the rules of [`crate::profile::relabel`], whose checks and messages are those
+//! of Alloy.
 
 use std::sync::Arc;
 
@@ -21,20 +21,22 @@ pub(crate) const RULES: &str = "relabel.Rules";
 arguments! {
     /// The body of `rule { }`.
     struct RuleArguments {
-        /// What to do: replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase or
-        /// uppercase.
+        /// Action of the rule: replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep,
+        /// lowercase or uppercase.
         action: Action = "replace",
-        /// Positive number to take the hash of the source labels modulo of, for hashmod.
+        /// Positive modulus for the action hashmod. The target label becomes the hash of the source labels modulo this
+        /// number.
         modulus: u64 = 0,
-        /// RE2 expression, anchored at both ends, that the joined source labels (or the label names) must match.
+        /// RE2 regular expression, anchored at both ends. It must match the joined source labels, or the label names
+        /// for labelmap, labeldrop and labelkeep.
         regex: Pattern = "(.*)",
-        /// Text that the target label is set to; `$1` and `${name}` stand for groups of the expression.
+        /// New value of the target label. `$1` and `${name}` refer to groups of the regular expression.
         replacement: Arc<str> = "$1",
-        /// Text between the values of the source labels.
+        /// Separator between the values of the source labels.
         separator: Arc<str> = ";",
         /// Labels whose values are joined and matched.
         source_labels: Vec<Arc<str>> = [],
-        /// Label that receives the result; may refer to groups in a replace.
+        /// Label that receives the result. For the action replace, it may refer to groups.
         target_label: Arc<str> = "",
     }
     check RuleArguments::check;
@@ -62,8 +64,8 @@ impl FromValue for Pattern {
 }
 
 impl Rules {
-    /// As [`Rules::apply`], with the steps of the rules that changed something. For live views: it compares the labels
-    /// after every rule.
+    /// Like [`Rules::apply`], but also returns the steps of the rules that changed something. It is meant for live
+    /// views, because it compares the labels after every rule.
     pub(crate) fn trace(&self, mut labels: LabelMap) -> (Option<LabelMap>, Vec<Step>) {
         let mut steps = Vec::new();
         for (place, rule) in self.iter().enumerate() {
@@ -96,7 +98,7 @@ impl Rules {
         });
     }
 
-    /// These rules as a capsule of kind [`RULES`].
+    /// Returns these rules as a capsule of kind [`RULES`].
     pub(crate) fn capsule(&self) -> Capsule {
         Capsule::new(RULES, self.clone())
     }

@@ -12,15 +12,15 @@ use crate::lang::body::arguments;
 use crate::wire::client::{Pem, TlsOptions};
 use crate::wire::otlp::client;
 
-/// Failed attempts after which a profile that alone fails is given up.
+/// Number of failed attempts after which a profile is dropped, if other profiles succeed.
 const MAX_RETRIES: u64 = 10;
 
 arguments! {
     /// The body of `retry_on_failure { }`.
     pub(crate) struct RetryOnFailure {
-        /// First wait before a request is sent again; it doubles with every failure.
+        /// Wait before the first retry. It doubles with every failure.
         initial_interval: Interval = "5s",
-        /// Longest wait before a request is sent again.
+        /// Longest wait before a retry.
         max_interval: Interval = "30s",
     }
     check RetryOnFailure::check;
@@ -29,30 +29,30 @@ arguments! {
 arguments! {
     /// The body of `tls { }` of a client.
     pub(crate) struct ClientTls {
-        /// File with the authorities to trust instead of the system's.
+        /// File with the certificate authorities to trust, instead of the system's.
         ca_file: Option<PathBuf>,
-        /// Authorities to trust, as PEM text.
+        /// Certificate authorities to trust, instead of the system's, as PEM text.
         ca_pem: Option<Arc<str>>,
-        /// File with the certificate to show.
+        /// File with the client certificate.
         cert_file: Option<PathBuf>,
-        /// Certificate to show, as PEM text.
+        /// Client certificate, as PEM text.
         cert_pem: Option<Arc<str>>,
-        /// Whether the connection is plain; of no effect where a URL says so.
+        /// If true, the connection is not encrypted. No effect if the scheme of a URL decides this.
         insecure: bool = false,
-        /// Whether any certificate of the server is accepted.
+        /// If true, the server's certificate is not verified.
         insecure_skip_verify: bool = false,
-        /// File with the key of the certificate.
+        /// File with the private key of the client certificate.
         key_file: Option<PathBuf>,
-        /// Key of the certificate, as PEM text.
+        /// Private key of the client certificate, as PEM text.
         key_pem: Option<Secret>,
-        /// Name to check the server's certificate against, instead of the host.
+        /// Name to verify in the server's certificate, instead of the host name.
         server_name: Option<Arc<str>>,
     }
     check ClientTls::check;
 }
 
 choices! {
-    /// How requests are compressed.
+    /// Compression of requests.
     pub(crate) enum Compression {
         Gzip = "gzip",
         None = "none",
@@ -60,7 +60,7 @@ choices! {
 }
 
 impl Compression {
-    /// The compression as the client takes it.
+    /// Returns the compression as a setting of the client.
     pub(crate) fn of_client(self) -> client::Packing {
         match self {
             Self::Gzip => client::Packing::Gzip,
@@ -70,7 +70,7 @@ impl Compression {
 }
 
 impl RetryOnFailure {
-    /// How the queue of an endpoint is sent.
+    /// Returns the settings for sending the queue of an endpoint.
     pub(crate) fn settings(&self, endpoint: Arc<str>, timeout: Duration, queue: &QueueArguments) -> Settings {
         Settings {
             endpoint,
@@ -93,7 +93,7 @@ impl RetryOnFailure {
 }
 
 impl ClientTls {
-    /// The options of a client.
+    /// Returns the TLS options of a client.
     pub(crate) fn options(&self) -> TlsOptions {
         let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| {
             let text = text.cloned().map(Pem::Text);

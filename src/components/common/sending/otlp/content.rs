@@ -1,7 +1,7 @@
-//! Profiles of a queue as the body of an export request.
+//! Encodes queued profiles as the body of an export request.
 //!
-//! In: profiles as they wait, pprof or uploads of `/ingest` in any format that is read. Out: an encoded request, and
-//! the profiles that cannot be in it. Blocks: for threads that may.
+//! In: queued profiles, which are pprof or uploads of `/ingest` in any supported format. Out: an encoded request, and
+//! the profiles that it cannot contain. This code blocks, so it must run on a thread that may block.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -15,26 +15,26 @@ use crate::wire::ingest::{self, IngestQuery, Opening, ReadError};
 use crate::wire::otlp::{Exported, to_request};
 use crate::wire::refusals::Refused;
 
-/// Largest profile that is opened, in bytes uncompressed.
+/// Maximum uncompressed size of a profile, in bytes.
 const MAX_PROFILE_BYTES: usize = 64 << 20;
 
 /// A request that can be sent.
 pub(super) struct Content {
     /// The request, encoded as protobuf.
     pub body: Bytes,
-    /// How many profiles are in it.
+    /// Number of profiles in the request.
     pub profiles: usize,
-    /// Profiles that cannot be sent, by their places.
+    /// Profiles that cannot be sent, by their indices.
     pub refused: Vec<Refused>,
 }
 
-/// A profile that was read.
+/// A profile after it has been decoded.
 struct Opened {
     labels: Labels,
     columns: Columns,
 }
 
-/// Makes the request of a batch.
+/// Builds the request for a batch.
 pub(super) fn content(profiles: &[RawProfile]) -> Content {
     let mut refused = Vec::new();
     let mut opened: Vec<(&RawProfile, Vec<Opened>)> = Vec::new();
@@ -75,8 +75,8 @@ fn open(profile: &RawProfile) -> Result<Vec<Opened>, String> {
     }])
 }
 
-/// Reads an upload as a server does. Rules may have changed its labels since it came: those are taken, but for the name
-/// of the profile, which its content says.
+/// Reads an upload as a server does. Relabel rules may have changed its labels since it arrived, so those labels are
+/// used. Only the name of the profile comes from its content.
 fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, String> {
     let app = labels
         .get(PROFILE_NAME)

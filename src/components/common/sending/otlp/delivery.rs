@@ -1,4 +1,4 @@
-//! Sends the batches of a queue to one endpoint of OpenTelemetry's protocol.
+//! Sends the batches of a queue to one OTLP endpoint.
 
 use std::time::Instant;
 
@@ -16,13 +16,13 @@ use crate::wire::proto::otlp::ExportProfilesServiceResponse;
 
 /// Sends batches to one endpoint.
 pub(crate) struct Delivery {
-    /// The HTTP client for its requests.
+    /// The HTTP client for the requests.
     pub client: HttpClient,
-    /// Where requests go: for gRPC the address of the server, for HTTP the whole URL.
+    /// Target of requests: the address of the server for gRPC, the whole URL for HTTP.
     pub url: url::Url,
-    /// The protocol of its requests.
+    /// Transport protocol of the requests.
     pub transport: Transport,
-    /// How requests are compressed.
+    /// Compression of the requests.
     pub packing: Packing,
 }
 
@@ -42,7 +42,7 @@ impl Delivery {
             refused,
         } = match made {
             Ok(content) => content,
-            Err(error) => return Outcome::Failed(Failure::of_endpoint(format!("cannot make the request: {error}"))),
+            Err(error) => return Outcome::Failed(Failure::of_endpoint(format!("cannot build the request: {error}"))),
         };
         let unreadable = || Failure {
             message: "profiles cannot be read".to_owned(),
@@ -59,7 +59,7 @@ impl Delivery {
         }
     }
 
-    /// Sends one request; the failure, if it failed.
+    /// Sends one request. Returns the failure if it failed.
     async fn post(&self, body: Bytes, profiles: usize, sending: Sending<'_>) -> Option<Failure> {
         let (bytes, started) = (body.len(), Instant::now());
         let answer = self.ask(body, sending).await;
@@ -74,7 +74,7 @@ impl Delivery {
                     let message = partial.error_message;
                     tracing::warn!(
                         component = %sending.live.id(), endpoint = %sending.settings.endpoint, rejected,
-                        error = %message, "endpoint refused profiles, they are dropped"
+                        error = %message, "endpoint refused profiles, dropping them"
                     );
                     ("partial", LiveOutcome::Bad("partly refused", message), None)
                 }

@@ -1,4 +1,4 @@
-//! The component behind both exporters: a receiver, and an outbox with one endpoint.
+//! The component of both exporters: a receiver, and an outbox with one endpoint.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::lang::value::Value;
 use crate::pipeline::component::{Component, ComponentError, Context};
 use crate::profile::{RawProfile, RefusedProfile, SinkError};
 
-/// An exporter: how its arguments become an endpoint, and the names of its metrics.
+/// An exporter. It turns its arguments into an endpoint, and names its metrics.
 pub(crate) trait Exporter: Send + Sync + 'static {
     /// Names of the component's metrics.
     const METRICS: MetricNames;
 
-    /// The endpoint that the arguments want.
+    /// Returns the endpoint that the arguments describe.
     fn plan(&self, user_agent: &Arc<str>) -> Result<Plan, ComponentError>;
 }
 
@@ -29,7 +29,7 @@ struct Taking {
 
 struct Running(Arc<Taking>);
 
-/// Builds the component of these arguments.
+/// Builds the component with these arguments.
 pub(crate) fn build<A: Exporter>(context: Context, arguments: Arc<A>) -> Result<Arc<dyn Component<A>>, ComponentError> {
     let taking = Arc::new(Taking {
         outbox: Arc::new(Outbox::new(context.clone(), &A::METRICS)),

@@ -1,5 +1,5 @@
-//! What the exporters of OpenTelemetry's protocol share: arguments, requests made of profiles, and the component over
-//! its queue. They differ in their client and its transport.
+//! Code that both OTLP exporters share: arguments, requests built from profiles, and the component with its queue. The
+//! exporters differ in their client and its transport.
 
 mod arguments;
 mod content;

@@ -1,4 +1,4 @@
-//! An endpoint that takes exported profiles, and what every exporter must do with it.
+//! An endpoint that accepts exported profiles, and the test that every exporter must pass with it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,7 +18,7 @@ use crate::profile::{Labels, RawProfile};
 use crate::wire::otlp::ExportBatch;
 use crate::wire::proto::otlp::ExportProfilesServiceRequest;
 
-/// An endpoint, and what came to it. Its transport is the test's.
+/// An endpoint that records requests. The test supplies the transport.
 #[derive(Default)]
 pub(crate) struct Endpoint {
     is_down: AtomicBool,
@@ -26,19 +26,19 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// True while requests are to be refused.
+    /// Returns true while requests must be refused.
     pub(crate) fn is_down(&self) -> bool {
         self.is_down.load(Ordering::Relaxed)
     }
 
-    /// Takes a request whose message is compressed by gzip.
+    /// Records a request whose message is gzip-compressed.
     pub(crate) fn take(&self, headers: HeaderMap, message: &Bytes) {
         let message = pprof::gunzip(message, 1 << 20).unwrap();
         let request = ExportProfilesServiceRequest::decode(message).unwrap();
         self.came.lock().push((headers, request));
     }
 
-    /// Name, service and values of the profiles that came.
+    /// Returns name, service and values of the received profiles.
     fn profiles(&self) -> Vec<(String, String, Vec<i64>)> {
         let came = self.came.lock();
         let batches = came.iter().map(|(_, request)| ExportBatch::read(request, 0).unwrap());
@@ -52,8 +52,8 @@ impl Endpoint {
     }
 }
 
-/// Runs an exporter to an endpoint that is away at first: all that can be sent arrives, with its names, once the
-/// endpoint is back. Returns the headers of the first request.
+/// Runs an exporter with an endpoint that is unavailable at first. All valid profiles arrive, with their names, once
+/// the endpoint is available. Returns the headers of the first request.
 pub(crate) async fn profiles_arrive_after_a_failure<A: FromBody + Send + Sync>(
     definition: &Definition<A>,
     url: &str,
@@ -103,7 +103,7 @@ pub(crate) async fn profiles_arrive_after_a_failure<A: FromBody + Send + Sync>(
     headers
 }
 
-/// Arguments of an exporter to `url` that tries again at once.
+/// Returns the arguments of an exporter to `url` that retries almost immediately.
 pub(crate) fn body(url: &str) -> Body {
     let client = Body::new()
         .text("endpoint", url)

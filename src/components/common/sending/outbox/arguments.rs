@@ -1,4 +1,4 @@
-//! The block `queue` of components that send: bounds of a queue and of its batches.
+//! The block `queue` of components that send profiles: limits of a queue and of its batches.
 
 use std::time::Duration;
 
@@ -7,33 +7,33 @@ use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{ByteSize, Interval, Positive};
 use crate::lang::body::arguments;
 
-/// Smallest queue that is accepted, in bytes: below it a single profile may not fit.
+/// Smallest accepted limit of a queue, in bytes. A smaller queue may not hold a single profile.
 const MIN_QUEUE_BYTES: u64 = 1 << 20;
-/// Bytes that may wait when `max_bytes` is null.
+/// Maximum size of a queue in bytes if `max_bytes` is null.
 const DEFAULT_QUEUE_BYTES: u64 = 512 << 20;
-/// Bytes of a batch when `batch_max_bytes` is null.
+/// Maximum size of a batch in bytes if `batch_max_bytes` is null.
 const DEFAULT_BATCH_BYTES: u64 = 1 << 20;
 
 arguments! {
     /// The body of `queue { }`.
     pub(crate) struct QueueArguments {
-        /// Bytes of profiles in one request; a larger profile goes alone.
+        /// Maximum size of the profiles in one request. A larger profile is sent alone.
         batch_max_bytes: Option<ByteSize> = "1MiB",
-        /// Profiles in one request.
+        /// Maximum number of profiles in one request.
         batch_max_profiles: Positive = 256,
-        /// How long a profile may wait for others to share its request.
+        /// Maximum time that a profile waits for others to share its request.
         batch_wait: Duration = "200ms",
-        /// Profiles that wait longer are dropped and counted.
+        /// Maximum age of queued profiles. Older profiles are dropped and counted.
         max_age: Interval = "24h",
-        /// Bytes that may wait; beyond them the oldest profiles are dropped and counted. A number or a text such as
-        /// "512MiB".
+        /// Maximum size of the queue, as a number of bytes or a text such as "512MiB". Beyond it the oldest profiles
+        /// are dropped and counted.
         max_bytes: Option<ByteSize> = "512MiB",
     }
     check QueueArguments::check;
 }
 
 impl QueueArguments {
-    /// The bounds of the queue in size and age.
+    /// Returns the limits of the queue in size and age.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             max_bytes: self.max_bytes.map_or(DEFAULT_QUEUE_BYTES, ByteSize::get),

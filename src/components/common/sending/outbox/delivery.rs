@@ -1,4 +1,4 @@
-//! The contract between the sender of a queue and what makes the requests of a protocol.
+//! The contract between the sender of a queue and the code that makes the requests of a protocol.
 
 use std::time::Duration;
 
@@ -11,32 +11,32 @@ use crate::profile::RawProfile;
 use crate::wire::queue_report::QueueReport;
 use crate::wire::refusals::Refused;
 
-/// How the requests with a batch ended.
+/// The result of the requests for a batch.
 pub(crate) enum Outcome {
-    /// The endpoint took the whole batch.
+    /// The endpoint accepted the whole batch.
     Taken,
-    /// The endpoint names the profiles that it refused; it took the others.
+    /// The endpoint named the profiles that it refused, and accepted the others.
     Partly(Vec<Refused>, Failure),
-    /// The endpoint took no profile.
+    /// The endpoint accepted no profile.
     Failed(Failure),
 }
 
-/// What a delivery tells and keeps to.
+/// Context of a delivery: where to report it, and its limits.
 #[derive(Clone, Copy)]
 pub(crate) struct Sending<'a> {
-    /// Live views of what is sent.
+    /// Live views of the sent profiles.
     pub live: &'a LiveHandle,
     /// The metrics of the endpoint.
     pub metrics: &'a EndpointMetrics,
-    /// How the endpoint is sent to.
+    /// Settings of the endpoint.
     pub settings: &'a Settings,
-    /// The queue of the endpoint at this moment.
+    /// The current state of the endpoint's queue.
     pub report: &'a QueueReport,
-    /// Longest time of a request.
+    /// Timeout for one request.
     pub timeout: Duration,
 }
 
-/// Sends profiles to an endpoint by its protocol, without trying again.
+/// Sends profiles to an endpoint with its protocol, without retries.
 pub(crate) trait Deliver: Send + Sync + 'static {
     /// Sends a batch, in as many requests as it needs.
     fn deliver<'a>(&'a self, profiles: &'a [RawProfile], sending: Sending<'a>) -> BoxFuture<'a, Outcome>;

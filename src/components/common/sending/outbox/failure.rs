@@ -1,4 +1,4 @@
-//! Classifies the errors of requests: whether to try again, and when.
+//! Classifies the errors of requests: whether to retry, and when.
 
 use std::time::Duration;
 
@@ -7,32 +7,33 @@ use crate::profile::SinkErrorKind;
 use crate::wire::call::CallError;
 use crate::wire::connect::Code;
 
-/// Why a request failed, and what follows from it.
+/// Why a request failed, and what to do about it.
 #[derive(Clone)]
 pub(crate) struct Failure {
     /// What failed, for logs and health.
     pub message: String,
-    /// What it says about trying again.
+    /// Whether a retry may succeed.
     pub kind: FailureKind,
-    /// How long the endpoint asks to wait.
+    /// Wait that the endpoint asked for.
     pub retry_after: Option<Duration>,
 }
 
-/// The cause of a failure. What most calls for a retry comes first.
+/// The cause of a failure, ordered by how much a retry helps: the most first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureKind {
-    /// The endpoint cannot take anything now: network, timeout, 429, 502, 503, 504, credentials, wrong path.
+    /// The endpoint cannot accept anything at present: network error, timeout, 429, 502, 503, 504, wrong credentials,
+    /// wrong path.
     Endpoint,
-    /// The endpoint failed on this request (500 and the like), perhaps because of the profiles.
+    /// The endpoint failed on this request (500 and similar), perhaps because of the profiles.
     Server,
-    /// The request is too large: fewer profiles may pass.
+    /// The request is too large. Fewer profiles may succeed.
     TooLarge,
-    /// The profiles are wrong.
+    /// The profiles are invalid.
     Profiles,
 }
 
 impl FailureKind {
-    /// The kind of error for a single profile.
+    /// Returns the kind of error for a single profile.
     pub(crate) fn of_sink(self) -> SinkErrorKind {
         match self {
             Self::Endpoint => SinkErrorKind::Unavailable,
@@ -44,7 +45,7 @@ impl FailureKind {
 }
 
 impl Failure {
-    /// The endpoint cannot take anything now, for this reason.
+    /// Returns a failure of the endpoint as a whole, with this reason.
     pub(crate) fn of_endpoint(message: String) -> Self {
         Self {
             message,
@@ -63,7 +64,7 @@ impl Failure {
     }
 }
 
-/// True when a profile refused with this kind would be refused again.
+/// Returns true if a profile that was refused with this kind would be refused again.
 pub(crate) fn is_final(kind: SinkErrorKind, settings: &Settings) -> bool {
     match kind {
         SinkErrorKind::Invalid | SinkErrorKind::TooLarge => true,
@@ -79,7 +80,8 @@ fn kind_of(error: &CallError, settings: &Settings) -> FailureKind {
     match (*status, *code) {
         (413, _) => FailureKind::TooLarge,
         (429, _) | (_, Some(Code::ResourceExhausted)) if !settings.retries_429 => FailureKind::Profiles,
-        // About the request, not its content: no request would pass, and nothing is wrong with the profiles.
+        // These statuses concern the request, not its content: no request would succeed, and the profiles are not at
+        // fault.
         (300..=399 | 401 | 403 | 404 | 405 | 407 | 408 | 429 | 502 | 503 | 504, _) => FailureKind::Endpoint,
         (
             _,

@@ -1,5 +1,5 @@
-//! Gauges of the queues of a component, which are looked at when the metrics are read. The names are ours: Alloy
-//! has no queue on disk.
+//! Gauges of the queues of a component, which are computed when the metrics are read. Alloy has no queue on disk, so
+//! these names are not Alloy's.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -23,19 +23,19 @@ pub(super) struct QueueGauges {
 }
 
 impl QueueGauges {
-    /// Makes the gauges and registers them in `scope`.
+    /// Creates the gauges and registers them in `scope`.
     pub(super) fn new(scope: &Scope, names: &MetricNames) -> Self {
         let gauges = Self { queues: Arc::default() };
         let rows: [GaugeRow; 3] = [
-            (names.queue_profiles, "Profiles that wait for the endpoint", |waiting| {
+            (names.queue_profiles, "Profiles in the endpoint's queue", |waiting| {
                 waiting.profiles as f64
             }),
-            (names.queue_bytes, "Bytes that wait for the endpoint", |waiting| {
+            (names.queue_bytes, "Bytes in the endpoint's queue", |waiting| {
                 waiting.bytes as f64
             }),
             (
                 names.queue_oldest_age,
-                "Age of the oldest profile that waits for the endpoint",
+                "Age in seconds of the oldest profile in the endpoint's queue",
                 |waiting| waiting.oldest_age.as_secs_f64(),
             ),
         ];
@@ -46,13 +46,13 @@ impl QueueGauges {
         gauges
     }
 
-    /// The queues whose state the gauges show.
+    /// Sets the queues whose state the gauges show.
     pub(super) fn show(&self, queues: impl IntoIterator<Item = (String, Weak<Queue>)>) {
         *self.queues.write() = queues.into_iter().collect();
     }
 }
 
-/// A gauge that looks at the queues when it is read.
+/// A gauge that inspects the queues when it is read.
 struct QueueGauge {
     queues: Queues,
     value: fn(&Waiting) -> f64,

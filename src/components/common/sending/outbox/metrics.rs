@@ -1,5 +1,5 @@
-//! Metrics of the requests to endpoints. With the prefix of `pyroscope.write` they have Alloy's names where Alloy has
-//! the metric.
+//! Metrics of the requests to endpoints. With the prefix of `pyroscope.write` they have Alloy's names, if Alloy has the
+//! metric.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -7,7 +7,7 @@ use prometheus_client::metrics::histogram::Histogram;
 
 use crate::telemetry::metrics::Scope;
 
-/// Names of the metrics of a component, written out so that they can be searched for.
+/// Names of the metrics of a component, written out in full so that a text search finds them.
 pub(crate) struct MetricNames {
     pub sent_profiles: &'static str,
     pub sent_bytes: &'static str,
@@ -24,28 +24,29 @@ pub(crate) struct MetricNames {
 
 type Labels = Vec<(&'static str, String)>;
 
-/// Bounds of the latency histogram in seconds: from a server on this machine to the default timeout of 10 s and beyond.
+/// Bucket bounds of the latency histogram in seconds: from a server on this machine to the default timeout of 10 s and
+/// beyond.
 const LATENCY_SECONDS: [f64; 12] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
 
-/// Why a profile did not reach an endpoint.
+/// Reason why a profile did not reach an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DropReason {
-    /// The queue was larger than `max_bytes`; this was its oldest profile.
+    /// The queue was larger than `max_bytes`, and this was its oldest profile.
     QueueSize,
-    /// It waited longer than `max_age`.
+    /// The profile waited longer than `max_age`.
     QueueAge,
-    /// Its record on disk cannot be read.
+    /// The profile's record on disk cannot be read.
     Damaged,
-    /// The endpoint refused it for good.
+    /// The endpoint refused the profile permanently.
     Rejected,
-    /// Its labels are not valid.
+    /// The profile's labels are not valid.
     InvalidLabels,
-    /// The disk was full, and this was the oldest; or it could not be written to the queue.
+    /// The disk was full and this was the oldest profile, or the profile could not be written to the queue.
     Disk,
 }
 
 impl DropReason {
-    /// The value of the label `reason`.
+    /// Returns the value of the label `reason`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::QueueSize => "queue_size",
@@ -87,18 +88,18 @@ impl Default for OutboxMetrics {
 }
 
 impl OutboxMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the metrics and registers them in `scope`.
     pub(super) fn new(scope: &Scope, names: &MetricNames) -> Self {
         let metrics = Self::default();
         let counters: [(_, _, &Family<Labels, Counter>); 7] = [
             (
                 names.sent_profiles,
-                "Profiles that the endpoint took",
+                "Profiles that the endpoint accepted",
                 &metrics.sent_profiles,
             ),
             (
                 names.sent_bytes,
-                "Bytes of profiles that the endpoint took",
+                "Bytes of profiles that the endpoint accepted",
                 &metrics.sent_bytes,
             ),
             (
@@ -116,7 +117,7 @@ impl OutboxMetrics {
                 "Profiles that did not reach the endpoint, by reason",
                 &metrics.dropped_by_reason,
             ),
-            (names.retries, "Requests sent again", &metrics.retries),
+            (names.retries, "Retried requests", &metrics.retries),
             (
                 names.requests,
                 "Requests to the endpoint, by outcome",
@@ -128,13 +129,13 @@ impl OutboxMetrics {
         }
         scope.register(
             names.latency,
-            "Seconds that a request to the endpoint took",
+            "Duration of requests to the endpoint in seconds",
             metrics.latency.clone(),
         );
         metrics
     }
 
-    /// Handles for one endpoint; `endpoint` is its URL.
+    /// Returns the metrics of one endpoint; `endpoint` is its URL.
     pub(super) fn endpoint(&self, endpoint: &str) -> EndpointMetrics {
         let labels = vec![("endpoint", endpoint.to_owned())];
         EndpointMetrics {
@@ -153,29 +154,29 @@ impl OutboxMetrics {
     }
 }
 
-/// Handles for one endpoint.
+/// The metrics of one endpoint.
 #[derive(Clone)]
 pub(crate) struct EndpointMetrics {
     sent_profiles: Counter,
     sent_bytes: Counter,
     dropped_profiles: Counter,
     dropped_bytes: Counter,
-    /// Requests that were sent again.
+    /// Number of retried requests.
     pub retries: Counter,
-    /// Seconds from request to answer.
+    /// Seconds from request to response.
     pub latency: Histogram,
     all: OutboxMetrics,
     endpoint: String,
 }
 
 impl EndpointMetrics {
-    /// Counts what the endpoint took.
+    /// Counts profiles that the endpoint accepted.
     pub(super) fn sent(&self, profiles: u64, bytes: u64) {
         self.sent_profiles.inc_by(profiles);
         self.sent_bytes.inc_by(bytes);
     }
 
-    /// Counts what did not reach the endpoint.
+    /// Counts profiles that did not reach the endpoint.
     pub(crate) fn dropped(&self, reason: DropReason, profiles: u64, bytes: u64) {
         self.dropped_profiles.inc_by(profiles);
         self.dropped_bytes.inc_by(bytes);
@@ -186,13 +187,13 @@ impl EndpointMetrics {
         self.all.dropped_by_reason.get_or_create_owned(&labels).inc_by(profiles);
     }
 
-    /// Counts a request: `ok`, `partial`, `refused`, `failed`.
+    /// Counts a request by its outcome: `ok`, `partial`, `refused` or `failed`.
     pub(crate) fn request(&self, outcome: &'static str) {
         let labels = vec![("endpoint", self.endpoint.clone()), ("outcome", outcome.to_owned())];
         self.all.requests.get_or_create_owned(&labels).inc();
     }
 
-    /// What was sent and dropped so far.
+    /// Returns the numbers of profiles sent and dropped so far.
     pub(super) fn totals(&self) -> (u64, u64) {
         (self.sent_profiles.get(), self.dropped_profiles.get())
     }

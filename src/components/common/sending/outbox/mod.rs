@@ -1,8 +1,8 @@
-//! A durable queue for each endpoint of a component, and what empties it.
+//! Durable queues, one for each endpoint of a component, and the tasks that empty them.
 //!
-//! In: profiles, and endpoints with how they are reached. Out: requests by their [`Deliver`]. A producer waits for the
-//! disk only, never for an endpoint. All endpoints get every profile and are sent to independently. `queue` holds the
-//! profiles, `sender` empties it. Nothing here knows a protocol.
+//! In: profiles, and endpoints with their settings. Out: requests through their [`Deliver`]. A producer waits only for
+//! the disk, never for an endpoint. Every endpoint gets every profile, independently of the others. `queue` stores the
+//! profiles, and `sender` empties it. This module knows no protocol.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -44,15 +44,15 @@ pub(crate) use failure::{Failure, FailureKind};
 pub(crate) use metrics::{DropReason, MetricNames};
 pub(crate) use settings::Settings;
 
-/// How long an appended profile waits for others before all are synced to the disk.
+/// Maximum wait of an appended profile for others, before all of them are synced to the disk.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
-/// How long a producer waits for the disk.
+/// Maximum wait of a producer for the disk.
 const DISK_PATIENCE: Duration = Duration::from_secs(30);
-/// Writes at a time: so many threads wait at most for a disk that does not answer.
+/// Maximum number of concurrent writes, and so of threads that wait for a disk that does not respond.
 const WRITERS: usize = 64;
-/// How long senders may take to end, which is more than they need unless the disk does not answer.
+/// Time limit for senders to end. They need less, unless the disk does not respond.
 const END_PATIENCE: Duration = Duration::from_secs(15);
-/// How long the end of a component waits for its last sync.
+/// Maximum wait for the last sync when a component ends.
 const SYNC_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The endpoints of a component, with their queues.
@@ -63,22 +63,22 @@ pub(crate) struct Outbox {
     metrics: OutboxMetrics,
     gauges: QueueGauges,
     endpoints: RwLock<Vec<Endpoint>>,
-    /// Wakes the run loop: the endpoints changed.
+    /// Wakes the run loop after a change of the endpoints.
     changed: Notify,
     /// Held during an update, so that only one runs at a time.
     updating: Mutex<()>,
     writers: Arc<Semaphore>,
 }
 
-/// An endpoint as a component wants it.
+/// An endpoint as its component describes it.
 pub(crate) struct Plan {
-    /// Its name, which may be empty; part of the name of its queue's folder.
+    /// Name of the endpoint, which may be empty. The folder name of its queue contains it.
     pub name: Arc<str>,
-    /// Its address; with the name it identifies the queue.
+    /// URL of the endpoint. Together with the name it identifies the queue.
     pub url: Url,
-    /// Waits, bounds and limits of time.
+    /// Waits, limits and timeouts.
     pub settings: Settings,
-    /// What makes requests to it.
+    /// The code that makes the requests.
     pub delivery: Arc<dyn Deliver>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn register_metrics(scope: &Scope, names: &MetricNames) {
 }
 
 impl Outbox {
-    /// An outbox without endpoints.
+    /// Creates an outbox without endpoints.
     pub(crate) fn new(context: Context, names: &MetricNames) -> Self {
         Self {
             metrics: OutboxMetrics::new(&context.metrics, names),
@@ -191,7 +191,7 @@ impl Outbox {
             if !endpoints.iter().any(|endpoint| endpoint.folder == name) {
                 tracing::warn!(
                     component = %self.context.id, folder = %folder.path().display(),
-                    "the queue of an endpoint that is not configured any more is left as it is; delete the folder or \
+                    "the queue of an endpoint that is no longer configured stays on disk; delete the folder or \
                      configure the endpoint again"
                 );
             }
@@ -215,13 +215,13 @@ impl Outbox {
             endpoints.iter().filter_map(describe).collect()
         };
         if failing.is_empty() {
-            (self.context.health)(HealthState::Healthy, "all endpoints take profiles".to_owned());
+            (self.context.health)(HealthState::Healthy, "all endpoints accept profiles".to_owned());
         } else {
             (self.context.health)(HealthState::Unhealthy, failing.join("; "));
         }
     }
 
-    /// Queues what `prepare` makes of the profiles, for every endpoint. Success means that it is in the queues.
+    /// Queues the profiles, as `prepare` returns them, for every endpoint. Success means that they are in the queues.
     pub(crate) async fn append(
         &self,
         profiles: Vec<RawProfile>,
@@ -258,8 +258,8 @@ impl Outbox {
         refused
     }
 
-    /// Writes to all queues; an error when the disk does not answer. Profiles that it takes later are sent all the
-    /// same: when they come again with the same ids, servers know them.
+    /// Writes to all queues. Returns an error if the disk does not respond. Profiles that the disk stores later are
+    /// sent nevertheless. If the producer sends them again with the same ids, servers recognise them.
     async fn write(&self, endpoints: Vec<Endpoint>, profiles: Vec<RawProfile>) -> Option<SinkError> {
         let senders = endpoints.clone();
         let count = profiles.len() as u64;
@@ -277,14 +277,14 @@ impl Outbox {
             Ok(Ok(failed)) => failed,
             Ok(Err(error)) => Some(SinkError::new(
                 SinkErrorKind::Internal,
-                format!("queueing failed: {error}"),
+                format!("cannot queue the profiles: {error}"),
             )),
             Err(_) => {
                 for sender in &senders {
                     sender.sender.metrics.dropped(DropReason::Disk, count, bytes);
                 }
                 let message = format!(
-                    "the disk of the queue did not answer within {} s",
+                    "the disk of the queue did not respond within {} s",
                     DISK_PATIENCE.as_secs()
                 );
                 Some(SinkError::new(SinkErrorKind::Unavailable, message))
@@ -302,7 +302,7 @@ impl Outbox {
             for endpoint in &endpoints {
                 tasks.spawn(endpoint.sender.clone().run(stop.clone(), shutdown.clone()));
             }
-            // Not awaited: these tasks end when the set is dropped.
+            // These tasks are not awaited. They end when the set is dropped.
             let mut syncing = JoinSet::new();
             for endpoint in &endpoints {
                 syncing.spawn(sync_always(endpoint.sender.clone()));
@@ -312,12 +312,12 @@ impl Outbox {
                 () = self.changed.notified() => {}
             }
             stop.cancel();
-            // Those that are left are aborted. Their batches are still in the queues.
+            // The remaining tasks are aborted. Their batches are still in the queues.
             let _ = tokio::time::timeout(END_PATIENCE, async { while tasks.join_next().await.is_some() {} }).await;
             for endpoint in endpoints {
                 let queue = endpoint.sender.queue.clone();
                 let synced = tokio::task::spawn_blocking(move || queue.sync());
-                // A disk that does not answer must not keep the process from ending.
+                // A disk that does not respond must not keep the process from ending.
                 let _ = tokio::time::timeout(SYNC_PATIENCE, synced).await;
             }
             if shutdown.is_cancelled() {
@@ -326,7 +326,7 @@ impl Outbox {
         }
     }
 
-    /// State of each endpoint, for debug info.
+    /// Returns the state of each endpoint, for debug info.
     pub(crate) fn debug_info(&self) -> Value {
         let number = |value: u64| Value::Number(Number::Uint(value));
         let endpoints = self.endpoints.read().clone();
@@ -371,24 +371,24 @@ async fn sync_always(sender: Arc<Sender>) {
         if let Ok(Err(error)) = tokio::task::spawn_blocking(move || queue.sync()).await {
             tracing::error!(
                 component = %sender.live.id(), endpoint = %sender.settings.endpoint, error = %error,
-                "cannot bring the queue to the disk"
+                "cannot sync the queue to the disk"
             );
         }
     }
 }
 
-/// Appends to all queues, or to none when one of them fails: a sender that tries again doubles nothing. The profiles
-/// are encoded once for all.
+/// Appends to all queues, or to none if one of them fails, so that a retry of the producer creates no duplicates. The
+/// profiles are encoded once for all queues.
 fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     let encoded = record::encode(profiles, queue::now_ms());
     let mut senders: Vec<&Sender> = endpoints.iter().map(|endpoint| &*endpoint.sender).collect();
-    // Each caller locks the queues in the same order, whichever order its endpoints have.
+    // Every caller locks the queues in the same order, in whatever order its endpoints are.
     senders.sort_by_key(|sender| Arc::as_ptr(&sender.queue));
     let (failed, error) = loop {
         match append(&senders, &encoded) {
             Ok(()) => return None,
-            // While the disk is full the oldest that waits goes, in the queue that holds most: that of a dead endpoint
-            // must not take the room of the others.
+            // While the disk is full, the oldest profiles of the largest queue are dropped: a dead endpoint must not
+            // take the space of the others.
             Err((_, error)) if is_want_of_room(&error) && make_room(&senders) => {}
             Err(failed) => break failed,
         }
@@ -401,7 +401,7 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     Some(SinkError::new(SinkErrorKind::Unavailable, message))
 }
 
-/// Appends to each queue when all could be written.
+/// Appends to every queue, once all of them could be written.
 fn append<'a>(senders: &[&'a Sender], encoded: &Encoded) -> Result<(), (&'a Sender, io::Error)> {
     let mut written = Vec::with_capacity(senders.len());
     for sender in senders {
@@ -416,7 +416,8 @@ fn is_want_of_room(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Drops the oldest of the queue that holds most, or of the next that has something to drop; false without one.
+/// Drops the oldest profiles of the largest queue, or of the next one that has something to drop. Returns false if none
+/// has.
 fn make_room(senders: &[&Sender]) -> bool {
     let mut senders = senders.to_vec();
     senders.sort_by_cached_key(|sender| Reverse(sender.queue.waiting().bytes));
@@ -432,8 +433,8 @@ fn make_room(senders: &[&Sender]) -> bool {
     })
 }
 
-/// Folder of an endpoint's queue: readable, and different for different endpoints. It depends on name and URL only, so
-/// that profiles still wait in it after a header or timeout has changed.
+/// Returns the folder name of an endpoint's queue: readable, and different for different endpoints. It depends only on
+/// name and URL, so that queued profiles are found after a change of a header or timeout.
 fn folder_name(endpoint: &Plan, taken: &BTreeSet<&str>) -> String {
     let readable = match endpoint.name.as_ref() {
         "" => endpoint.url.host_str().unwrap_or("endpoint"),
@@ -452,7 +453,7 @@ fn folder_name(endpoint: &Plan, taken: &BTreeSet<&str>) -> String {
         .collect();
     let identity = format!("{}\0{}", endpoint.name, endpoint.url);
     let base = format!("{readable}-{:016x}", xxhash_rust::xxh3::xxh3_64(identity.as_bytes()));
-    // Two endpoints with the same name and URL (for two tenants) are told apart by their order.
+    // Endpoints with the same name and URL (for two tenants) are distinguished by their order.
     let mut name = base.clone();
     let mut number = 2;
     while taken.contains(name.as_str()) {
@@ -471,12 +472,13 @@ impl Drop for Outbox {
             .map(|endpoint| endpoint.sender.queue.clone())
             .collect();
         let (done, finished) = std::sync::mpsc::channel();
-        // On a thread that nobody joins: a disk that does not answer must not keep the process from ending.
+        // A detached thread: a disk that does not respond must not keep the process from ending.
         let spawned = std::thread::Builder::new()
             .name("outbox-end".to_owned())
             .spawn(move || {
                 for queue in queues {
-                    // After a kill, the page cache still has everything; this is for a power failure after a clean end.
+                    // After a kill, the page cache still has everything. This sync protects against a power failure
+                    // after a clean end.
                     let _ = queue.sync();
                 }
                 let _ = done.send(());

@@ -1,8 +1,8 @@
-//! Sends the queue of one endpoint: batches, retries, and what to do with each kind of refusal.
+//! Sends the queue of one endpoint: batches, retries, and the handling of each kind of refusal.
 //!
-//! In: a queue. Out: requests. What is done with leaves the queue. When the endpoint fails as a whole, nothing is lost:
-//! the profiles stay in the queue within its bounds. A profile is given up only when the endpoint refuses it for good,
-//! or when it keeps failing by itself while others pass.
+//! In: a queue. Out: requests. Handled profiles leave the queue. If the endpoint fails as a whole, no profile is lost:
+//! the profiles stay in the queue within its limits. A profile is dropped only if the endpoint refuses it permanently,
+//! or if it keeps failing alone while others succeed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,30 +23,31 @@ use crate::profile::RawProfile;
 use crate::wire::queue_report::QueueReport;
 use crate::wire::refusals::Refused;
 
-/// Failures in a row after which the endpoint counts as unhealthy.
+/// Number of consecutive failures after which the endpoint counts as unhealthy.
 const UNHEALTHY_FAILURES: u64 = 3;
-/// How long a stop waits for the request under way and for what is left in the queue; the rest stays on disk.
+/// Maximum wait of a stop for the current request and the rest of the queue. The remaining profiles stay on disk.
 const DRAIN: Duration = Duration::from_secs(5);
-/// When a batch is sent one by one, this many failures without a success mean that the server is the cause.
+/// When the profiles of a batch are sent one by one, this many failures without a success mean that the server is the
+/// cause.
 const HOPELESS_SINGLES: usize = 16;
-/// How often refusals are logged.
+/// Minimum interval between log messages about refusals.
 const REFUSALS_EVERY: Duration = Duration::from_secs(10);
-/// How often the ages of waiting profiles are looked at.
+/// Interval between checks of the age of waiting profiles.
 const EXPIRE_EVERY: Duration = Duration::from_secs(10);
 
 /// State of an endpoint, for health and debug info.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EndpointState {
-    /// Requests that failed since the last success.
+    /// Number of failed requests since the last success.
     pub failures: u64,
-    /// The last failure; empty when there was none or a request passed since.
+    /// The last failure; empty if there was none since the last success.
     pub last_error: String,
-    /// When a request passed last.
+    /// Time of the last successful request.
     pub last_success: Option<SystemTime>,
 }
 
 impl EndpointState {
-    /// True when the endpoint has failed for some time.
+    /// Returns true if the endpoint has failed for some time.
     pub(super) fn is_unhealthy(&self) -> bool {
         self.failures >= UNHEALTHY_FAILURES
     }
@@ -56,29 +57,29 @@ impl EndpointState {
 pub(super) struct Sender {
     /// The component, for logs and live views.
     pub live: LiveHandle,
-    /// Name of this machine, which an endpoint is told.
+    /// Name of this machine, which requests report to the endpoint.
     pub host: Arc<str>,
-    /// How the endpoint is sent to.
+    /// Settings of the endpoint.
     pub settings: Settings,
     /// The queue that holds its profiles.
     pub queue: Arc<Queue>,
     /// The metrics of this endpoint.
     pub metrics: EndpointMetrics,
-    /// What makes requests to it.
+    /// The code that makes the requests.
     pub delivery: Arc<dyn Deliver>,
-    /// Its state, for health and debug info.
+    /// State of the endpoint, for health and debug info.
     pub state: Mutex<EndpointState>,
-    /// Largest batch in bytes: that of the settings, or less after the endpoint refused one as too large.
+    /// Maximum size of a batch in bytes: that of the settings, or less after the endpoint refused a batch as too large.
     pub batch_bytes: AtomicU64,
-    /// When refusals were logged last, and how many came since.
+    /// Time of the last log message about refusals, and number of refusals since.
     pub refusals: Mutex<(Option<Instant>, u64)>,
     /// Called when the endpoint becomes healthy, and at every failure while it is unhealthy.
     pub on_health: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Sender {
-    /// Works until `stop`; the request under way then has five seconds to end. When the stop is because of `shutdown`,
-    /// tries once more to empty the queue, for five seconds at most.
+    /// Works until `stop`, after which the current request has five seconds to end. If the stop is due to `shutdown`,
+    /// tries once more to empty the queue, for at most five seconds.
     pub(super) async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
         while self.wait_for_work(&stop).await {
             let is_shorter = tokio::select! {
@@ -98,12 +99,12 @@ impl Sender {
                     }
                 }
             });
-            // What is left is on disk.
+            // The remaining profiles are on disk.
             let _ = drained.await;
         }
     }
 
-    /// Waits until there is a batch worth sending; false at the shutdown.
+    /// Waits until there is a batch worth sending. Returns false at the shutdown.
     async fn wait_for_work(&self, shutdown: &Shutdown) -> bool {
         loop {
             if shutdown.is_cancelled() {
@@ -129,7 +130,7 @@ impl Sender {
             tokio::select! {
                 () = shutdown.cancelled() => return false,
                 () = self.queue.arrived() => {}
-                // A look during which the disk did not answer may have missed what waits.
+                // An inspection while the disk did not respond may have missed waiting profiles.
                 () = tokio::time::sleep(EXPIRE_EVERY) => {}
             }
         }
@@ -143,13 +144,13 @@ impl Sender {
         }
     }
 
-    /// Waits before the next attempt; false at the shutdown.
+    /// Waits before the next attempt. Returns false at the shutdown.
     async fn back_off(&self, shutdown: &Shutdown) -> bool {
         let least = self.settings.min_backoff;
         let most = self.settings.max_backoff;
         let failures = self.state.lock().failures.max(1);
         let doubled = least.saturating_mul(1 << (failures - 1).min(20)).min(most);
-        // Half fixed, half random, so that many collectors do not come back at once.
+        // Half of the wait is random, so that many collectors do not return at the same time.
         let wait = doubled.mul_f64(rand::rng().random_range(0.5..1.0));
         let deadline = Instant::now() + wait;
         loop {
@@ -165,7 +166,8 @@ impl Sender {
         }
     }
 
-    /// Sends one batch from the front of the queue; true when the queue got shorter or may be tried again at once.
+    /// Sends one batch from the front of the queue. Returns true if the queue became shorter or may be tried again at
+    /// once.
     async fn send_batch(&self, timeout: Duration) -> bool {
         let queue = self.queue.clone();
         let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
@@ -192,12 +194,13 @@ impl Sender {
                     true
                 }
                 FailureKind::TooLarge => {
-                    // The endpoint, or a proxy before it, takes less than we send: smaller batches from now on.
+                    // The endpoint, or a proxy before it, accepts only smaller requests, so batches become smaller from
+                    // here on.
                     let half = (batch.bytes / 2).max(1);
                     self.batch_bytes.store(half, Ordering::Relaxed);
                     tracing::info!(
                         component = %self.live.id(), endpoint = %self.settings.endpoint, bytes = half,
-                        "endpoint takes smaller requests only, batches are made smaller"
+                        "endpoint accepts only smaller requests, sending smaller batches"
                     );
                     self.finish(Vec::new()).await;
                     true
@@ -217,8 +220,8 @@ impl Sender {
         }
     }
 
-    /// Handles a batch that the endpoint took except for some profiles. Those that can never pass are given up, the
-    /// others stay in the queue.
+    /// Handles a batch that the endpoint accepted except for some profiles. Profiles that can never succeed are
+    /// dropped, the others stay in the queue.
     async fn settle(&self, batch: Batch, refused: Vec<Refused>, failure: &Failure, timeout: Duration) -> bool {
         let mut done: HashSet<usize> = (0..batch.ids.len()).collect();
         for refused in &refused {
@@ -245,7 +248,7 @@ impl Sender {
         }
         let is_final = !is_explained && matches!(failure.kind, FailureKind::Profiles | FailureKind::TooLarge);
         if is_final || self.is_patience_over() {
-            // Sends each refused profile by itself, which shows which error is whose.
+            // Sends each refused profile by itself, which assigns each error to its profile.
             return self.send_singly(batch, &done, passed, timeout).await;
         }
         self.failed(failure);
@@ -254,8 +257,8 @@ impl Sender {
         false
     }
 
-    /// Sends the profiles of a refused batch one by one, so that a bad one does not take others with it. Those at the
-    /// places `settled` are done with; `passed` of them were taken.
+    /// Sends the profiles of a refused batch one by one, so that a bad one does not affect the others. The profiles at
+    /// the indices `settled` are already handled; `passed` of them were accepted.
     async fn send_singly(&self, batch: Batch, settled: &HashSet<usize>, mut passed: usize, timeout: Duration) -> bool {
         let mut done: Vec<u64> = settled.iter().map(|&index| batch.ids[index]).collect();
         let mut stuck: Vec<usize> = Vec::new();
@@ -290,7 +293,7 @@ impl Sender {
                 },
             }
         }
-        // A profile that fails alone after all retries, while others pass, is itself at fault.
+        // A profile that fails alone after all retries, while others succeed, is itself at fault.
         if passed > 0 && self.is_patience_over() {
             for index in stuck {
                 if let Some(failure) = &last_failure {
@@ -318,7 +321,7 @@ impl Sender {
         retries > 0 && self.state.lock().failures >= retries
     }
 
-    /// Sends profiles, without trying again.
+    /// Sends profiles, without retries.
     async fn push(&self, profiles: &[RawProfile], timeout: Duration) -> Outcome {
         let sending = Sending {
             live: &self.live,
@@ -330,7 +333,7 @@ impl Sender {
         self.delivery.deliver(profiles, sending).await
     }
 
-    /// What an endpoint is told of its queue, with a request of so many profiles.
+    /// Returns the report about the queue that a request with `under_way` profiles carries.
     fn report(&self, under_way: u64) -> QueueReport {
         let waiting = self.queue.waiting();
         QueueReport {
@@ -343,7 +346,7 @@ impl Sender {
         }
     }
 
-    /// Waits as long as the server asked for, within the configured bound.
+    /// Waits as long as the server asked, within the configured limit.
     async fn honour(&self, failure: &Failure) {
         if let Some(wait) = failure.retry_after {
             tokio::time::sleep(wait.min(self.settings.max_backoff).min(DRAIN)).await;
@@ -362,7 +365,8 @@ impl Sender {
     fn reject(&self, profiles: &[RawProfile], reason: &str) {
         self.metrics
             .dropped(DropReason::Rejected, profiles.len() as u64, bytes_of(profiles));
-        // A server that refuses everything must not fill the log: one line now and then, with how many it stands for.
+        // A server that refuses everything must not fill the log: one message in an interval counts all refusals since
+        // the last one.
         let refused = {
             let mut log = self.refusals.lock();
             log.1 += profiles.len() as u64;
@@ -393,7 +397,7 @@ impl Sender {
         };
         if was_unhealthy {
             tracing::info!(component = %self.live.id(), endpoint = %self.settings.endpoint,
-            "endpoint takes profiles again");
+            "endpoint accepts profiles again");
             (self.on_health)();
         }
     }
@@ -407,7 +411,7 @@ impl Sender {
         };
         tracing::warn!(
             component = %self.live.id(), endpoint = %self.settings.endpoint, failures, error = %failure.message,
-            "cannot send profiles, they stay in the queue"
+            "cannot send profiles, keeping them in the queue"
         );
         if failures >= UNHEALTHY_FAILURES {
             (self.on_health)();

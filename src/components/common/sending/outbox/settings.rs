@@ -1,25 +1,25 @@
-//! How an endpoint is sent to, whatever the protocol.
+//! Settings of an endpoint, for any protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::components::common::sending::outbox::arguments::QueueArguments;
 
-/// How an endpoint is sent to.
+/// Timeouts, retries and limits of one endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The endpoint as written in the configuration, for metrics and messages.
     pub endpoint: Arc<str>,
-    /// Longest time that one request may take.
+    /// Timeout for one request.
     pub timeout: Duration,
-    /// First wait before a request is sent again; it doubles with every failure.
+    /// Wait before the first retry. It doubles with every failure.
     pub min_backoff: Duration,
-    /// Longest wait before a request is sent again.
+    /// Longest wait before a retry.
     pub max_backoff: Duration,
-    /// Failed attempts after which a profile that alone fails is given up; 0 means never.
+    /// Number of failed attempts after which a profile is dropped, if other profiles succeed. 0 means never.
     pub max_retries: u64,
-    /// Whether what was refused for its rate is sent again.
+    /// True if a request that was refused with HTTP status 429 is retried.
     pub retries_429: bool,
-    /// Bounds of the queue and of batches.
+    /// Limits of the queue and of its batches.
     pub queue: QueueArguments,
 }

@@ -1,16 +1,16 @@
-//! The age of what waits in a queue, by two clocks: the wall clock may be set while profiles wait.
+//! The age of queued profiles, by two clocks: the wall clock may be set while profiles wait.
 //!
-//! A profile that this process has queued is as old as the smaller of both ages says. Of one that a former process left
-//! only the wall clock knows the age. It may be wrong at a start and right soon after, so such a profile is not too old
-//! before it has waited for [`GRACE`] in this process, too.
+//! If this process has queued a profile, its age is the smaller of both ages. If a former process has queued it, only
+//! the wall clock knows its age. That clock may be wrong at a start and corrected soon after. Such a profile is
+//! therefore not too old before it has also waited for [`GRACE`] in this process.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long a profile of a former process may still wait, whatever its age: time to send it, or to set the clock.
+/// Minimum wait of a profile of a former process, whatever its age: time to send it, or to set the clock.
 pub(super) const GRACE: Duration = Duration::from_hours(1);
-/// How often dropped profiles are logged, at most.
+/// Minimum interval between log messages about dropped profiles.
 const TELL_EVERY: Duration = Duration::from_mins(1);
 
 /// Unix time in milliseconds.
@@ -29,12 +29,12 @@ pub(super) struct Moment {
     pub running: Duration,
 }
 
-/// Reads both clocks: those of the system, or clocks that a test sets.
+/// Reads both clocks: the system's, or clocks that a test sets.
 #[derive(Clone)]
 pub(super) struct QueueClock(Arc<dyn Fn() -> Moment + Send + Sync>);
 
 impl QueueClock {
-    /// The clocks of the system.
+    /// Returns the clocks of the system.
     pub(super) fn system() -> Self {
         let start = Instant::now();
         Self::new(move || Moment {
@@ -43,7 +43,7 @@ impl QueueClock {
         })
     }
 
-    /// Clocks that `read` reads.
+    /// Returns the clocks that `read` reads.
     pub(super) fn new(read: impl Fn() -> Moment + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
@@ -59,17 +59,17 @@ impl fmt::Debug for QueueClock {
     }
 }
 
-/// When a profile was queued.
+/// The time at which a profile was queued.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
     wall_ms: u64,
-    /// Time of the monotonic clock: of queueing, or of the restore of what a former process queued.
+    /// Time of the monotonic clock when the profile was queued, or restored from a former process.
     running: Duration,
     is_restored: bool,
 }
 
 impl Queued {
-    /// Queued by this process, at `wall_ms` by the wall clock.
+    /// Returns the time of a profile that this process queues, at `wall_ms` of the wall clock.
     pub(super) fn at(wall_ms: u64, now: Moment) -> Self {
         Self {
             wall_ms,
@@ -78,7 +78,7 @@ impl Queued {
         }
     }
 
-    /// Queued by a former process, and restored now.
+    /// Returns the time of a profile that a former process queued and that is restored at `now`.
     pub(super) fn restored(wall_ms: u64, now: Moment) -> Self {
         Self {
             is_restored: true,
@@ -86,7 +86,7 @@ impl Queued {
         }
     }
 
-    /// How long it has waited.
+    /// Returns how long the profile has waited.
     pub(super) fn age(self, now: Moment) -> Duration {
         let by_wall = Duration::from_millis(now.wall_ms.saturating_sub(self.wall_ms));
         if self.is_restored {
@@ -95,14 +95,14 @@ impl Queued {
         by_wall.min(now.running.saturating_sub(self.running))
     }
 
-    /// Whether it has waited longer than `limit`.
+    /// Returns true if the profile has waited longer than `limit`.
     pub(super) fn is_over(self, now: Moment, limit: Duration) -> bool {
         let here = now.running.saturating_sub(self.running);
         self.age(now) > limit && (!self.is_restored || here >= GRACE.min(limit))
     }
 }
 
-/// Counts what the limits of a queue drop, so that a burst is one line of the log.
+/// Counts the profiles that the limits of a queue drop, so that a burst is one line of the log.
 #[derive(Debug, Default)]
 pub(super) struct Drops {
     for_age: u64,
@@ -119,8 +119,8 @@ impl Drops {
         }) += 1;
     }
 
-    /// Numbers of profiles dropped for their age and for want of room since the last call that returned some; `None`
-    /// without any, and when the last ones were told a short time ago.
+    /// Returns the numbers of profiles dropped for their age and for lack of space since the last call that returned
+    /// some. Returns `None` if there are none, or if the last ones were reported a short time ago.
     pub(super) fn take_untold(&mut self, now: Moment) -> Option<(u64, u64)> {
         let is_soon = |told: Duration| now.running.saturating_sub(told) < TELL_EVERY;
         if (self.for_age, self.for_size) == (0, 0) || self.told.is_some_and(is_soon) {

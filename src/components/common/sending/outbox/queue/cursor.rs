@@ -1,7 +1,7 @@
-//! The position in a queue before which everything is done with.
+//! The position in a queue before which every record has been handled.
 //!
-//! One small file, replaced as a whole. It is not synced: after a power failure an older position, or none, only means
-//! that profiles are sent again.
+//! The position is one small file, which is replaced as a whole. It is not synced: after a power failure the position
+//! may be older or missing, and profiles are only sent again.
 
 use std::fs;
 use std::io;
@@ -9,17 +9,17 @@ use std::path::Path;
 
 use crate::base::segment;
 
-/// A record by segment number and offset of its framing. The default is before everything.
+/// A record, by segment number and offset of its framing. The default is before all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// Number of the segment that is read.
+    /// Number of the current segment.
     pub segment: u64,
     /// Offset in the segment's file, in bytes.
     pub offset: u64,
 }
 
 impl Cursor {
-    /// Loads the position of a folder: before everything when there is none or it cannot be read.
+    /// Loads the position of a folder. If there is none or it cannot be read, it is before all records.
     pub(super) fn load(folder: &Path) -> Self {
         let Ok(contents) = segment::read(&folder.join("cursor")) else {
             return Self::default();
@@ -36,7 +36,7 @@ impl Cursor {
             .unwrap_or_default()
     }
 
-    /// Saves the position, so that a restart goes on there.
+    /// Saves the position, so that a restart continues there.
     pub(super) fn save(self, folder: &Path) -> io::Result<()> {
         let mut data = segment::MAGIC.to_vec();
         segment::encode_record_parts(&[&self.segment.to_le_bytes(), &self.offset.to_le_bytes()], &mut data);

@@ -1,19 +1,19 @@
-//! The files of a queue: names of its segments, and the lock that keeps a second process out.
+//! The files of a queue: names of its segments, and the lock that excludes other processes.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long opening waits for the folder's lock: a predecessor may still be closing.
+/// Maximum wait for the folder's lock, which a predecessor may still hold while it closes.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Path of the file of a segment.
+/// Returns the path of a segment's file.
 pub(super) fn segment_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:016}.seg"))
 }
 
-/// Segments in a folder, oldest first.
+/// Returns the segments in a folder, oldest first.
 pub(super) fn segment_files(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

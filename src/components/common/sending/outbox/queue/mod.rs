@@ -1,9 +1,10 @@
-//! The durable, bounded queue of one endpoint: profiles wait in segment files until the endpoint has taken them.
+//! The durable, bounded queue of one endpoint: profiles wait in segment files until the endpoint has accepted them.
 //!
-//! In: encoded profiles. Out: batches, oldest first. What is appended survives a kill of the process at once (it is in
-//! the page cache) and a power failure after the next sync, at most 100 ms or 4 MiB later. The oldest profiles go when
-//! the queue is larger or older than its limits; each is counted, and a burst is logged. `cursor` in the folder names
-//! the first record not yet done with, so a restart sends again at most the batch under way.
+//! In: encoded profiles. Out: batches, oldest first. Appended profiles survive a kill of the process at once, because
+//! they are in the page cache. They survive a power failure after the next sync, at most 100 ms or 4 MiB later. If the
+//! queue exceeds its limits of size or age, the oldest profiles are dropped. Each is counted, and a burst is logged.
+//! The file `cursor` in the folder names the first record that is not handled yet, so a restart sends at most the
+//! current batch again.
 
 use std::fs::{self, File};
 use std::io;
@@ -38,24 +39,24 @@ use state::{Entry, Segment, State};
 pub(crate) use age::now_ms;
 pub(crate) use state::Limits;
 
-/// Bytes that are not synced yet, from which on an append syncs by itself.
+/// Number of unsynced bytes from which on an append syncs by itself.
 const UNSYNCED_BYTES: u64 = 4 << 20;
 
-/// How long a look at the queue waits for whoever holds it, who may wait for a disk that does not answer.
+/// Maximum wait of an inspection for the queue's lock, whose holder may wait for a disk that does not respond.
 const LOOK_PATIENCE: Duration = Duration::from_millis(50);
 
-/// Amount and age of what waits, for metrics and debug info.
+/// Number, size and age of queued profiles, for metrics and debug info.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Waiting {
-    /// How many profiles wait.
+    /// Number of queued profiles.
     pub profiles: u64,
     /// Bytes of their records.
     pub bytes: u64,
-    /// Age of the oldest; zero when nothing waits.
+    /// Age of the oldest profile; zero if the queue is empty.
     pub oldest_age: Duration,
 }
 
-/// Profiles taken from the front; they stay in the queue until [`Queue::finish`].
+/// Profiles from the front of the queue. They stay in the queue until [`Queue::finish`].
 pub(super) struct Batch {
     /// Ids of the queue's entries, in the order of `profiles`.
     pub ids: Vec<u64>,
@@ -71,17 +72,17 @@ pub(super) struct Queue {
     metrics: EndpointMetrics,
     clock: QueueClock,
     state: Mutex<State>,
-    /// What the last look found, for looks during which the disk does not answer.
+    /// The last known state, for inspections while the disk does not respond.
     seen: Mutex<Waiting>,
     arrived: Notify,
-    /// Notified when something is appended that needs a sync.
+    /// Notified when profiles are appended that need a sync.
     written: Notify,
     /// The lock file, locked while it is open.
     _lock: File,
 }
 
 impl Queue {
-    /// Opens the queue in `folder`, which is made if it does not exist, and restores what waits in it.
+    /// Opens the queue in `folder`, which is created if it does not exist, and restores the profiles in it.
     pub(super) fn open(folder: &Path, limits: Limits, metrics: EndpointMetrics) -> io::Result<Self> {
         Self::open_with(folder, limits, metrics, QueueClock::system())
     }
@@ -101,7 +102,7 @@ impl Queue {
             }
             state.restore((number, Some(number) == last), &path, &metrics, clock.now())?;
         }
-        // Nor may the name of its last segment be.
+        // The name of the last segment may not be synced either.
         File::open(folder)?.sync_all()?;
         let queue = Self {
             folder: folder.to_owned(),
@@ -117,7 +118,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Appends a batch as one write. On an error nothing of it is in the queue. Blocks on the disk.
+    /// Appends a batch as one write. On an error none of it is in the queue. Blocks on the disk.
     #[cfg(test)]
     pub(super) fn append(&self, encoded: &Encoded) -> io::Result<()> {
         self.begin(encoded)?.finish();
@@ -125,8 +126,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Writes a batch that is not in the queue before [`Appending::finish`]. On an error, and when the result is
-    /// dropped without it, nothing of it stays. Until then nobody else uses the queue. Blocks on the disk.
+    /// Writes a batch, which becomes part of the queue with [`Appending::finish`]. On an error, or if the result is
+    /// dropped before, none of it stays. Until then no other caller can use the queue. Blocks on the disk.
     pub(super) fn begin<'a>(&'a self, encoded: &'a Encoded) -> io::Result<Appending<'a>> {
         let mut state = self.state.lock();
         let start = if encoded.lengths.is_empty() {
@@ -142,8 +143,8 @@ impl Queue {
         })
     }
 
-    /// Takes profiles from the front until a limit is reached, at least one if any waits. Blocks on the disk. Damaged
-    /// records are dropped and counted.
+    /// Returns profiles from the front until a limit is reached, at least one unless the queue is empty. Damaged
+    /// records are dropped and counted. Blocks on the disk.
     pub(super) fn take(&self, max_bytes: u64, max_profiles: usize) -> Batch {
         let (entries, files) = {
             let mut state = self.state.lock();
@@ -190,22 +191,21 @@ impl Queue {
         batch
     }
 
-    /// Ends what [`Queue::take`] began: the profiles with the ids `done` leave the queue, the others of the batch wait
-    /// again. Blocks on the disk.
+    /// Finishes a batch of [`Queue::take`]: the profiles with the ids `done` leave the queue, the others of the batch
+    /// wait again. Blocks on the disk.
     pub(super) fn finish(&self, done: &[u64]) {
         let mut state = self.state.lock();
         state.remove(done);
         state.in_flight = 0;
         self.enforce(&mut state);
         if let Err(error) = self.save(&mut state) {
-            // Not fatal: after a restart these profiles are sent once more.
-            tracing::warn!(folder = %self.folder.display(), error = %error, "cannot save the place in the queue");
+            // This is not fatal: after a restart these profiles are sent once more.
+            tracing::warn!(folder = %self.folder.display(), error = %error, "cannot save the position in the queue");
         }
     }
 
-    /// Gives room on the disk back: the oldest segment of which nothing is being sent and that is not written to goes
-    /// with its profiles, which are counted. Returns how many they were; `None` when there is no such segment. Blocks
-    /// on the disk.
+    /// Frees space on the disk: deletes the oldest segment that is neither being sent nor written to, with its
+    /// profiles, which are counted. Returns their number; `None` if there is no such segment. Blocks on the disk.
     pub(super) fn make_room(&self) -> Option<u64> {
         let mut state = self.state.lock();
         let number = state.oldest_at_rest()?;
@@ -214,12 +214,12 @@ impl Queue {
         for entry in &dropped {
             self.metrics.dropped(DropReason::Disk, 1, u64::from(entry.length));
         }
-        // If this fails, for want of room, a restart finds no segment there and goes on with the next.
+        // If this fails for lack of space, a restart finds no segment there and continues with the next one.
         let _ = self.save(&mut state);
         Some(dropped.len() as u64)
     }
 
-    /// True when a profile waits longer than it may. Does not wait for the disk.
+    /// Returns true if a profile has waited longer than the limit. Does not wait for the disk.
     pub(super) fn is_expired(&self) -> bool {
         self.state.try_lock_for(LOOK_PATIENCE).is_some_and(|state| {
             let oldest = state.entries.get(state.in_flight);
@@ -249,33 +249,33 @@ impl Queue {
         synced
     }
 
-    /// Syncs when much is not synced yet. Blocks on the disk.
+    /// Syncs if many bytes are unsynced. Blocks on the disk.
     pub(super) fn sync_much(&self) {
         let is_much = self.state.lock().unsynced >= UNSYNCED_BYTES;
         if is_much {
-            // The profiles are in the queue whatever comes of it. A failed sync is due again, and whoever syncs then
-            // says so.
+            // The profiles are in the queue in any case. A failed sync is due again, and the next one reports the
+            // error.
             let _ = self.sync();
         }
     }
 
-    /// True when something was appended and is not synced.
+    /// Returns true if appended profiles are not synced.
     pub(super) fn is_sync_due(&self) -> bool {
         self.state.lock().unsynced > 0
     }
 
-    /// Waits until something was appended that needs a sync. For one caller.
+    /// Waits until profiles were appended that need a sync. For a single caller.
     pub(super) async fn written(&self) {
         self.written.notified().await;
     }
 
-    /// Waits until something is appended.
+    /// Waits until profiles are appended.
     pub(super) async fn arrived(&self) {
         self.arrived.notified().await;
     }
 
-    /// Number, bytes and age of what waits now; while the disk does not answer, of what waited before. Does not wait
-    /// for the disk.
+    /// Returns number, size and age of the queued profiles. While the disk does not respond, returns the last known
+    /// values. Does not wait for the disk.
     pub(super) fn waiting(&self) -> Waiting {
         let Some(state) = self.state.try_lock_for(LOOK_PATIENCE) else {
             return *self.seen.lock();
@@ -293,7 +293,7 @@ impl Queue {
         waiting
     }
 
-    /// Sets new limits, and drops what exceeds them.
+    /// Sets new limits, and drops the profiles that exceed them.
     pub(super) fn set_limits(&self, limits: Limits) {
         let mut state = self.state.lock();
         state.limits = limits;
@@ -322,16 +322,16 @@ impl Queue {
         if let Some((too_old, too_many)) = state.drops.take_untold(now) {
             tracing::warn!(
                 folder = %self.folder.display(), too_old, too_many,
-                "queued profiles are dropped, they waited longer than `max_age` or the queue is larger than `max_bytes`"
+                "dropped queued profiles that were older than `max_age` or exceeded `max_bytes` of the queue"
             );
         }
         if is_changed {
-            // If this fails, dropped profiles may come back after a kill, within the limits.
+            // If this fails, dropped profiles may reappear after a kill, within the limits.
             let _ = self.save(state);
         }
     }
 
-    /// Saves the position of the first entry and deletes segments in which nothing waits.
+    /// Saves the position of the first entry and deletes segments without waiting entries.
     fn save(&self, state: &mut State) -> io::Result<()> {
         let front = state.entries.front().map(|entry| Cursor {
             segment: entry.segment,
@@ -363,18 +363,18 @@ impl Queue {
     }
 }
 
-/// A batch that is written and not in the queue yet.
+/// A batch that has been written and is not part of the queue yet.
 pub(super) struct Appending<'a> {
     queue: &'a Queue,
     encoded: &'a Encoded,
     /// `None` after [`Appending::finish`].
     state: Option<MutexGuard<'a, State>>,
-    /// Where the batch starts in the last segment; `None` when it is empty.
+    /// Offset of the batch in the last segment; `None` if the batch is empty.
     start: Option<u64>,
 }
 
 impl Appending<'_> {
-    /// Puts the batch into the queue.
+    /// Makes the batch part of the queue.
     pub(super) fn finish(mut self) {
         let (Some(mut state), Some(start)) = (self.state.take(), self.start) else {
             return;

@@ -1,4 +1,4 @@
-//! One queued profile as a segment record, in the layout of [`crate::profile::record`] and with the time of queueing.
+//! A queued profile as a segment record, in the layout of [`crate::profile::record`], with the time of queueing.
 
 use bytes::Bytes;
 
@@ -6,13 +6,13 @@ use crate::base::segment;
 use crate::profile::RawProfile;
 use crate::profile::record::{Reader, RecordError, Writer};
 
-/// Framed records of a batch, encoded once for all queues that take it.
+/// Framed records of a batch, which are encoded once for all queues.
 pub(crate) struct Encoded {
-    /// The records, one after the other.
+    /// The concatenated records.
     pub bytes: Vec<u8>,
     /// Length of each record with its framing.
     pub lengths: Vec<u32>,
-    /// When they were queued, Unix milliseconds.
+    /// Time of queueing in Unix milliseconds.
     pub queued_ms: u64,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn decode(payload: &Bytes) -> Result<RawProfile, RecordError> {
     Reader::new(payload)?.finish()
 }
 
-/// Reads only the time of queueing, Unix milliseconds.
+/// Reads only the time of queueing, in Unix milliseconds.
 pub(crate) fn queued_ms(payload: &Bytes) -> Result<u64, RecordError> {
     Ok(Reader::new(payload)?.time_ms.cast_unsigned())
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use crate::profile::Labels;
 
-    /// Written by the first release of the format, when the queue had a codec of its own.
+    /// Written by the first release of the format, in which the queue had its own codec.
     const OLD: &[u8] = b"\x01{h\xe5\xcf\x8b\x01\0\0\x04\0\0\x007b1d\
         \x02\0\0\0\x08\0\0\0__name__\x0b\0\0\0process_cpu\x0c\0\0\0service_name\x03\0\0\0a/b\x1f\x8b\0";
 

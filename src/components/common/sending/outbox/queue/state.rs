@@ -16,15 +16,15 @@ use crate::components::common::sending::outbox::queue::cursor::Cursor;
 use crate::components::common::sending::outbox::queue::files::segment_path;
 use crate::components::common::sending::outbox::queue::record;
 
-/// Size at which a segment is closed; disk space is given back in steps of it.
+/// Size at which a segment is closed. Disk space is freed in steps of this size.
 pub(super) const SEGMENT_BYTES: u64 = 8 << 20;
 
-/// Bounds of a queue in bytes and age.
+/// Limits of a queue in bytes and age.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limits {
-    /// Bytes of waiting records. Files may take one segment (8 MiB) more.
+    /// Maximum number of bytes of waiting records. Files may take one segment (8 MiB) more.
     pub max_bytes: u64,
-    /// Age of a waiting profile.
+    /// Maximum age of a waiting profile.
     pub max_age: Duration,
 }
 
@@ -33,17 +33,17 @@ pub(super) struct State {
     pub(super) limits: Limits,
     /// Records that wait, oldest first.
     pub(super) entries: VecDeque<Entry>,
-    /// Entries at the front that are being sent; limits do not touch them.
+    /// Number of entries at the front that are being sent. Limits do not drop them.
     pub(super) in_flight: usize,
     pub(super) bytes: u64,
-    /// Oldest first; the last is the one written to when `is_writing`.
+    /// Segments, oldest first. If `is_writing` is true, the last is the current one.
     pub(super) segments: VecDeque<Segment>,
     pub(super) is_writing: bool,
     pub(super) next_segment: u64,
     pub(super) next_id: u64,
     pub(super) saved: Cursor,
     pub(super) unsynced: u64,
-    /// What the limits have dropped.
+    /// Profiles that the limits have dropped.
     pub(super) drops: Drops,
 }
 
@@ -58,17 +58,17 @@ pub(super) struct Entry {
     pub(super) queued: Queued,
 }
 
-/// A segment file, held open.
+/// A segment file, which is kept open.
 pub(super) struct Segment {
     pub(super) number: u64,
     pub(super) file: Arc<File>,
     pub(super) bytes: u64,
-    /// Entries that still wait in it.
+    /// Number of entries that still wait in it.
     pub(super) waiting: usize,
 }
 
 impl State {
-    /// An empty state. Everything before `saved` is done with.
+    /// Returns an empty state. All records before `saved` have been handled.
     pub(super) fn new(limits: Limits, saved: Cursor) -> Self {
         Self {
             limits,
@@ -98,29 +98,29 @@ impl State {
         let contents = match segment::parse(data.clone()) {
             Ok(contents) => contents,
             Err(reason) => {
-                tracing::error!(path = %path.display(), reason = %reason, "a file in the queue is not a segment, it is \
-                    left alone");
+                tracing::error!(path = %path.display(), reason = %reason, "a file in the queue is not a segment and is \
+                    ignored");
                 return Ok(());
             }
         };
         let torn_bytes = if is_last { contents.torn_bytes } else { 0 };
         let mut damaged_bytes = contents.damaged_bytes + contents.torn_bytes - torn_bytes;
         if number == self.saved.segment && data.len() as u64 <= self.saved.offset {
-            // All of it has left the queue, whatever became of its bytes.
+            // All its records have left the queue, so damage does not matter.
             damaged_bytes = 0;
         }
         if damaged_bytes > 0 {
             let kept = path.with_extension("damaged");
-            // A start before this one has counted what it kept.
+            // An earlier start has already counted the damage of a segment that it kept.
             if !matches!(fs::hard_link(path, &kept), Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
                 metrics.dropped(DropReason::Damaged, 1, damaged_bytes);
                 tracing::error!(path = %kept.display(), bytes = damaged_bytes, "queued profiles are damaged and \
-                    dropped, their segment is kept");
+                    dropped; their segment is kept");
             }
         }
         if torn_bytes > 0 {
-            tracing::warn!(path = %path.display(), bytes = torn_bytes, "the last write of the queue was cut short");
-            // Once another segment follows, it would be damage.
+            tracing::warn!(path = %path.display(), bytes = torn_bytes, "the last write of the queue is incomplete");
+            // If another segment followed, the incomplete write would count as damage.
             File::options().write(true).open(path)?.set_len(contents.valid_bytes)?;
         }
         let before = self.entries.len();
@@ -149,7 +149,7 @@ impl State {
             return fs::remove_file(path);
         }
         let file = File::open(path)?;
-        // A process that was killed may have left writes that were never synced, and nobody else will sync them.
+        // A killed process may have left unsynced writes, and no other code syncs them.
         file.sync_data()?;
         self.segments.push_back(Segment {
             number,
@@ -160,7 +160,7 @@ impl State {
         Ok(())
     }
 
-    /// Writes framed records to the current segment or a new one; returns the offset at which they start.
+    /// Writes framed records to the current segment or a new one. Returns the offset at which they start.
     pub(super) fn write(&mut self, folder: &Path, bytes: &[u8]) -> io::Result<u64> {
         let is_full = self
             .segments
@@ -171,14 +171,14 @@ impl State {
                 && self.unsynced > 0
                 && let Some(segment) = self.segments.back()
             {
-                // A closed segment is always synced, so that `sync` needs to look at the last one only.
+                // A closed segment is always synced, so that `sync` needs to handle only the last one.
                 segment.file.sync_data()?;
                 self.unsynced = 0;
             }
             let number = self.next_segment;
             let path = segment_path(folder, number);
             let created = segment::create(&path).and_then(|file| File::open(folder)?.sync_all().map(|()| file));
-            // A file without its start, as a full disk leaves it, would be in the way of the next attempt.
+            // A file without its header, which a full disk may leave, would block the next attempt.
             let file = created.inspect_err(|_| drop(fs::remove_file(&path)))?;
             self.next_segment += 1;
             self.is_writing = true;
@@ -202,14 +202,14 @@ impl State {
         Ok(start)
     }
 
-    /// Takes back what was written to the last segment from `start` on, whole or in part.
+    /// Removes everything that was written to the last segment from `start` on, even a partial write.
     pub(super) fn cut(&mut self, start: u64) {
         let Some(segment) = self.segments.back_mut() else {
             return;
         };
         self.unsynced -= segment.bytes - start;
         segment.bytes = start;
-        // Otherwise the segment stays as it is, and the next write begins another.
+        // If truncation fails, the segment stays unchanged, and the next write starts another one.
         if segment.file.set_len(start).is_err() {
             self.is_writing = false;
         }
@@ -247,7 +247,7 @@ impl State {
         }
     }
 
-    /// Subtracts an entry that has left `entries` from the sums.
+    /// Subtracts an entry that has left `entries` from the totals.
     pub(super) fn forget(&mut self, entry: &Entry) {
         self.bytes -= u64::from(entry.length);
         if let Some(segment) = self.segments.iter_mut().find(|segment| segment.number == entry.segment) {
@@ -255,7 +255,7 @@ impl State {
         }
     }
 
-    /// Number of the oldest segment of which nothing is being sent and that is not written to.
+    /// Returns the number of the oldest segment that is neither being sent nor written to.
     pub(super) fn oldest_at_rest(&self) -> Option<u64> {
         let sent = self.in_flight.checked_sub(1).and_then(|last| self.entries.get(last));
         let sent = sent.map(|entry| entry.segment);
@@ -264,7 +264,7 @@ impl State {
         numbers.find(|number| sent.is_none_or(|sent| *number > sent) && Some(*number) != written)
     }
 
-    /// Forgets a segment, and returns what waited in it.
+    /// Forgets a segment, and returns its waiting entries.
     pub(super) fn drop_segment(&mut self, number: u64) -> Vec<Entry> {
         let (dropped, kept): (Vec<Entry>, Vec<Entry>) =
             self.entries.drain(..).partition(|entry| entry.segment == number);

@@ -1,4 +1,4 @@
-//! The queue by itself: order, restart, bounds, damage.
+//! Tests of the queue alone: order, restart, limits, damage.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn append(queue: &Queue, ids: std::ops::Range<usize>, bytes: usize) {
     }
 }
 
-/// Takes everything, in batches of up to seven, and returns the ids.
+/// Takes all profiles, in batches of up to seven, and returns their ids.
 fn drain(queue: &Queue) -> Vec<usize> {
     let mut ids = Vec::new();
     loop {
@@ -91,7 +91,7 @@ fn what_waits_is_there_after_a_restart_and_what_is_done_is_not() {
         append(&queue, 0..10, 100);
         let batch = queue.take(u64::MAX, 4);
         queue.finish(&batch.ids);
-        // Under way when the process ends: it comes again.
+        // This batch is under way when the process ends, so it is sent again.
         let under_way = queue.take(u64::MAX, 2);
         assert_eq!(under_way.profiles[0].id.as_ref(), "4");
     }
@@ -137,7 +137,7 @@ fn the_oldest_go_when_the_queue_is_full_and_are_counted() {
     };
     let queue = Queue::open(folder.path(), limits, metrics.clone()).unwrap();
     append(&queue, 0..3, 1000);
-    // What is being sent is not touched.
+    // Profiles that are being sent are not dropped.
     let under_way = queue.take(u64::MAX, 2);
     append(&queue, 3..20, 1000);
     assert!(queue.waiting().bytes <= 10_000);
@@ -171,7 +171,7 @@ fn room_is_made_by_the_oldest_that_is_neither_sent_nor_written_now() {
     );
     queue.finish(&under_way.ids);
     drop(queue);
-    // A restart finds neither what was sent nor what was dropped.
+    // After a restart neither the sent nor the dropped profiles are found.
     let left = drain(&open(folder.path()));
     assert_eq!(left.len() as u64, 38 - dropped);
     assert_eq!((left[0], left.last()), (2, Some(&39)));
@@ -192,7 +192,7 @@ fn what_is_too_old_goes() {
     assert_eq!(metrics.totals().1, 1);
 }
 
-/// A wall clock and a monotonic clock that are set by hand, in hours.
+/// A wall clock and a monotonic clock that the test sets, in hours.
 #[derive(Clone, Default)]
 struct Hands(Arc<Mutex<(u64, u64)>>);
 
@@ -241,7 +241,7 @@ fn a_jump_of_the_clock_makes_nothing_too_old() {
             (2, Duration::ZERO)
         );
     }
-    // A process that starts with such a clock leaves time to put it right.
+    // A process that starts with such a clock leaves time to correct it.
     let queue = hands.open(folder.path(), &metrics);
     queue.expire();
     assert_eq!((queue.waiting().profiles, metrics.totals().1), (2, 0));
@@ -278,7 +278,7 @@ type Damage = fn(&mut Vec<u8>);
 fn damage_at_the_end_of_a_segment_is_counted_and_the_segment_is_kept() {
     let flipped = |data: &mut Vec<u8>| *data.last_mut().unwrap() ^= 1;
     let shortened = |data: &mut Vec<u8>| data.truncate(data.len() - 3);
-    // The last record of the last segment is damaged, or one that ended is shorter than it was.
+    // The last record of the last segment is damaged, or an earlier segment is too short.
     let cases: [(Damage, usize); 2] = [(flipped, 1), (shortened, 2)];
     for (damage, segments) in cases {
         let folder = tempfile::tempdir().unwrap();
@@ -289,7 +289,7 @@ fn damage_at_the_end_of_a_segment_is_counted_and_the_segment_is_kept() {
         let mut data = fs::read(&path).unwrap();
         damage(&mut data);
         fs::write(&path, data).unwrap();
-        // A second start counts nothing again.
+        // A second start does not count the damage again.
         for counted in [1, 0] {
             let metrics = metrics();
             drop(Queue::open(folder.path(), LIMITS, metrics.clone()).unwrap());
@@ -340,7 +340,7 @@ fn a_folder_is_used_by_one_queue_at_a_time() {
 }
 
 mod model {
-    //! The queue against the simplest thing that could be right: a list.
+    //! Compares the queue with a trivially correct model: a list.
 
     use proptest::prelude::*;
 
@@ -349,9 +349,9 @@ mod model {
     #[derive(Clone, Debug)]
     enum Step {
         Append(usize, usize),
-        /// Take so many and finish those whose bit is set.
+        /// Takes this many profiles and finishes those whose bit is set.
         Send(usize, u32),
-        /// Take so many and end without finishing.
+        /// Takes this many profiles and restarts without finishing them.
         Restart(usize),
     }
 
@@ -360,7 +360,7 @@ mod model {
             3 => (1..5usize, prop_oneof![1..300usize, Just(SEGMENT_BYTES as usize / 3)])
                 .prop_map(|(count, bytes)| Step::Append(count, bytes)),
             3 => (1..6usize, any::<u32>()).prop_map(|(count, bits)| Step::Send(count, bits)),
-            // Most batches are taken as a whole.
+            // Most batches are finished completely.
             3 => (1..6usize).prop_map(|count| Step::Send(count, u32::MAX)),
             1 => (0..4usize).prop_map(Step::Restart),
         ]
@@ -411,7 +411,7 @@ mod model {
                         drop(queue);
                         queue = reopen();
                         let found = contents(&queue);
-                        // What was done behind something that was not may come again, nothing else.
+                        // Profiles that were finished behind an unfinished one may be sent again, but no others.
                         let first = waiting.first().copied().unwrap_or(usize::MAX);
                         prop_assert!(found.is_sorted() && found.iter().all(|id| *id >= first));
                         prop_assert!(waiting.iter().all(|id| found.contains(id)));
