@@ -59,7 +59,7 @@ def measure(builds, folders):
         done = subprocess.run(["cargo", *words[:1], "--locked", *words[1:]], cwd=ROOT, env=os.environ | {"CARGO_TARGET_DIR": str(folder)})
         wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode:
-            sys.exit(f"cargo {' '.join(words)} ended with {done.returncode}")
+            sys.exit(f"`cargo {' '.join(words)}` failed with status {done.returncode}")
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         print(json.dumps({"mode": name, "wall_s": round(wall, 1), "cpu_s": round(cpu, 1), "load_average": os.getloadavg()}), flush=True)
 

@@ -85,13 +85,13 @@ def run(name, further=()):
     bench = BENCHES[name]
     dirty = [line for line in git("status", "--porcelain").splitlines() if " docs/benchmarks" not in line]
     if dirty and not further:
-        sys.exit("figures: commit first, a figure belongs to a commit:\n" + "\n".join(dirty))
+        sys.exit("figures: commit these files first, because a figure belongs to a commit:\n" + "\n".join(dirty))
     missing = [word for word in bench.get("needs", ()) if not os.environ.get(word)]
     if missing:
         sys.exit(f"figures: {name} needs {', '.join(missing)} in the environment, see docs/benchmarks.md")
     missing = [program for program in bench.get("programs", ()) if not shutil.which(program)]
     if missing:
-        sys.exit(f"figures: {name} needs {', '.join(missing)} on the path, see docs/benchmarks-ebpf.md")
+        sys.exit(f"figures: {name} needs {', '.join(missing)} on the PATH, see docs/benchmarks-ebpf.md")
     figures, texts = {}, {}
     started, load = datetime.datetime.now(datetime.timezone.utc), None
     for number in range(1 if further else bench["runs"]):
@@ -108,7 +108,7 @@ def run(name, further=()):
                 for line in filter(lambda line: line.startswith("{"), child.stdout.splitlines()):
                     collect(line, figures, texts)
                 if child.returncode:
-                    raise RuntimeError(f"{command} ended with {child.returncode}")
+                    raise RuntimeError(f"`{command}` failed with status {child.returncode}")
     result = {"bench": name, "commands": bench["commands"], "date": started.strftime("%Y-%m-%d %H:%M UTC"), "commit": git("rev-parse", "--short=10", "HEAD"),
               "machine": machine(), "load_average_before": load, "minutes": round((datetime.datetime.now(datetime.timezone.utc) - started).seconds / 60),
               "runs": bench["runs"], "texts": texts, "figures": figures}
@@ -139,7 +139,7 @@ def run_all():
             if datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None) - date < NEW_ENOUGH:
                 print(f"figures: {name} was measured at {date}", file=sys.stderr)
                 continue
-        print(f"figures: {name}, some {bench['minutes']} minutes", file=sys.stderr, flush=True)
+        print(f"figures: {name} takes about {bench['minutes']} minutes", file=sys.stderr, flush=True)
         try:
             run(name)
         except (RuntimeError, SystemExit) as error:
@@ -176,12 +176,12 @@ def table(name):
     shape = TABLES[name]
     kept = KEPT / f"{shape['bench']}.json"
     if not kept.exists():
-        return f"Not measured yet: `make bench-{shape['bench']}` does it.\n"
+        return f"Not measured yet: `make bench-{shape['bench']}` measures it.\n"
     result = json.loads(kept.read_text())
     host, load, figures = result["machine"], result["load_average_before"], result["figures"]
-    busy = ", **beside other work**" if load is None or load > 2 * AT_REST else ""
+    busy = ", **on a busy machine**" if load is None or load > 2 * AT_REST else ""
     lines = [f"`make bench-{shape['bench']}`, {result['date']}, commit {result['commit']}, {result['runs']} run{'s' * (result['runs'] > 1)}; "
-             f"{host['cores']} cores ({host['cpu']}), {host['memory_gb']} GB, Linux {host['kernel']}, load average before {load}{busy}. "
+             f"{host['cores']} cores ({host['cpu']}), {host['memory_gb']} GB, Linux {host['kernel']}, load average before the run {load}{busy}. "
              "Median (lowest to highest).", ""]
     columns, has_targets = shape["columns"], any(target for _, _, target in rows(shape))
     titles = ["", *columns, *(["target", ""] if has_targets else [])]
@@ -194,11 +194,11 @@ def table(name):
             words = target.replace("<=", "at most").replace(">=", "at least")
             judged = [values[title] for title in shape.get("judged", list(columns)[-1:]) if target and values[title]]
             missed = [number(statistics.median(found)) for found in judged if is_short(found, target)]
-            cells += [words, ("**short**" if missed else "kept") if judged else ""]
+            cells += [words, ("**missed**" if missed else "met") if judged else ""]
             short += [f"{label} {' and '.join(missed)}, {words}"] if missed else []
         lines.append("| " + " | ".join([label, *cells]) + " |")
     if has_targets:
-        lines += ["", "Short of their target: " + "; ".join(short) + "." if short else "No target is missed."]
+        lines += ["", "Missed targets: " + "; ".join(short) + "." if short else "No target is missed."]
     for label, text in shape.get("texts", ()):
         lines += ["", f"{label}: " + ", ".join(f"`{part}`" for part in result["texts"].get(text, ["nothing"])) + "."]
     return "\n".join(lines) + "\n"
@@ -231,11 +231,11 @@ def check():
             return
         for section in re.split(r"^(?=## )", BLOCK.sub("", text), flags=re.M):
             if FIGURE.search(section) and not BY_HAND.search(section):
-                yield f"{place}: figures of no command in `{section.splitlines()[0]}`: generate them or say `Measured on DATE at COMMIT, by hand: COMMAND`"
+                yield f"{place}: figures without a command in `{section.splitlines()[0]}`: generate them or write `Measured on DATE at COMMIT, by hand: COMMAND`"
     yield from scale.wrong()
     for path, text in generated():
         if path.read_text() != text:
-            yield f"{path.relative_to(ROOT)}: not what the JSON says; `make figures` writes it"
+            yield f"{path.relative_to(ROOT)}: differs from the JSON files; `make figures` writes it"
     for name, shape in TABLES.items():
         kept = KEPT / f"{shape['bench']}.json"
         if shape["bench"] not in BENCHES:
@@ -251,7 +251,7 @@ def check():
             if not result.get(key):
                 yield f"{kept.name}: no {key}"
         if result.get("commands") != BENCHES.get(kept.stem, {}).get("commands"):
-            yield f"{kept.name}: its commands are not those of the bench {kept.stem} any more: measure it again"
+            yield f"{kept.name}: the commands of the bench {kept.stem} have changed: measure it again"
 
 
 def main():

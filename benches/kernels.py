@@ -378,7 +378,7 @@ def report(arch, version, text, names, options):
     is_good = bool(files)
     rows = []
     for prefix, wanted, hertz in (("program", names, options.hertz), ("events", ["bare", "framed"], options.event_hertz)):
-        summary = files.get(f"{prefix}.summary", "nothing came back\n")
+        summary = files.get(f"{prefix}.summary", "no result arrived\n")
         print(f"{prefix}: " + summary.strip().replace("\n", "\n    "))
         facts = files.get(f"{prefix}.kernel", "")
         verified = re.findall(r"^verified_insns:\s+(\d+)", facts, re.M)
@@ -388,11 +388,11 @@ def report(arch, version, text, names, options):
         for name in wanted:
             found = judge(files, prefix, name, hertz)
             if found is None:
-                print(f"    {name}: nothing")
+                print(f"    {name}: no samples")
                 is_good = False
                 continue
             shares = ", ".join(f"{key} {seen:.2f} % (true {true:.2f})" for key, (seen, true) in found["shares"].items())
-            print(f"    {name}: {found['samples']} samples, {shares}; {found['whole']:.2f} % whole{', not ' * bool(found['broken'])}{found['broken']}")
+            print(f"    {name}: {found['samples']} samples, {shares}; {found['whole']:.2f} % complete stacks{', incomplete: ' * bool(found['broken'])}{found['broken']}")
             # Frames above a stack that perf events copied are missing if a handler has a separate stack, and beyond 16 KiB.
             if name in DEEP and not by_program:
                 continue
@@ -404,7 +404,7 @@ def report(arch, version, text, names, options):
                 # Three standard deviations of a share of one half.
                 is_good &= found["off"] <= max(1.5, 150 / max(found["samples"], 1) ** 0.5)
         loaded = "yes" if by_program else "no"
-        # CPU time that this machine did not give to the emulated one: its clock went on, but its ticks did not come.
+        # If the host gives the emulated machine no CPU time, the emulated clock continues, but its ticks are missed.
         counted = re.search(r"of (\d+) ticks.* (\d+) missed", summary)
         incomplete = re.search(r"^(\d+) samples.* (\d+) with an incomplete", summary, re.M)
         incomplete = f"{100 * int(incomplete[2]) / max(int(incomplete[1]), 1):.1f} %" if incomplete else "-"
@@ -461,7 +461,7 @@ def main():
                 print(f"    {time.monotonic() - started:.0f} s", flush=True)
                 rows += more
                 is_good &= good
-    print("\n| kernel | architecture | BPF program | instructions verified | samples | ticks that never came | greatest difference of a share, points | whole stacks of the programs, at least | incomplete of all samples |")
+    print("\n| kernel | architecture | BPF program | instructions verified | samples | missed ticks | largest difference of a share, points | complete stacks of the programs, minimum | incomplete stacks of all samples |")
     print("|" + " --- |" * 9)
     for row in rows:
         print("| " + " | ".join(map(str, row)) + " |")

@@ -74,7 +74,7 @@ def main(tables):
     one = f"{where} AND series IN ({', '.join(map(str, chosen))})"
     questions = [where, one, f"{one} AND epoch_us(time) >= {last}"]
     print(f"{len(rows)} values; DuckDB {duckdb.__version__} on 2 threads, best of 7, milliseconds\n")
-    print("| samples | bytes a value | all services, 1 h | one service, 1 h | one service, 5 min |\n| --- | --- | --- | --- | --- |")
+    print("| samples | bytes per value | all services, 1 h | one service, 1 h | one service, 5 min |\n| --- | --- | --- | --- | --- |")
     orders = {
         "type, series, time, stack": ["kind", "series", "time", "stack"],
         "type, series, stack, time": ["kind", "series", "stack", "time"],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The model of docs/scale.md: it computes fleets of pods from measured unit costs.
+"""The model of docs/scale.md: computes fleets of pods from measured unit costs.
 
     benches/scale.py [NAME=VALUE ...]   print its tables, with changed assumptions or settings of the code
 
@@ -26,76 +26,76 @@ MIB = 1 << 20
 
 # Name: value, unit, description, reason.
 ASSUMED = {
-    "profiles": (8, "a pod and minute", "profiles", "what was measured: CPU and heap, four times a minute each. The five types that Alloy takes of a Go program by "
-                 "default are 20: see the other assumptions"),
-    "kinds": (6, "", "types of values in these profiles", "two of CPU, four of heap (`src/profile/fleet/draw.rs`); from some size on each has files of its own"),
-    "tenants": (1, "", "tenants, of equal size", "the usual installation; every flush writes its files once for each"),
+    "profiles": (8, "per pod and minute", "profiles", "as measured: CPU and heap, each four times a minute. The five types that Alloy scrapes from a Go program by "
+                 "default are 20 profiles: see the other assumptions"),
+    "kinds": (6, "", "types of values in these profiles", "two of CPU, four of heap (`src/profile/fleet/draw.rs`); beyond a size, each has separate files"),
+    "tenants": (1, "", "tenants, of equal size", "the usual installation; every flush writes separate files for each tenant"),
     "service_pods": (30, "", "pods of a service", "the measured fleet has three; a large fleet has larger services, not only more of them"),
-    "retention": (30, "days", "how long profiles are kept", "a month, so that a release can be compared with the one before"),
-    "questions": (0.1, "a pod and day", "flame graphs asked for", "two a day of an engineer for every twenty pods; each over one hour, of which nothing is kept"),
-    "whole": (0.01, "of them", "over all services", "few look at everything; all others are about one service"),
-    "busy": (0.5, "", "share of its processors that a server uses on average", "the rest is for peaks, for a server that is away, and for what was not measured"),
-    "node_cores": (2, "", "processors of a server", "the machine of the measurements; no server was measured with more"),
-    "node_gb": (8, "GB", "memory of a server", "that of the machine whose price is below"),
-    "latency": (0.1, "s", "time of one request to S3", "Amazon is quoted with 100 to 200 ms for small objects; none was timed by us"),
-    "bandwidth": (100, "MB/s", "what one question or one table's log reads from S3", "a usual figure for a few parallel requests; not measured"),
-    "live_bytes": (200, "bytes", "a live file in a checkpoint, compressed", "a path with two identities, four pairs of bounds, a checksum; not measured"),
-    "entry_bytes": (400, "bytes", "a live file in the memory of a server", "counted from `FileEntry` and its texts; not measured"),
-    "found_bytes": (250, "bytes", "an object of a listing in memory", "counted from `Found` and its path; not measured"),
-    "slack": (4 / 3, "", "memory of the columns of a head over what is in them", "vectors double when they are full; not used once `make bench-disk` has counted flushes"),
-    "page": (1000, "keys", "what one LIST answers", "S3's most, which is the default of `object_store`"),
-    "put_price": (0.005, "$ a thousand", "PUT and LIST", "public list price of S3 Standard, US East (N. Virginia), as public pages quote Amazon's; read in stored "
-                  "copies of them on 2026-11-24, most without a date, not at Amazon. DELETE costs nothing; ours are POSTs of one key each, taken to count as such"),
-    "get_price": (0.0004, "$ a thousand", "GET", "the same"),
-    "gb_price": (0.023, "$ a GB and month", "what is stored", "the same, for the first 50 TB; 0.022 up to 500 TB, 0.021 beyond. Traffic within the region costs nothing"),
-    "node_price": (0.0816, "$ an hour", "a server", "public list price on demand of m7g.large (two processors, 8 GB), US East (N. Virginia), read likewise. "
-                   "It is a 64-bit Arm; the program was measured on x86-64"),
+    "retention": (30, "days", "retention of profiles", "a month, so that a release can be compared with the previous one"),
+    "questions": (0.1, "per pod and day", "flame graph queries", "two per day by one engineer for every twenty pods; each over one hour, with nothing cached"),
+    "whole": (0.01, "of them", "flame graph queries over all services", "few users look at everything; all other queries are about one service"),
+    "busy": (0.5, "", "share of its processors that a server uses on average", "the rest is for peaks, for the failure of a server, and for work that was not measured"),
+    "node_cores": (2, "", "processors of a server", "as on the measured machine; no server with more was measured"),
+    "node_gb": (8, "GB", "memory of a server", "as on the machine whose price is below"),
+    "latency": (0.1, "s", "duration of one request to S3", "public pages quote 100 to 200 ms from Amazon for small objects; not measured here"),
+    "bandwidth": (100, "MB/s", "rate at which a query, or a reader of a table's log, reads from S3", "a usual figure for a few parallel requests; not measured"),
+    "live_bytes": (200, "bytes", "size of a live file's entry in a checkpoint, compressed", "a path with two ids, four pairs of bounds, a checksum; not measured"),
+    "entry_bytes": (400, "bytes", "memory of a server for a live file", "counted from `FileEntry` and its texts; not measured"),
+    "found_bytes": (250, "bytes", "memory for an object of a listing", "counted from `Found` and its path; not measured"),
+    "slack": (4 / 3, "", "ratio of the memory of a head's columns to their contents", "vectors double their capacity when full; not used once `make bench-disk` has counted flushes"),
+    "page": (1000, "keys", "keys in the response to one LIST", "the maximum of S3, which is the default of `object_store`"),
+    "put_price": (0.005, "$ per thousand", "PUT and LIST", "list price of S3 Standard, US East (N. Virginia), as public pages quote it; read on 2026-11-24 in stored "
+                  "copies, most without a date, not from Amazon. DELETE costs nothing; Alluvium deletes with POSTs of one key each, which the model counts as DELETE"),
+    "get_price": (0.0004, "$ per thousand", "GET", "as above"),
+    "gb_price": (0.023, "$ per GB and month", "storage", "as above, for the first 50 TB; 0.022 up to 500 TB, 0.021 beyond. Traffic within the region costs nothing"),
+    "node_price": (0.0816, "$ per hour", "a server", "on-demand list price of m7g.large (two processors, 8 GB), US East (N. Virginia), from the same source. "
+                   "It is a 64-bit Arm machine; the program was measured on x86-64"),
 }
 
 # Name: value, description, file, and the text in that file that states the value.
 CODE = {
-    "flush_bytes": (32 * MIB, "a head of this size is flushed", "src/store/config.rs", "flush_bytes: 32 << 20"),
+    "flush_bytes": (32 * MIB, "size in bytes at which a head is flushed", "src/store/config.rs", "flush_bytes: 32 << 20"),
     "value_bytes": (12, "bytes of a value in a head", "src/store/head/partition.rs", "self.stacks.capacity() * 4\n            + self.values.capacity() * 8"),
     "flush_age": (300, "seconds after which a head is flushed", "src/store/config.rs", "flush_age: Duration::from_mins(5)"),
-    "sync": (15, "seconds between looks for others' commits", "src/store/tables/bucket/options.rs", "sync_interval: Duration::from_secs(15)"),
+    "sync": (15, "seconds between polls for commits of other servers", "src/store/tables/bucket/options.rs", "sync_interval: Duration::from_secs(15)"),
     "checkpoint": (50, "commits between checkpoints", "src/store/tables/delta/mod.rs", "CHECKPOINT_INTERVAL: u64 = 50"),
-    "hint": (5, "commits between looks whether one is due", "src/store/tables/delta/mod.rs", "CHECKPOINT_RETRY: u64 = 5"),
+    "hint": (5, "commits between checks whether a checkpoint is due", "src/store/tables/delta/mod.rs", "CHECKPOINT_RETRY: u64 = 5"),
     "attempts": (20, "attempts of a commit", "src/store/tables/delta/mod.rs", "COMMIT_ATTEMPTS: usize = 20"),
-    "fewest": (8, "flushed files that are merged", "src/store/maintenance/plan.rs", "min_files: 8"),
-    "inputs": (32, "files of one merge at most", "src/store/maintenance/plan.rs", "max_inputs: 32"),
-    "target": (16 * MIB, "bytes up to which files of a day are merged", "src/store/maintenance/plan.rs", "target_bytes: 16 << 20"),
-    "split": (4 * MIB, "bytes from which types have files of their own", "src/store/maintenance/plan.rs", "split_bytes: 4 << 20"),
+    "fewest": (8, "minimum number of flushed files of one merge", "src/store/maintenance/plan.rs", "min_files: 8"),
+    "inputs": (32, "maximum number of files of one merge", "src/store/maintenance/plan.rs", "max_inputs: 32"),
+    "target": (16 * MIB, "size in bytes up to which files of a day are merged", "src/store/maintenance/plan.rs", "target_bytes: 16 << 20"),
+    "split": (4 * MIB, "size in bytes from which each type has separate files", "src/store/maintenance/plan.rs", "split_bytes: 4 << 20"),
     "round": (10, "seconds between rounds of maintenance", "src/store/maintenance/config.rs", "interval: Duration::from_secs(10)"),
-    "cpu_share": (0.5, "of a processor for merging", "src/store/maintenance/config.rs", "cpu_share: 0.5"),
+    "cpu_share": (0.5, "share of a processor for merging", "src/store/maintenance/config.rs", "cpu_share: 0.5"),
     "vacuum": (600, "seconds between vacuums", "src/store/maintenance/config.rs", "vacuum_interval: Duration::from_mins(10)"),
     "delay": (3600, "seconds until a removed file is deleted", "src/store/maintenance/config.rs", "deletion_delay: Duration::from_hours(1)"),
-    "log_days": (7, "days that entries of a table's log are kept", "src/store/maintenance/retention/vacuum.rs", "LOG_AGE: Duration = Duration::from_hours(168)"),
-    "put": (16 * MIB, "bytes of a file that is one PUT", "src/store/tables/bucket/mod.rs", "PUT_BYTES: u64 = 16 << 20"),
-    "part": (8 * MIB, "bytes of a part of a larger one", "src/store/tables/bucket/mod.rs", "PART_BYTES: usize = 8 << 20"),
-    "block": (MIB, "bytes of a piece that a question reads", "src/store/tables/bucket/cache.rs", "BLOCK_BYTES: u64 = 1 << 20"),
-    "timeout": (60, "seconds that a question may take", "src/query/common/types.rs", "timeout: Duration::from_mins(1)"),
+    "log_days": (7, "days for which entries of a table's log are kept", "src/store/maintenance/retention/vacuum.rs", "LOG_AGE: Duration = Duration::from_hours(168)"),
+    "put": (16 * MIB, "maximum bytes of a file that is written by one PUT", "src/store/tables/bucket/mod.rs", "PUT_BYTES: u64 = 16 << 20"),
+    "part": (8 * MIB, "bytes of each part of a larger file", "src/store/tables/bucket/mod.rs", "PART_BYTES: usize = 8 << 20"),
+    "block": (MIB, "bytes of a block that a query reads", "src/store/tables/bucket/cache.rs", "BLOCK_BYTES: u64 = 1 << 20"),
+    "timeout": (60, "timeout of a query in seconds", "src/query/common/types.rs", "timeout: Duration::from_mins(1)"),
     "fleet_services": (20, "services of the measured fleet", "src/profile/fleet/shape.rs", "services: 20"),
-    "fleet_pods": (3, "pods of each of them", "src/profile/fleet/shape.rs", "pods: 3"),
+    "fleet_pods": (3, "pods of each of these services", "src/profile/fleet/shape.rs", "pods: 3"),
 }
 # Requests to S3: source, PUT, LIST, GET, and the functions, by file below src/store or src/query. a: attempts of a commit; p: the probability that the last own
 # commit is older than the last checkpoint, which must be read in that case.
 REQUESTS = [
-    ("flush: look what the four tables have", "", "4", "4 × 3 p", {"store/flush/write.rs": "try_commit", "store/tables/delta/mod.rs": "reload committed"}),
-    ("flush: files, for each tenant and day; fewer without new stacks", "4", "", "", {"store/flush/files.rs": "write_table", "store/tables/bucket/mod.rs": "upload"}),
+    ("flush: check the state of the four tables", "", "4", "4 × 3 p", {"store/flush/write.rs": "try_commit", "store/tables/delta/mod.rs": "reload committed"}),
+    ("flush: files, for each tenant and day; fewer if no stack is new", "4", "", "", {"store/flush/files.rs": "write_table", "store/tables/bucket/mod.rs": "upload"}),
     ("flush: entries of the four logs", "4 a", "4 a", "4 × 3 p a", {"store/tables/delta/mod.rs": "try_append refresh", "store/tables/delta/commit.rs": "commit"}),
     ("merge: files that are not in the local cache, each 16 MiB", "", "", "1", {"store/maintenance/merge/input.rs": "open", "store/tables/bucket/mod.rs": "open_file"}),
     ("merge: new files", "1 to 6", "", "", {"store/maintenance/merge/rewrite.rs": "run", "store/flush/files.rs": "finish"}),
     ("merge: entry of the log", "a", "a", "2 × 5 a", {"store/maintenance/exchange.rs": "exchange", "store/tables/delta/replace.rs": "try_replace", "store/tables/delta/mod.rs": "list"}),
     ("checkpoint of a table, every 50 commits", "2", "1", "9", {"store/tables/delta/mod.rs": "checkpoint"}),
-    ("whether one is due, every 5 commits", "", "", "1", {"store/tables/delta/mod.rs": "checkpoint_if_due last_checkpoint"}),
-    ("a checkpoint that another has written, each server", "", "", "3", {"store/tables/delta/mod.rs": "refresh"}),
-    ("an entry of a log, each server once", "", "", "1", {"store/tables/bucket/counted.rs": "remember"}),
-    ("look for others' commits, each server, every 15 s", "", "4", "5 for each table that changed", {"store/flush/sync.rs": "look", "store/tables/delta/mod.rs": "files"}),
-    ("what follows the last entry, with each LIST of a log; less than a tenth of its price, and not in the prices above", "", "", "1",
+    ("check whether a checkpoint is due, every 5 commits", "", "", "1", {"store/tables/delta/mod.rs": "checkpoint_if_due last_checkpoint"}),
+    ("read a checkpoint of another server, each server", "", "", "3", {"store/tables/delta/mod.rs": "refresh"}),
+    ("read an entry of a log, each server once", "", "", "1", {"store/tables/bucket/counted.rs": "remember"}),
+    ("poll for commits of other servers, each server, every 15 s", "", "4", "5 for each table that changed", {"store/flush/sync.rs": "look", "store/tables/delta/mod.rs": "files"}),
+    ("check for entries after the last one, with each LIST of a log; less than a tenth of its price, and not in the prices above", "", "", "1",
      {"store/tables/delta/log_store.rs": "complete look"}),
     ("vacuum, each server and table, every 10 minutes", "", "1, pages of the table, twice the pages of its log", "6",
      {"store/maintenance/retention/vacuum_job.rs": "run", "store/maintenance/retention/vacuum.rs": "dead_files read_on trim_log", "store/tables/root.rs": "parquet_files log_files"}),
-    ("question of which nothing is kept", "", "", "3 for each file of the type and hour, 2 for each of names",
+    ("query with nothing cached", "", "", "3 for each file of the type and hour, 2 for each file of names",
      {"query/stacks/sums.rs": "blocks_of", "query/scan/read.rs": "choose", "store/tables/bucket/reader.rs": "read"}),
 ]
 
@@ -126,29 +126,29 @@ class Kept:
 
 # Name: description, and its value in the stored results. The figures that the model requires are in NEEDED.
 UNITS = {
-    "raw_kb": ("kB of pprof a profile", lambda of: of("server", "fill.raw_kb_per_profile")),
-    "values": ("values a profile", lambda of: of("server", "fill.values") / of("server", "fill.profiles")),
-    "take_ms": ("processor time to take a profile in and flush it, at 500 a second, ms",
+    "raw_kb": ("kB of pprof per profile", lambda of: of("server", "fill.raw_kb_per_profile")),
+    "values": ("values per profile", lambda of: of("server", "fill.values") / of("server", "fill.profiles")),
+    "take_ms": ("processor time to accept and flush a profile, at 500 per second, ms",
                 lambda of: 1000 * of("server", "rate.cpu_s") / of("server", "rate.profiles")),
-    "merge_ms": ("to merge it in one step, ms", lambda of: 1000 * of("server", "merge.cpu_s") / of("server", "fill.profiles")),
-    "most": ("profiles a second that one server takes, 64 clients on the same two processors", lambda of: of("server", "fill.profiles_per_s")),
-    "flushed": ("bytes a stored value, as flushed", lambda of: of("server", "fill.stored.folder_bytes_per_value")),
-    "stored": ("bytes a stored value, merged", lambda of: of("server", "merge.folder_bytes_per_value")),
-    "peak_mb": ("most resident memory while filling, MB", lambda of: of("server", "fill.memory.peak_mb")),
+    "merge_ms": ("processor time to merge a profile in one step, ms", lambda of: 1000 * of("server", "merge.cpu_s") / of("server", "fill.profiles")),
+    "most": ("profiles per second that one server accepts, with 64 clients on the same two processors", lambda of: of("server", "fill.profiles_per_s")),
+    "flushed": ("bytes per stored value, as flushed", lambda of: of("server", "fill.stored.folder_bytes_per_value")),
+    "stored": ("bytes per stored value, merged", lambda of: of("server", "merge.folder_bytes_per_value")),
+    "peak_mb": ("peak resident memory during the fill, MB", lambda of: of("server", "fill.memory.peak_mb")),
     "service_ms": ("first flame graph of a service of three pods, one hour, ms", lambda of: of("server", "first.flame_service_1h.first_ms")),
     "whole_ms": ("first flame graph of all sixty pods, one hour, ms", lambda of: of("server", "first.flame_all_1h.first_ms")),
-    "warm_ms": ("the same, of a service, when its rows are kept, processor time, ms", lambda of: of("server", "query-merged.flame_service_1h.cpu_ms")),
-    "per_flush": ("profiles a flush", lambda of: of("disk", "disk.profiles") / max(1, of("disk", "disk.jobs.flush"))),
-    "disk_ms": ("acknowledgement on a real disk while it flushes and merges, p99, ms", lambda of: of("disk", "disk.ack_ms.p99")),
-    "offered": ("profiles a second in an open loop without a refusal; the lesser of both counts", lambda of: of("peer", "ours.highest_rate_per_s")),
-    "series_kb": ("memory of a series with functions of its own, kB: a thousand services less twenty",
+    "warm_ms": ("the same for a service with cached rows, processor time, ms", lambda of: of("server", "query-merged.flame_service_1h.cpu_ms")),
+    "per_flush": ("profiles per flush", lambda of: of("disk", "disk.profiles") / max(1, of("disk", "disk.jobs.flush"))),
+    "disk_ms": ("acknowledgement on a real disk during flushes and merges, p99, ms", lambda of: of("disk", "disk.ack_ms.p99")),
+    "offered": ("profiles per second in an open loop without a refusal; the model uses the lower of the two rates", lambda of: of("peer", "ours.highest_rate_per_s")),
+    "series_kb": ("memory of a series with functions that no other series has, kB: difference between a thousand and twenty services",
                   lambda of: 1000 * (of("wide", "fill.memory.anon_mb") - of("small", "fill.memory.anon_mb")) / (980 * 3 * 2)),
-    "wide_ms": ("first flame graph of one of a thousand services, two minutes of them, ms", lambda of: of("wide", "first.flame_service_1h.first_ms")),
-    "history": ("the same question with ten times the history, times", lambda of: of("growth", "growth.question.flame_service_1h.ratio")),
-    "new_stacks": ("resident memory in an hour of deployments, MB", lambda of: of("soak", "window.resident_mb")),
+    "wide_ms": ("first flame graph of one of a thousand services, over two minutes, ms", lambda of: of("wide", "first.flame_service_1h.first_ms")),
+    "history": ("ratio of the duration of the same query with ten times the history", lambda of: of("growth", "growth.question.flame_service_1h.ratio")),
+    "new_stacks": ("resident memory during an hour of deployments, MB", lambda of: of("soak", "window.resident_mb")),
     "scrape_ms": ("processor time of a collector to scrape and send a profile, ms",
                   lambda of: 600 * of("engine", "engine.scrape_cpu_percent") / of("engine", "engine.scrape_profiles_per_minute")),
-    "ebpf": ("the whole-machine profiler, % of a processor", lambda of: of("profiler", "collector_99hz.both_cpu_percent")),
+    "ebpf": ("processor use of the whole-machine profiler, %", lambda of: of("profiler", "collector_99hz.both_cpu_percent")),
 }
 NEEDED = ("raw_kb", "values", "take_ms", "merge_ms", "most", "flushed", "stored", "peak_mb", "service_ms", "whole_ms")
 
@@ -162,7 +162,7 @@ def settings(**changed):
     values["usual_flush_bytes"] = CODE["flush_bytes"][0]
     unknown = changed.keys() - values.keys()
     if unknown:
-        sys.exit(f"scale: no assumption is called {', '.join(sorted(unknown))}; there are {', '.join(values)}")
+        sys.exit(f"scale: unknown assumptions: {', '.join(sorted(unknown))}; the known ones are {', '.join(values)}")
     return values | changed
 
 
@@ -190,55 +190,55 @@ def shaped(unit, of, bench):
 
 # Limits: name, description, the fleet's value, the maximum that works, its unit, and the steps of the plan that change it.
 LIMITS = [
-    ("a single server", "one server is enough: none has newer profiles, or a log, that the others lack", "nodes", lambda s: 1, "",
-     "1 roles, 2 questions to all heads, 3 a log that outlives its machine"),
-    ("the thread that merges and cleans", "seconds of work a second for the one thread that merges and cleans", "maintenance", lambda s: 1, "", "4 a maintainer a partition"),
-    ("the thread that flushes", "seconds of waiting a second for the thread that flushes and looks", "flushing", lambda s: 1, "", "5 commits in batches"),
-    ("the log of `samples`", "share of the time in which somebody commits to the log of `samples`", "taken", lambda s: 1, "", "5 one committer, split tables"),
-    ("the checkpoint of `samples`", "the checkpoint of `samples` is read within the time between two looks", "checkpoint_s", lambda s: s["sync"], "s", "5, larger files"),
-    ("a vacuum", "a vacuum lists all within the time between two", "vacuum_s", lambda s: s["vacuum"], "s", "1, 4, 5, a shorter log"),
+    ("a single server", "number of servers: with several, each has new profiles and a log that the others lack", "nodes", lambda s: 1, "",
+     "1 roles, 2 queries on all heads, 3 a log that outlives its machine"),
+    ("the thread that merges and cleans", "seconds of work per second of the one thread that merges and cleans", "maintenance", lambda s: 1, "", "4 one maintainer for each partition"),
+    ("the thread that flushes", "seconds of waiting per second of the thread that flushes and polls", "flushing", lambda s: 1, "", "5 commits in batches"),
+    ("the log of `samples`", "share of the time in which some server commits to the log of `samples`", "taken", lambda s: 1, "", "5 one committer, split tables"),
+    ("the checkpoint of `samples`", "time to read the checkpoint of `samples`; the maximum is the time between two polls", "checkpoint_s", lambda s: s["sync"], "s", "5, larger files"),
+    ("a vacuum", "time in which a vacuum lists all objects; the maximum is the time between two vacuums", "vacuum_s", lambda s: s["vacuum"], "s", "1, 4, 5, a shorter log"),
     ("memory", "memory of a server: its peak, its list of files, a listing", "memory_gb", lambda s: s["node_gb"], "GB", "4, 5, larger files"),
-    ("a question about a service", "a flame graph of a service over an hour, nothing kept", "service_s", lambda s: s["timeout"], "s", "2, files by service"),
-    ("a question about everything", "a flame graph of all services over an hour, nothing kept", "whole_s", lambda s: s["timeout"], "s", "2 on all servers"),
-    ("the price of requests", "requests cost less than servers and storage, times", "dear", lambda s: 1, "", "1, 4, 5; larger heads"),
+    ("a query about a service", "a flame graph of a service over an hour, nothing cached", "service_s", lambda s: s["timeout"], "s", "2, files by service"),
+    ("a query about everything", "a flame graph of all services over an hour, nothing cached", "whole_s", lambda s: s["timeout"], "s", "2 on all servers"),
+    ("the price of requests", "ratio of the cost of requests to that of servers and storage", "dear", lambda s: 1, "", "1, 4, 5; larger heads"),
 ]
 
 # The steps of the plan in order. Each row lists its changes in addition to the rows above.
 CHANGES = [
-    ("as it is", {}),
-    ("1 roles: servers that do not maintain list nothing", {"listers": 1}),
-    ("2 a question runs on all servers", {"askers": "nodes"}),
-    ("3 the log in the bucket, a segment every 250 ms (`replicated` asks nothing of S3)", {"segment": 0.25}),
-    ("4 one maintainer a partition, on all servers", {"maintainers": "nodes"}),
+    ("the present program", {}),
+    ("1 roles: servers without maintenance list nothing", {"listers": 1}),
+    ("2 a query runs on all servers", {"askers": "nodes"}),
+    ("3 the log in the bucket, a segment every 250 ms (a replicated log sends no requests to S3)", {"segment": 0.25}),
+    ("4 one maintainer for each partition, on all servers", {"maintainers": "nodes"}),
     ("5 commits of all servers in batches of 10 s", {"batch": 10}),
-    ("6 open while it runs: costs nothing more", {}),
-    ("not in the plan: a target of 1.5 GiB for all types of a merge, entries of logs kept for a day", {"target": 1536 * MIB, "log_days": 1}),
+    ("6 open while it runs: no additional cost", {}),
+    ("not in the plan: merges up to 1.5 GiB for all types, log entries kept for a day", {"target": 1536 * MIB, "log_days": 1}),
 ]
 
 # Other assumptions, for a fleet of a hundred thousand pods.
 OTHERS = [
-    ("as assumed", {}, None), ("20 profiles a pod and minute, all of the measured size", {"profiles": 20}, None), ("one profile a pod and minute", {"profiles": 1}, None),
+    ("as assumed", {}, None), ("20 profiles per pod and minute, all of the measured size", {"profiles": 20}, None), ("one profile per pod and minute", {"profiles": 1}, None),
     ("profiles of half the size (`bench-small`)", {}, "small"),
-    ("ten times the questions", {"questions": 1}, None), ("a hundred tenants", {"tenants": 100}, None), ("a request to S3 takes 30 ms", {"latency": 0.03}, None),
-    ("settings of today: a vacuum an hour, a whole processor for maintenance", {"vacuum": 3600, "cpu_share": 1}, None),
+    ("ten times the queries", {"questions": 1}, None), ("a hundred tenants", {"tenants": 100}, None), ("a request to S3 takes 30 ms", {"latency": 0.03}, None),
+    ("other values of present settings: one vacuum per hour, a whole processor for maintenance", {"vacuum": 3600, "cpu_share": 1}, None),
     ("a head of 256 MiB", {"flush_bytes": 256 * MIB}, None), ("servers may be 90 % busy", {"busy": 0.9}, None),
 ]
 
 # Gaps of the model: description, the bench that would measure it (from tables.py or a new one), and the results that depend on it.
 UNKNOWN = [
-    ("profiles a flush, and the acknowledgement on a real disk", "disk", "how many requests and commits a day there are"),
-    ("memory of a series, and of stacks that no other service has", "wide", "memory of a server, all of which see all services"),
-    ("questions with ten times the history", "growth", "whether a question about the last hour is slower after a month"),
+    ("profiles per flush, and the acknowledgement on a real disk", "disk", "the number of requests and commits per day"),
+    ("memory of a series, and of stacks that no other service has", "wide", "memory of a server; every server has profiles of all services"),
+    ("queries with ten times the history", "growth", "whether a query about the last hour is slower after a month"),
     ("the highest rate in an open loop", "peer", "the number of servers"),
-    ("an hour of deployments with new stacks", "soak", "memory, and how often stacks are written again"),
-    ("requests of a flush, a merge, a look and a vacuum", "a new one: the load beside a server of S3, which counts them. Our `alluvium_store_object_requests_total` "
-     "counts a listing once, however many pages it has", "all that is counted from the code here"),
-    ("time of a request, and processor time of TLS and signatures", "the same, at a real S3", "threads, commits, questions; the model has no processor time of a bucket"),
-    ("commits a second that one log takes from several writers", "the same, with several servers", "from which size on tables must be split"),
-    ("bytes of a checkpoint by live and removed files, time to read it", "a new one: a log with a million files", "how many files a table may have"),
-    ("merging as files come, in three steps", "`make bench-soak`, with the times of the jobs of maintenance", "processors for merging rest on a figure measured by hand"),
-    ("a server with more than two processors", "`make bench-server` on such a machine", "how few servers there may be: one thread writes the log, one applies it"),
-    ("questions over hours of a hundred files, about services of many pods", "a new one: `growth` with a wide fleet in a bucket", "both questions, drawn in a straight line"),
+    ("an hour of deployments with new stacks", "soak", "memory, and how often the same stacks are written again"),
+    ("requests of a flush, a merge, a poll and a vacuum", "a new bench: the load with an S3 server that counts requests. The metric `alluvium_store_object_requests_total` "
+     "counts a listing once, however many pages it has", "all numbers that are counted from the code here"),
+    ("duration of a request, and processor time of TLS and signatures", "the same bench with a real S3", "threads, commits, queries; the model includes no processor time for requests to a bucket"),
+    ("commits per second of several writers to one log", "the same bench with several servers", "the size from which tables must be split"),
+    ("bytes of a checkpoint by live and removed files, and the time to read it", "a new bench: a log with a million files", "the number of files that a table may have"),
+    ("merging of arriving files in three steps", "`make bench-soak`, with the durations of maintenance jobs", "processors for merging, which depend on a figure measured by hand"),
+    ("a server with more than two processors", "`make bench-server` on such a machine", "the minimum number of servers: one thread writes the log, one applies it"),
+    ("queries over hours with a hundred files, about services with many pods", "a new bench: `growth` with a wide fleet in a bucket", "both kinds of query, which the model extrapolates linearly"),
 ]
 
 
@@ -304,28 +304,28 @@ def units_table(of, s):
         try:
             worth = short(value(of))
         except Missing as missing:
-            lines.append([label, "**not measured**", "", f"`make bench-{missing}` does it"])
+            lines.append([label, "**not measured**", "", f"`make bench-{missing}` measures it"])
             continue
         bench = of.asked[0][0]
         result = of.result(bench)
         lines.append([label, worth, ", ".join(f"`{figure}`" for _, figure in of.asked), f"`{bench}.json`, {result['date']}, {result['commit']}"])
     by_hand = "by hand, `docs/benchmarks.md`, 2026-11-22, 7953d7d"
-    lines.append(["merging in three steps over merging in one, times", short(STEPS), "7 CPU-seconds for 3", by_hand])
+    lines.append(["ratio of merging in three steps to merging in one", short(STEPS), "7 CPU-seconds instead of 3", by_hand])
     return rows(["unit cost", "median", "figures", "bench, date, commit"], lines)
 
 
 def assumed_table(of, s):
-    return rows(["assumption", "value", "why"], [[f"{what} (`{name}`)", f"{short(value)} {unit}".strip(), why] for name, (value, unit, what, why) in ASSUMED.items()])
+    return rows(["assumption", "value", "reason"], [[f"{what} (`{name}`)", f"{short(value)} {unit}".strip(), why] for name, (value, unit, what, why) in ASSUMED.items()])
 
 
 def code_table(of, s):
     named = lambda value: f"{value // MIB} MiB" if value >= MIB else short(value)
-    return rows(["setting of the code", "value", "in"], [[f"{what} (`{name}`)", named(value), f"`{path}`"] for name, (value, what, path, _) in CODE.items()])
+    return rows(["setting of the code", "value", "file"], [[f"{what} (`{name}`)", named(value), f"`{path}`"] for name, (value, what, path, _) in CODE.items()])
 
 
 def formula_table(of, s):
     functions = lambda where: "; ".join(f"`src/{path}`: " + ", ".join(f"`{name}`" for name in names.split()) for path, names in where.items())
-    return rows(["what", "PUT", "LIST", "GET", "made by"], [[what, put, listed, get, functions(where)] for what, put, listed, get, where in REQUESTS])
+    return rows(["operation", "PUT", "LIST", "GET", "functions"], [[what, put, listed, get, functions(where)] for what, put, listed, get, where in REQUESTS])
 
 
 def fleets_table(of, s):
@@ -336,16 +336,16 @@ def fleets_table(of, s):
     asked = lambda kind: lambda m: short(m["requests"][kind])
     price = lambda name: lambda m: dollars(m[name])
     lines = [
-        ("profiles a second", figure("rate")), ("pprof a day, TB", figure("raw_day", 1e12)),
-        ("processors: take in and flush", figure("take")), ("processors: merge", figure("merge")), ("processors: questions", figure("ask")),
+        ("profiles per second", figure("rate")), ("pprof per day, TB", figure("raw_day", 1e12)),
+        ("processors: accept and flush", figure("take")), ("processors: merge", figure("merge")), ("processors: queries", figure("ask")),
         (f"servers of {s['node_cores']:g} processors, {100 * s['busy']:.0f} % busy", lambda m: f"**{m['nodes']}**"),
-        ("memory of each, GB", figure("memory_gb")), ("seconds from flush to flush of each", figure("flush_s")),
-        ("stored a day, GB", figure("stored_day", 1e9)), (f"kept for {s['retention']:g} days, TB", figure("stored_gb", 1e3)),
+        ("memory of each server, GB", figure("memory_gb")), ("seconds between flushes of each server", figure("flush_s")),
+        ("stored per day, GB", figure("stored_day", 1e9)), (f"kept for {s['retention']:g} days, TB", figure("stored_gb", 1e3)),
         ("live files", figure("files")), ("removed files that the checkpoint of `samples` still names", figure("tombstones")),
-        ("PUT a day", asked(0)), ("LIST a day", asked(1)), ("GET a day", asked(2)),
-        ("servers, a month", price("$nodes")), ("storage, a month", price("$stored")), ("requests, a month", price("$requests")),
-        ("all, a month", lambda m: f"**{dollars(m['$'])}**"), ("all, a pod and month, cents", lambda m: short(100 * m["$"] / m["pods"])),
-        ("beside it, at the pods: processors of collectors that scrape", lambda m: short(m["rate"] * scrape / 1e3) if scrape else "not measured"),
+        ("PUT per day", asked(0)), ("LIST per day", asked(1)), ("GET per day", asked(2)),
+        ("servers per month", price("$nodes")), ("storage per month", price("$stored")), ("requests per month", price("$requests")),
+        ("total per month", lambda m: f"**{dollars(m['$'])}**"), ("total per pod and month, cents", lambda m: short(100 * m["$"] / m["pods"])),
+        ("in addition, beside the pods: processors of collectors that scrape", lambda m: short(m["rate"] * scrape / 1e3) if scrape else "not measured"),
     ]
     text = rows(["", *map(pods_text, SIZES)], [[label, *(show(m) for m in all_of)] for label, show in lines])
     return text + (f"\nThe whole-machine profiler takes {short(ebpf)} % of one processor of each machine of the fleet.\n" if ebpf else "")
@@ -358,10 +358,10 @@ def hour_table(of, s):
     parts = lambda source, part: ", ".join(f"{kind} {short(count / part)}" for kind, count in zip(("PUT", "LIST", "GET"), source) if count > 0)
     sources = [source for source, counts in fleets[0][0]["by_source"].items() if any(counts)]
     lines = [[source, *(parts(m["by_source"][source], part) for m, part in fleets)] for source in sources]
-    lines.append(["all", *(parts(m["requests"], part) for m, part in fleets)])
-    lines.append(["dollars a month", *(dollars(m["$requests"]) for m, _ in fleets)])
+    lines.append(["total", *(parts(m["requests"], part) for m, part in fleets)])
+    lines.append(["dollars per month", *(dollars(m["$requests"]) for m, _ in fleets)])
     lines.append(["attempts of a commit (a), at most 20", *(short(m["attempts"]) for m, _ in fleets)])
-    return rows(["", f"{measured} pods, one server, an **hour**", *(f"{pods_text(pods)}, a day" for pods in SIZES)], lines)
+    return rows(["", f"{measured} pods, one server, per **hour**", *(f"{pods_text(pods)}, per day" for pods in SIZES)], lines)
 
 
 def breaks_table(of, s):
@@ -376,18 +376,18 @@ def breaks_table(of, s):
             broken += [short_name] if m[name] > most(s) else []
         lines.append([label, f"{most(s):g} {form}".strip(), *cells, "never" if pods == math.inf else pods_text(int(pods)), remedy])
     says = [f"- {pods_text(pods)}: {len(broken)} of {len(LIMITS)}" + (f"; {', '.join(broken)}." if broken else ".") for pods, broken in zip(SIZES, passed)]
-    return rows(["what", "at most", *map(pods_text, SIZES), "breaks at", "changed by"], lines) + "\nWhat is broken, the first first:\n\n" + "\n".join(says) + "\n"
+    return rows(["limit", "maximum", *map(pods_text, SIZES), "exceeded from", "steps that change it"], lines) + "\nExceeded limits, in the order in which a growing fleet exceeds them:\n\n" + "\n".join(says) + "\n"
 
 
 def changes_table(pods, of, s):
     unit, lines, changed = units(of), [], dict(s)
-    shown = {"maintenance": "thread that merges, s a second", "taken": "log of `samples` taken", "checkpoint_s": "read its checkpoint, s",
+    shown = {"maintenance": "merging thread, s per second", "taken": "time share of commits to `samples`", "checkpoint_s": "read its checkpoint, s",
              "service_s": "a service over an hour, s", "whole_s": "all services, s"}
     for label, change in CHANGES:
         changed |= change
         m = changed_fleet(pods, unit, changed)
         lines.append([label, str(m["nodes"]), dollars(m["$requests"]), dollars(m["$"]), *(two(m[name]) for name in shown)])
-    return rows([pods_text(pods), "servers", "requests a month", "all a month", *shown.values()], lines)
+    return rows([pods_text(pods), "servers", "requests per month", "total per month", *shown.values()], lines)
 
 
 def others_table(of, s):
@@ -396,12 +396,12 @@ def others_table(of, s):
         try:
             unit = shaped(units(of), of, bench) if bench else units(of)
         except Missing as missing:
-            lines.append([label, f"not measured: `make bench-{missing}` does it", "", "", "", ""])
+            lines.append([label, f"not measured: `make bench-{missing}` measures it", "", "", "", ""])
             continue
         m = changed_fleet(10**5, unit, s | change)
         at, first = next((pods, limit[0]) for pods, limit in breaks(unit, s | change) if limit[2] != "nodes")
         lines.append([label, str(m["nodes"]), short(m["stored_gb"] / 1e3), dollars(m["$requests"]), dollars(m["$"]), f"{first}, at {pods_text(int(at))}"])
-    return rows(["100,000 pods", "servers", "TB kept", "requests a month", "all a month", "breaks first, a single server apart"], lines)
+    return rows(["100,000 pods", "servers", "TB stored", "requests per month", "total per month", "first exceeded limit, apart from a single server"], lines)
 
 
 def unknown_table(of, s):
@@ -409,8 +409,8 @@ def unknown_table(of, s):
         if " " in bench:
             return bench
         result = of.result(bench)
-        return f"`make bench-{bench}`" + (f", run {result['date']}: see the unit costs" if result else ", which was not run yet")
-    return rows(["not measured", "would be by", "what hangs on it"], [[what, by(bench), why] for what, bench, why in UNKNOWN])
+        return f"`make bench-{bench}`" + (f", run {result['date']}: see the unit costs" if result else ", not run yet")
+    return rows(["not measured", "bench that would measure it", "results that depend on it"], [[what, by(bench), why] for what, bench, why in UNKNOWN])
 
 
 TABLES = {
@@ -425,7 +425,7 @@ def table(name, folder, **changed):
     try:
         return TABLES[name](Kept(folder), settings(**changed))
     except Missing as missing:
-        return f"Not measured yet: `make bench-{missing}` does it.\n"
+        return f"Not measured yet: `make bench-{missing}` measures it.\n"
 
 
 def wrong():
@@ -433,13 +433,13 @@ def wrong():
     for name, (_, _, path, text) in CODE.items():
         source = SOURCES / path
         if not source.exists() or text not in source.read_text():
-            yield f"benches/scale.py: {path} does not say `{' '.join(text.split())}`, which `{name}` of the model rests on"
+            yield f"benches/scale.py: {path} does not contain `{' '.join(text.split())}`, on which `{name}` of the model depends"
     for what, *_, where in REQUESTS:
         for path, names in where.items():
             source = SOURCES / "src" / path
             text = source.read_text() if source.exists() else ""
             for name in (name for name in names.split() if f"fn {name}(" not in text and f"fn {name}<" not in text):
-                yield f"benches/scale.py: src/{path} has no function {name}, which makes the requests of `{what}`"
+                yield f"benches/scale.py: src/{path} has no function {name}, which sends the requests of `{what}`"
 
 
 def main():

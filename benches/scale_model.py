@@ -124,9 +124,9 @@ def add_requests(m, unit, s):
         "commits in batches": (all_commits, all_commits, 0) if batched else (0, 0, 0),
         "checkpoints": (2 * checkpoints, checkpoints, checkpoints * (READ_FILES + 1 + READ_ONE + READ_ONE * nodes) + all_commits / s["hint"]),
         "entries, read by every server": (0, 0, all_commits * nodes),
-        "looks for others' commits": (0, looks * TABLES_OF_A_STORE, looks * READ_FILES * m["changed"]),
+        "polls for commits of other servers": (0, looks * TABLES_OF_A_STORE, looks * READ_FILES * m["changed"]),
         "vacuum": (0, vacuums * m["pages"], vacuums * (READ_FILES + 1) * TABLES_OF_A_STORE),
-        "questions": (0, 0, m["asked"] * (3 * m["hour_files"] + 2 * 2 * NAME_FILES)),
+        "queries": (0, 0, m["asked"] * (3 * m["hour_files"] + 2 * 2 * NAME_FILES)),
         "segments of the log": (nodes * DAY / s["segment"], 0, 0) if s["segment"] else (0, 0, 0),
     }
     m["requests"] = tuple(sum(source[kind] for source in m["by_source"].values()) for kind in range(3))

@@ -96,7 +96,7 @@ class Server:
                 return self
             except urllib.error.URLError:
                 time.sleep(0.005)
-        sys.exit("the server ended at once")
+        sys.exit("the server ended during its start")
 
     def __exit__(self, *_):
         self.process.terminate()
@@ -199,7 +199,7 @@ def main():
                 figures[kind], other = measured(lambda: db.sql(sql).fetchall(), given.runs)
                 db.close()
                 if answer != other:
-                    sys.exit(f"{name}: the answers differ\nours   {answer[:3]}\nDuckDB {other[:3]}, {kind}")
+                    sys.exit(f"{name}: the results differ\nAlluvium {answer[:3]}\nDuckDB   {other[:3]}, {kind}")
             print(json.dumps({"mode": name, **figures, "page_cache_dropped": dropped, "rows": len(answer), "load_average": os.getloadavg()}), flush=True)
         print(json.dumps({"mode": "duckdb", "version": duckdb.__version__, "tables_made_in_s": round(duck.made_in, 2),
                           "tables_mb": round(os.path.getsize(duck.database) / 1e6, 1)}))

@@ -131,7 +131,7 @@ def main():
     asker = questions.Asker(random.Random(given.seed + 1), world, seen["pyroscope"])
     asked = [asker.ask(call) for call in questions.CALLS for _ in range(given.sets)]
     unequal = compare(urls, [one for one in asked if given.calls in one.call], given.shown)
-    sys.exit(f"{unequal} answers differ" if unequal else 0)
+    sys.exit(f"{unequal} responses differ" if unequal else 0)
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ impl Asker {
         let body = answer.bytes().await.context(question.name)?;
         if !status.is_success() {
             let said = String::from_utf8_lossy(&body);
-            bail!("{} was answered {status}: {said}", question.name);
+            bail!("the server responded to {} with {status}: {said}", question.name);
         }
         Ok(Answer {
             ms: start.elapsed().as_secs_f64() * 1e3,

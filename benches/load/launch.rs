@@ -42,7 +42,7 @@ impl Launch {
     fn new(given: &Servers, name: &str, words: Vec<String>) -> anyhow::Result<Self> {
         let data = given.folder.join(name);
         if data.exists() {
-            bail!("{} exists, a measurement begins with an empty folder", data.display());
+            bail!("{} exists, but a measurement needs a new folder", data.display());
         }
         std::fs::create_dir_all(&given.folder)?;
         let mut launch = Self {
@@ -64,7 +64,7 @@ impl Launch {
     pub(crate) fn beside(&self, data: &Path) -> anyhow::Result<Self> {
         let mut url = reqwest::Url::parse(&self.common.url).context("--url")?;
         if url.set_port(Some(self.port()? + 1)).is_err() {
-            bail!("--url has no place for a port");
+            bail!("--url cannot have a port");
         }
         let mut launch = self.clone();
         launch.common.url = url.to_string();
@@ -123,7 +123,7 @@ impl Launch {
         let ready = format!("{}/ready", self.common.base());
         while start.elapsed() < PATIENCE {
             if let Some(status) = running.ended()? {
-                bail!("the server ended at once, {status}, see {}", log.display());
+                bail!("the server ended during its start with {status}, see {}", log.display());
             }
             let answer = client.get(&ready).send().await;
             if answer.is_ok_and(|answer| answer.status().is_success()) {
@@ -154,7 +154,7 @@ impl Launch {
         let output = output.with_context(|| format!("starting {program}"))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            bail!("`store {}` ended with {}: {said}", arguments.join(" "), output.status);
+            bail!("`store {}` failed with {}: {said}", arguments.join(" "), output.status);
         }
         Ok(children_cpu_seconds() - before)
     }

@@ -331,20 +331,20 @@ fn a_figure_that_is_not_that_of_the_json_is_found_and_one_without_a_command() {
         assert!(found.contains(said), "`{said}` is not in `{found}`");
         std::fs::write(path, right).unwrap();
     };
-    let differ = "docs/benchmarks.md: not what the JSON says";
+    let differ = "docs/benchmarks.md: differs from the JSON files";
     wrong(&page, &text, text.replace("| 17.2 |", "| 16.2 |"), differ);
     wrong(&json, &good, good.replace("17.25", "19.25"), differ);
     wrong(
         &page,
         &text,
         text.replace("Some text.", "It takes 3 ms."),
-        "figures of no command in `## B`",
+        "figures without a command in `## B`",
     );
     wrong(
         &json,
         &good,
         good.replace("--churn 600", "--churn 60"),
-        "its commands are not those of the bench",
+        "the commands of the bench churn have changed",
     );
     wrong(&json, &good, good.replace("0123456789", ""), "churn.json: no commit");
     wrong(

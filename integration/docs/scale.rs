@@ -21,23 +21,23 @@ fn the_model_of_fleets_takes_what_is_measured_and_says_what_is_not() {
     );
     std::fs::create_dir_all(&kept).unwrap();
     std::fs::write(&page, PAGE).unwrap();
-    assert!(written(folder.path()).contains("Not measured yet: `make bench-server` does it."));
+    assert!(written(folder.path()).contains("Not measured yet: `make bench-server` measures it."));
 
     let server = std::fs::read_to_string(root().join("docs/benchmarks/server.json")).unwrap();
     std::fs::write(kept.join("server.json"), &server).unwrap();
     let text = written(folder.path());
     assert!(
-        text.contains("| profiles a second | 1,330 | 13,300 | 133,000 |"),
+        text.contains("| profiles per second | 1,330 | 13,300 | 133,000 |"),
         "{text}"
     );
-    assert!(text.contains("| profiles a flush | **not measured** |"), "{text}");
+    assert!(text.contains("| profiles per flush | **not measured** |"), "{text}");
 
     // Result of a run of the bench that counts flushes.
     std::fs::write(kept.join("disk.json"), disk()).unwrap();
     let text = written(folder.path());
-    assert!(text.contains("| profiles a flush | 1,800 |"), "{text}");
+    assert!(text.contains("| profiles per flush | 1,800 |"), "{text}");
 
-    let differ = "docs/scale.md: not what the JSON says";
+    let differ = "docs/scale.md: differs from the JSON files";
     std::fs::write(&page, text.replace("| 1,800 |", "| 1,900 |")).unwrap();
     assert!(figures("check", folder.path()).contains(differ));
     std::fs::write(&page, &text).unwrap();
@@ -60,7 +60,7 @@ fn a_setting_or_a_function_that_the_model_counts_on_and_the_code_has_not_is_foun
     let output = output.unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     for expected in [
-        "src/store/tables/delta/mod.rs does not say `CHECKPOINT_INTERVAL: u64 = 50`",
+        "src/store/tables/delta/mod.rs does not contain `CHECKPOINT_INTERVAL: u64 = 50`",
         "src/store/flush/write.rs has no function try_commit",
     ] {
         assert!(said.contains(expected), "`{expected}` is not in `{said}`");

@@ -71,12 +71,12 @@ fn the_page_of_the_catalogue_is_up_to_date() {
 
 fn page() -> String {
     let mut page = String::from(
-        "# Diagnostics\n\nEvery message about a configuration has a code that stays the same between versions. \
-         `alluvium validate --explain CODE` prints these\n\
-         entries too. `E00` is about characters and bytes, `E01` the grammar, `E02` values, `E03` the body of a block, \
-         `E04` how blocks belong together, `E05`\n\
-         components; `W` are warnings, which let a configuration run.\n\n\
-         This page is written from the codes by a test; what is printed is what the program prints.\n\n\
+        "# Diagnostics\n\nEvery message about a configuration has a code, which does not change between versions. \
+         `alluvium validate --explain CODE` prints the entry\n\
+         of a code. Codes with `E` are errors: `E00` concerns characters and bytes, `E01` the grammar, `E02` values, \
+         `E03` the bodies of blocks,\n`E04` the relations between blocks, and `E05` components. Codes with `W` are \
+         warnings, which do not keep a configuration from running.\n\n\
+         A test generates this page from the codes, and the messages from the examples.\n\n\
          | code | |\n| --- | --- |\n",
     );
     for code in ALL {
@@ -106,7 +106,7 @@ fn page() -> String {
                 .into_iter()
                 .filter(|diagnostic| diagnostic.code == *code)
                 .collect();
-            // A long line of an example is cut: nobody reads the two hundredth bracket.
+            // Long lines of an example are cut, because nobody reads the two hundredth bracket.
             let _ = write!(page, "\n```{} fragment\n{}```\n", bad.language, cut(bad.text));
             let _ = write!(page, "\n```text\n{}```\n", cut(&found.render()));
         }

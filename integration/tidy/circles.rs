@@ -1,16 +1,16 @@
-//! No circle of files: what uses what can be read from the top down.
+//! No cycles between files, so that a reader can follow the dependencies from top to bottom.
 //!
-//! In: the sources under `src/` without their tests. Out: every set of files of which each needs the others, with the
-//! lines that tie it. A path is followed through re-exports to the file that defines the name, so a `mod.rs` that only
-//! declares and re-exports ties nothing. What is tied by types alone (a method of a value whose type is never named) is
-//! not seen.
+//! In: the sources under `src/` without their tests. Out: every set of files that depend on each other in a cycle,
+//! with the lines that form it. The test resolves a path through re-exports to the file that defines the name. So a
+//! `mod.rs` that only declares and re-exports is part of no cycle. The test does not see a dependency through types
+//! alone, such as a method of a value whose type is never named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::{Import, imports, is_mentioned, items, paths, without_tests};
 use super::{Source, is_test, rust_files};
 
-/// How far a name is followed through re-exports.
+/// Maximum number of re-exports through which a name is resolved.
 const MOST_RE_EXPORTS: usize = 8;
 
 #[test]
@@ -20,16 +20,16 @@ fn no_files_use_each_other_in_a_circle() {
     assert!(circles.is_empty(), "\n{told}");
 }
 
-/// Files of which each uses the others, by whatever way.
+/// A cycle: files that depend on each other, directly or through others.
 struct Circle {
     files: BTreeSet<String>,
-    /// `path:line` and the text of every line by which one of them uses another.
+    /// `path:line` and text of every line in which one of the files uses another.
     ties: Vec<(String, String)>,
 }
 
 impl std::fmt::Display for Circle {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(out, "{} files use each other in a circle:", self.files.len())?;
+        writeln!(out, "{} files depend on each other in a cycle:", self.files.len())?;
         for (place, text) in &self.ties {
             writeln!(out, "  {place}\n      {text}")?;
         }
@@ -37,18 +37,18 @@ impl std::fmt::Display for Circle {
     }
 }
 
-/// The modules of the library.
+/// All modules of the library.
 struct Tree<'a> {
-    /// By path from the crate: `["store", "head"]`.
+    /// The modules by their path in the crate, such as `["store", "head"]`.
     modules: BTreeMap<Vec<String>, Module<'a>>,
 }
 
-/// A file, read for its names.
+/// A file with the names that occur in it.
 struct Module<'a> {
     source: &'a Source,
     /// The code without its tests.
     code: String,
-    /// Items that it defines at its top.
+    /// Items defined at the top level.
     items: BTreeSet<String>,
     imports: Vec<Import>,
 }
@@ -108,7 +108,7 @@ impl<'a> Tree<'a> {
         circles
     }
 
-    /// Lines of a module and the other modules that they use.
+    /// Returns the lines of a module that use other modules, with those modules.
     fn uses(&self, from: &Vec<String>) -> BTreeSet<(usize, &Vec<String>)> {
         let module = &self.modules[from];
         let mut uses = BTreeSet::new();
@@ -120,7 +120,7 @@ impl<'a> Tree<'a> {
             let Some(path) = self.absolute(from, &import.path) else {
                 continue;
             };
-            // A module that is imported is used where its name stands; a name that is only passed on is not used here.
+            // An imported module counts where its name occurs. A name that is only re-exported is not used here.
             let is_module = import.name != "*" && self.modules.contains_key(&path);
             let is_only_passed_on = import.is_re_export && !is_mentioned(&module.code, &import.name);
             if !is_module && !is_only_passed_on {
@@ -128,7 +128,7 @@ impl<'a> Tree<'a> {
             }
         }
         for (line, path) in paths(&module.code) {
-            // `Imported::new`: the `use` line has said it.
+            // `Imported::new`: the `use` line is counted already.
             let mut own = module.imports.iter().filter(|import| import.name == path[0]);
             let is_imported_item = own.any(|import| {
                 let target = self.absolute(from, &import.path);
@@ -141,7 +141,7 @@ impl<'a> Tree<'a> {
         uses
     }
 
-    /// A path as seen in a module, from the crate on; none when it leads outside.
+    /// Converts a path in a module to a path from the crate. Returns `None` for a path to another crate.
     fn absolute(&self, from: &[String], path: &[String]) -> Option<Vec<String>> {
         let (first, rest) = path.split_first()?;
         let mut whole = match first.as_str() {
@@ -155,7 +155,7 @@ impl<'a> Tree<'a> {
                 } else {
                     let module = self.modules.get(from)?;
                     let import = module.imports.iter().find(|import| import.name == name)?;
-                    // `use name::x as name` leads to itself.
+                    // `use name::x as name` would resolve to itself.
                     if import.path.first() == Some(first) {
                         return None;
                     }
@@ -173,7 +173,7 @@ impl<'a> Tree<'a> {
         Some(whole)
     }
 
-    /// The module that defines what a path from the crate names.
+    /// Returns the module that defines the item of a path from the crate.
     fn resolve(&self, path: &[String], re_exports: usize) -> Option<&Vec<String>> {
         let depth = (0..=path.len())
             .rev()
@@ -207,7 +207,7 @@ impl<'a> Tree<'a> {
         Some(at)
     }
 
-    /// True when the last name of a path is known in the module before it.
+    /// Returns true if the module of a path defines or imports the last name of the path.
     fn defines(&self, path: &[String]) -> bool {
         let Some((name, module)) = path.split_last() else {
             return false;
@@ -218,7 +218,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Everything that is used from somewhere, by whatever way.
+/// Returns all modules that a module uses, directly or through others.
 fn reachable<'p>(
     from: &Vec<String>,
     uses: &BTreeMap<&'p Vec<String>, BTreeSet<(usize, &'p Vec<String>)>>,
@@ -235,7 +235,7 @@ fn reachable<'p>(
     reached
 }
 
-/// `src/store/head/mod.rs` is `store::head`; programs have no modules that others use.
+/// Returns the module of a file: `store::head` for `src/store/head/mod.rs`. `main.rs` has no module that others use.
 fn module_path(path: &str) -> Option<Vec<String>> {
     let rest = path.strip_prefix("src/")?.strip_suffix(".rs")?;
     let rest = rest.strip_suffix("/mod").unwrap_or(rest);

@@ -1,19 +1,20 @@
-//! The form of a file: how long, how wide, how it is laid out, and two habits that say nothing.
+//! The form of a file: its length, the width of its lines, its place, and two habits to avoid: doc comments without
+//! content, and a `match` on a boolean.
 //!
-//! In: every Rust source that no program writes. Out: the offending lines.
+//! In: every Rust source that is not generated. Out: the lines that break a rule.
 
 use super::names::without_tests;
 use super::{Findings, GENERATED, Source, is_test, rust_files};
 
-/// Lines of a file without its tests.
+/// Maximum number of lines of a file without its tests.
 const LONGEST: usize = 500;
 
-/// Lines of a file of tests.
+/// Maximum number of lines of a file of tests.
 const LONGEST_TESTS: usize = 800;
 
 const WIDEST: usize = 120;
 
-/// Characters of a doc comment of one line that say no more than the name below it.
+/// Up to this number of characters, a doc comment of one line only repeats the name below it.
 const FILLER: usize = 22;
 
 #[test]
@@ -34,7 +35,7 @@ fn a_module_of_several_files_is_a_folder_with_mod_rs() {
     for file in &files {
         let folder = file.path.trim_end_matches(".rs").to_owned() + "/";
         if files.iter().any(|other| other.path.starts_with(&folder)) {
-            found.add(&file.path, 1, "is the `mod.rs` of its folder", "");
+            found.add(&file.path, 1, "this file must be the `mod.rs` of its folder", "");
         }
     }
     found.none();
@@ -44,7 +45,7 @@ fn is_generated(file: &Source) -> bool {
     GENERATED.iter().any(|folder| file.path.starts_with(folder))
 }
 
-/// Every broken rule, with its line.
+/// Returns every broken rule with its line.
 fn offenders(file: &Source) -> Vec<(&'static str, usize)> {
     let mut found = Vec::new();
     let (lines, longest) = if is_test(&file.path) {
@@ -52,7 +53,7 @@ fn offenders(file: &Source) -> Vec<(&'static str, usize)> {
     } else {
         let kept = without_tests(&file.code).0;
         let end = kept.trim_end().lines().count();
-        // Inside of the file tests are blanked out line for line.
+        // Tests inside the file are blanked, and their lines are kept.
         (end, LONGEST)
     };
     if lines > longest {

@@ -1,8 +1,8 @@
-//! The rules of the house, held as data and checked by reading our own sources.
+//! The rules for the repository, as data, and the tests that check them against its own files.
 //!
-//! In: every file that git tracks. Out: the offending lines, with the rule they break. Which layer may import which,
-//! which outside crate is at home where, how a file begins and its form, and what must never be committed. Does not
-//! judge style: rustfmt and clippy do.
+//! In: every file that git tracks. Out: the lines that break a rule, with the rule. The rules say which layer may
+//! import which, which files may name an external crate, how a file begins and is laid out, and what must never be
+//! committed. They do not judge style: rustfmt and clippy do.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,13 +12,14 @@ use std::process::Command;
 mod circles;
 mod form;
 mod names;
+mod phrases;
 mod ports;
 mod rooms;
 
 use names::without_tests;
 
-/// A folder (or file) right under `src/`, and the ones it may import. Rows stand in the order of `src/lib.rs`; no arrow
-/// points up or sideways.
+/// A folder (or file) directly under `src/`, and those that it may import. The rows are in the order of `src/lib.rs`: a
+/// layer imports only layers above its row.
 const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("base", &[]),
     ("telemetry", &["base"]),
@@ -57,24 +58,28 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("cli", &["*"]),
 ];
 
-/// An outside crate and the only places that may name it, with the reason.
+/// An external crate, the only folders and files that may name it, and the reason.
 const AT_HOME: [(&str, &[&str], &str); 28] = [
-    ("seccompiler", &["src/app/fence.rs"], "one place gives rights up"),
+    ("seccompiler", &["src/app/fence.rs"], "one file drops privileges"),
     (
         "hickory_resolver",
         &["src/base/dns.rs", "src/components/discovery/dns/"],
-        "one file asks the domain name system, one component shows all that it says",
+        "one file does DNS lookups, and one component shows complete DNS responses",
     ),
-    ("foca", &["src/cluster/"], "one layer knows how members find each other"),
+    (
+        "foca",
+        &["src/cluster/"],
+        "one layer implements how members find each other",
+    ),
     (
         "self_cell",
         &["src/profile/decoded.rs"],
-        "columns and their buffer travel together in one type",
+        "one type holds columns together with their buffer",
     ),
     (
         "pgwire",
         &["src/server/postgres/"],
-        "one module knows the messages of PostgreSQL",
+        "one module handles the messages of PostgreSQL",
     ),
     (
         "tonic",
@@ -89,46 +94,46 @@ const AT_HOME: [(&str, &[&str], &str); 28] = [
     (
         "datafusion_pg_catalog",
         &["src/query/"],
-        "one layer knows the query engine",
+        "one layer uses the query engine",
     ),
-    ("datafusion", &["src/query/"], "one layer knows the query engine"),
-    ("parquet", &["src/store/"], "one layer knows the files of the tables"),
-    ("delta_kernel", &["src/store/"], "one layer knows the tables"),
+    ("datafusion", &["src/query/"], "one layer uses the query engine"),
+    ("parquet", &["src/store/"], "one layer handles the files of the tables"),
+    ("delta_kernel", &["src/store/"], "one layer handles the tables"),
     (
         "delta_kernel_default_engine",
         &["src/store/"],
-        "one layer knows the tables",
+        "one layer handles the tables",
     ),
     (
         "object_store",
         &["src/store/", "src/query/"],
-        "only the tables live there",
+        "only the tables use object stores",
     ),
     (
         "arrow",
         &["src/store/", "src/query/"],
-        "columns stay behind the query layer",
+        "no layer above the query layer handles Arrow columns",
     ),
     (
         "axum",
         &["src/server/", "src/admin/", "src/components/", "src/app/"],
-        "layers below HTTP do not speak it",
+        "lower layers do not depend on an HTTP server",
     ),
     (
         "hyper",
         &["src/admin/"],
-        "hyper-util serves connections, the listener watches them",
+        "hyper-util serves connections, and the listener watches them",
     ),
     (
         "reqwest",
         &["src/wire/", "src/components/", "src/cli/sql/"],
-        "requests go out through the wire layer's client",
+        "the client of the wire layer sends all requests",
     ),
     ("quick_cache", &["src/query/resources/cache.rs"], "there is one cache"),
     (
         "clap",
         &["src/cli/", "src/app/storage/", "src/app/disk.rs"],
-        "flags are read in one place; those of storage and disk are keys of a file, too",
+        "one place reads flags; those of storage and disk are also keys of the configuration file",
     ),
     ("clap_complete", &["src/cli/"], "flags are read in one place"),
     ("clap_mangen", &["src/cli/"], "flags are read in one place"),
@@ -138,7 +143,7 @@ const AT_HOME: [(&str, &[&str], &str); 28] = [
     (
         "anyhow",
         &["src/app/", "src/cli/"],
-        "libraries have errors that a caller can act on",
+        "libraries return errors that a caller can act on",
     ),
     (
         "pyroscope",
@@ -157,16 +162,18 @@ const AT_HOME: [(&str, &[&str], &str); 28] = [
     ),
 ];
 
-/// `serde` makes a type a promise to the outside: never for the profile in memory nor for the tree of the language.
+/// Folders that may not name `serde`: a serializable type is a promise to other programs. The profile in memory and the
+/// tree of the language make no such promise.
 const NO_SERDE: [&str; 2] = ["src/profile/", "src/lang/"];
 
-/// `cfg(feature = ...)` anywhere else would make two programs of one.
+/// The only places for `cfg(feature = ...)`. Anywhere else it would make two programs of one.
 const FEATURES_AT: [&str; 4] = ["src/lib.rs", "src/app/", "src/cli/", "integration/"];
 
-/// Sources written by a program: they have that program's form, and a test compares them with their source.
+/// Generated sources: the generator decides their form, and a test compares them with its output.
 const GENERATED: [&str; 1] = ["src/wire/proto/"];
 
-/// What belongs to one machine and must not be committed. Split, so that this file does not find itself.
+/// Texts that belong to one machine and must not be committed. They are split, so that the test does not report this
+/// file.
 const MACHINE: [&str; 4] = [
     concat!("/ro", "ot/"),
     concat!("/ho", "me/"),
@@ -174,7 +181,7 @@ const MACHINE: [&str; 4] = [
     concat!("\"resol", "ved\": \"http"),
 ];
 
-/// Endings of the text files in which [`MACHINE`] is looked for.
+/// Extensions of the text files in which the test searches for [`MACHINE`].
 const TEXT: [&str; 20] = [
     "rs", "toml", "lock", "md", "json", "yaml", "yml", "sh", "ts", "tsx", "css", "html", "mjs", "js", "proto", "river",
     "alloy", "txt", "txtar", "slt",
@@ -216,7 +223,7 @@ fn names_outside_a_module_are_reached_from_the_crate() {
                 found.add(&file.path, at + 1, "use `crate::` instead of climbing twice", line);
             }
         }
-        // In `src/x/mod.rs` a climb outside an inner module reaches the whole crate, unseen by the tables above.
+        // In `src/x/mod.rs`, `super` outside an inner module is the whole crate. The tables above would not cover it.
         let is_top = file.path.strip_prefix("src/").is_some_and(|rest| {
             let is_folder = |folder: &str| {
                 let path = folder.replace('/', "::");
@@ -231,7 +238,7 @@ fn names_outside_a_module_are_reached_from_the_crate() {
                     found.add(
                         &file.path,
                         at + 1,
-                        "use `crate::` at the top of a layer or of a folder with rules of its own",
+                        "use `crate::` at the top of a layer or of a room",
                         line,
                     );
                 }
@@ -248,7 +255,7 @@ fn outside_crates_stay_at_home() {
         .iter()
         .flat_map(|(name, homes, _)| homes.iter().map(move |home| (*name, *home)));
     let mut empty: BTreeSet<(&str, &str)> = homes.collect();
-    // A test stands up fake servers and reads files as a stranger would, whatever its layer.
+    // In any layer, a test may run fake servers and read files like another program.
     for file in rust_files().iter().filter(|file| !is_test(&file.path)) {
         let code = without_tests(&file.code).0;
         for (name, homes, reason) in AT_HOME {
@@ -260,19 +267,19 @@ fn outside_crates_stay_at_home() {
                 continue;
             }
             for line in lines {
-                let rule = format!("`{name}` is at home in {homes:?}: {reason}");
+                let rule = format!("only {homes:?} may name `{name}`: {reason}");
                 found.add(&file.path, line, &rule, file.line(line));
             }
         }
         if NO_SERDE.iter().any(|home| file.path.starts_with(home)) {
             for line in outside_uses(&code, "serde") {
-                let rule = "a type that serde knows is a promise: convert at the edge";
+                let rule = "a serializable type is a promise to other programs: convert it at the edge";
                 found.add(&file.path, line, rule, file.line(line));
             }
         }
     }
     for (name, home) in empty {
-        let rule = format!("`{name}` is not named there any more: take the place out of AT_HOME");
+        let rule = format!("nothing there names `{name}`: remove the place from AT_HOME");
         found.add(home, 1, &rule, "");
     }
     found.none();
@@ -306,7 +313,7 @@ fn every_source_file_says_what_it_owns_in_ascii() {
             found.add(
                 &file.path,
                 1,
-                "begins with `//!`: what it owns, in, out, what it does not do",
+                "a file begins with `//!`: what it owns, its input and output, what it does not do",
                 file.line(1),
             );
         }
@@ -362,11 +369,11 @@ fn file_names_are_plain() {
     found.none();
 }
 
-/// Components know each other only through the engine.
+/// Finds imports of one component by another. Components interact only through the engine.
 fn sideways(file: &Source, found: &mut Findings) {
     let Some(own) = component_of(&file.path) else { return };
     for (line, path) in component_paths(&file.code) {
-        // What several share lies in `components::common` and in the folder of their family.
+        // `components::common` and the `common` folder of a family contain shared code.
         if path[0] == "common" || path.len() < 2 || path[1] == "common" {
             continue;
         }
@@ -381,8 +388,8 @@ fn sideways(file: &Source, found: &mut Findings) {
     }
 }
 
-/// `src/components/pyroscope/scrape/x.rs` is of `pyroscope.scrape`; the list itself, the shared folders and the files
-/// of a whole family are of none.
+/// Returns the component that a file belongs to: `pyroscope.scrape` for `src/components/pyroscope/scrape/x.rs`. The
+/// list itself, the shared folders and the files of a whole family belong to no component.
 fn component_of(path: &str) -> Option<Vec<String>> {
     let rest = path.strip_prefix("src/components/")?.strip_suffix(".rs")?;
     let parts: Vec<&str> = rest.split('/').collect();
@@ -393,7 +400,7 @@ fn component_of(path: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Line and path (family, name, ...) of every `crate::components::family::name`.
+/// Returns line and path (family, name, ...) of every `crate::components::family::name`.
 fn component_paths(code: &str) -> Vec<(usize, Vec<String>)> {
     let prefix = "crate::components::";
     let mut paths = Vec::new();
@@ -415,8 +422,8 @@ fn component_paths(code: &str) -> Vec<(usize, Vec<String>)> {
     paths
 }
 
-/// The folder under `src/` in which a file lies, or the name of a file right under it. `lib.rs` and `main.rs` are of no
-/// layer.
+/// Returns the folder under `src/` that contains a file, or the name of a file directly under `src/`. `lib.rs` and
+/// `main.rs` belong to no layer.
 fn layer_of(path: &str) -> Option<String> {
     let rest = path.strip_prefix("src/")?;
     let layer = rest.split('/').next()?;
@@ -433,12 +440,12 @@ fn is_test(path: &str) -> bool {
         || path.starts_with("benches/")
 }
 
-/// Line and first segment of every path that begins with `crate::`, groups in braces opened up.
+/// Returns line and first segment of every path that begins with `crate::`, also in groups in braces.
 fn crate_paths(code: &str) -> Vec<(usize, String)> {
     paths_behind("crate::", code)
 }
 
-/// Line and next segment of every path that begins with `prefix`, groups in braces opened up.
+/// Returns line and next segment of every path that begins with `prefix`, also in groups in braces.
 fn paths_behind(prefix: &str, code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices(prefix) {
@@ -459,7 +466,7 @@ fn paths_behind(prefix: &str, code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Offset and first segment of every path in a `{...}` group, the text starting behind the brace.
+/// Returns offset and first segment of every path in a `{...}` group. The text starts after the opening brace.
 fn group_heads(group: &str) -> Vec<(usize, String)> {
     let mut heads = Vec::new();
     let (mut depth, mut fresh) = (0, true);
@@ -485,7 +492,7 @@ fn first_word(text: &str) -> String {
         .collect()
 }
 
-/// Words of a line and where they begin.
+/// Returns the words of a line with their offsets.
 fn words(line: &str) -> impl Iterator<Item = (&str, usize)> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut at = 0;
@@ -499,7 +506,7 @@ fn words(line: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// Lines that name an outside crate: `name::`, `use name;`, `use name as`.
+/// Returns the lines that name an external crate: `name::`, `use name;`, `use name as`.
 fn outside_uses(code: &str, name: &str) -> BTreeSet<usize> {
     let mut lines = BTreeSet::new();
     for (at, line) in code.lines().enumerate() {
@@ -519,10 +526,10 @@ fn outside_uses(code: &str, name: &str) -> BTreeSet<usize> {
 }
 
 struct Source {
-    /// Path from the root, with slashes.
+    /// Path relative to the root, with slashes.
     path: String,
     text: String,
-    /// The text with comments and the insides of strings blanked out, line for line.
+    /// The text with the same lines, but blanks for comments and for the contents of strings.
     code: String,
 }
 
@@ -532,7 +539,7 @@ impl Source {
     }
 }
 
-/// Blanks comments and the insides of string and character literals, keeping every line break.
+/// Replaces comments and literals of strings and characters by blanks. Keeps every line break.
 fn without_comments_and_strings(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -550,7 +557,7 @@ fn without_comments_and_strings(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// What begins at a place of a source, with its length.
+/// The kind of text at an offset of a source, with its length.
 enum Piece {
     Comment(usize),
     /// A string or a character.
@@ -592,7 +599,7 @@ fn block_comment(rest: &[u8]) -> usize {
     at
 }
 
-/// Length of `r"..."` or `r#"..."#` (with a `b` or `c` before it, that stays).
+/// Returns the length of `r"..."` or `r#"..."#`. A `b` or `c` before it does not count.
 fn raw_string(rest: &[u8], before: Option<u8>) -> Option<usize> {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     if rest[0] != b'r' || before.is_some_and(|b| word(b) && b != b'b' && b != b'c') {
@@ -621,7 +628,7 @@ fn quoted(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// Length of a character literal; a lifetime is none.
+/// Returns the length of a character literal, and `None` for a lifetime.
 fn character(rest: &[u8]) -> Option<usize> {
     if rest[0] != b'\'' {
         return None;
@@ -635,7 +642,7 @@ fn character(rest: &[u8]) -> Option<usize> {
     one.then_some(close + 1)
 }
 
-/// Every tracked Rust file but the fuzz targets' own lock step.
+/// Returns every tracked Rust file.
 fn rust_files() -> Vec<Source> {
     let paths = tracked_files().into_iter().filter(|path| path.ends_with(".rs"));
     let read = |path: String| {
@@ -646,7 +653,7 @@ fn rust_files() -> Vec<Source> {
     paths.map(read).collect()
 }
 
-/// What git tracks or would, if it were added; without git, what lies there.
+/// Returns all files except those that git ignores; without git, all files but build output.
 pub(crate) fn tracked_files() -> Vec<String> {
     let git = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -666,7 +673,7 @@ pub(crate) fn tracked_files() -> Vec<String> {
             files
         }
     };
-    // Removed but not yet committed.
+    // Without files whose removal is not committed yet.
     files.retain(|path| root().join(path).is_file());
     files.sort();
     files.dedup();
@@ -690,7 +697,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What is wrong, to be told all at once.
+/// Lines that break rules. A test collects all of them and reports them together.
 #[derive(Default)]
 pub(crate) struct Findings(String);
 

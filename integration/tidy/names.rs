@@ -1,25 +1,24 @@
-//! The names in the code of one file: what it defines, what it imports, and the paths that it writes out.
+//! The names in the code of one file: its definitions, its imports, and the paths in its code.
 //!
-//! In: code without comments and strings. Knows nothing of other files.
+//! In: code without comments and strings. Each function reads one file only.
 
 use std::collections::BTreeSet;
 
 use super::words;
 
-// One name of a `use`.
+/// One name that a `use` item imports.
 pub(super) struct Import {
-    // Counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
-    /// As written: may begin with `crate`, `self`, `super`, or a module below.
+    /// Path as written. It may begin with `crate`, `self`, `super` or a child module.
     pub path: Vec<String>,
-    /// The name by which it is known here; `*` for all names.
+    /// Name in this file, or `*` for all names.
     pub name: String,
-    /// `pub use`, to whomever.
+    /// True for `pub use` with any visibility.
     pub is_re_export: bool,
 }
 
-/// The code with what is only for tests blanked out, and the names of the modules of tests that stand in files of their
-/// own.
+/// Returns the code with blanks for test code, and the names of test modules that are in separate files.
 pub(super) fn without_tests(code: &str) -> (String, Vec<String>) {
     let mut kept = String::with_capacity(code.len());
     let mut modules = Vec::new();
@@ -39,8 +38,8 @@ pub(super) fn without_tests(code: &str) -> (String, Vec<String>) {
     (kept, modules)
 }
 
-/// Where an item ends that begins with an attribute: behind its first `;` or its braces, or before the end of what is
-/// around it.
+/// Returns the end of an item that begins with an attribute: after its first `;` or `,`, after its braces, or before
+/// the closing bracket around it.
 fn end_of_item(item: &str) -> usize {
     let mut depth = 0_usize;
     for (at, c) in item.char_indices() {
@@ -56,7 +55,7 @@ fn end_of_item(item: &str) -> usize {
     item.len()
 }
 
-/// Names of the items at the top of a file.
+/// Returns the names of the items at the top level of a file.
 pub(super) fn items(code: &str) -> BTreeSet<String> {
     let kinds = [
         "fn",
@@ -76,7 +75,7 @@ pub(super) fn items(code: &str) -> BTreeSet<String> {
         let mut words = words(line)
             .map(|(word, _)| word)
             .skip_while(|word| !kinds.contains(word));
-        // `const fn name`: the last of the kinds stands before the name.
+        // In `const fn name`, the last keyword is before the name.
         let name = words.find(|word| !kinds.contains(word) && *word != "mut" && *word != "unsafe");
         if !is_declaration {
             items.extend(name.map(str::to_owned));
@@ -85,7 +84,7 @@ pub(super) fn items(code: &str) -> BTreeSet<String> {
     items
 }
 
-/// Every name that the `use` lines of a file bring.
+/// Returns every name that the `use` items of a file import.
 pub(super) fn imports(code: &str) -> Vec<Import> {
     let mut imports = Vec::new();
     for (start, end) in use_items(code) {
@@ -105,12 +104,12 @@ pub(super) fn imports(code: &str) -> Vec<Import> {
     imports
 }
 
-/// Where `use` items begin, and their `;`.
+/// Returns the offsets of `use` items and of their `;`.
 fn use_items(code: &str) -> Vec<(usize, usize)> {
     let mut items = Vec::new();
     for (word, start) in words(code) {
         let rest = &code[start..];
-        // `impl X + use<'a>` is none.
+        // `impl X + use<'a>` is not a `use` item.
         if word == "use" && rest["use".len()..].starts_with(char::is_whitespace) {
             items.extend(rest.find(';').map(|end| (start, start + end)));
         }
@@ -118,7 +117,7 @@ fn use_items(code: &str) -> Vec<(usize, usize)> {
     items
 }
 
-/// The leaves of a tree of names behind `use`: where each stands, its path, and its name here.
+/// Passes the leaves of the tree of names after `use` to `found`: offset, path, and name in this file.
 fn leaves(tree: &str, prefix: &[String], found: &mut dyn FnMut(usize, &[String], String)) {
     let mut path = prefix.to_vec();
     let mut renamed = None;
@@ -162,7 +161,7 @@ fn leaves(tree: &str, prefix: &[String], found: &mut dyn FnMut(usize, &[String],
     }
 }
 
-/// Where the brace closes that was opened before the text.
+/// Returns the offset of the brace that closes a group. The text starts after the opening brace.
 fn closing(text: &str) -> usize {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -176,7 +175,7 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// The text cut at its commas outside of braces.
+/// Splits the text at the commas that are not in braces.
 fn top_level_parts(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, c) in text.char_indices() {
@@ -194,7 +193,7 @@ fn top_level_parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Line and segments of every path of two names or more outside of `use` items.
+/// Returns line and segments of every path with at least two names, outside of `use` items.
 pub(super) fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
     let skipped = use_items(code);
     let mut paths: Vec<(usize, Vec<String>)> = Vec::new();
@@ -210,10 +209,10 @@ pub(super) fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
         let continues = before.strip_suffix("::").map(str::len);
         match (continues, end_of_last, paths.last_mut()) {
             (Some(end), Some(last), Some((_, path))) if end == last => path.push(word.to_owned()),
-            // Behind `<T as Trait>::` or `::`: what it is of is not known here.
+            // After `<T as Trait>::` or `::`, the module of the name is unknown here.
             (Some(_), ..) => {}
             _ if before.ends_with('$') => {}
-            // `pub(in crate::store)` says who may see an item, and uses nothing.
+            // `pub(in crate::store)` is a visibility and uses nothing.
             _ if before.ends_with("pub(in ") => {}
             _ => paths.push((line, vec![word.to_owned()])),
         }
@@ -223,7 +222,7 @@ pub(super) fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
     paths
 }
 
-/// True when a name stands anywhere but in `use` items and where a module is declared.
+/// Returns true if a name occurs outside of `use` items and of declarations of modules.
 pub(super) fn is_mentioned(code: &str, name: &str) -> bool {
     let skipped = use_items(code);
     words(code).any(|(word, at)| {

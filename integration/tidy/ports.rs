@@ -1,15 +1,15 @@
-//! Ports on which tests listen: 0, or one that is kept, and never a fixed one, which another program may have.
+//! Ports on which tests listen: port 0 or a reserved port, never a fixed one, which another program may use.
 //!
-//! In: every Rust source. Out: the lines that bind a fixed port, and those of the integration tests that start our
-//! program on one or do not say where it listens. Does not know where programs of others listen by default.
+//! In: every Rust source. Out: the lines that bind a fixed port, and the lines of integration tests that start Alluvium
+//! on a fixed port or without a listen address. The test does not know the default ports of other programs.
 
 use super::{Findings, Piece, piece, rust_files};
 
-const FIXED: &str = "a fixed port may be taken: listen on `Address::keep()` or on port 0";
+const FIXED: &str = "a fixed port may be in use: listen on `Address::keep()` or on port 0";
 
-const DEFAULT: &str = "the default port may be taken: say where the program listens, on `Address::keep()` or port 0";
+const DEFAULT: &str = "the default port may be in use: set the listen address to `Address::keep()` or to port 0";
 
-/// Options that say where a program listens.
+/// Options that set a listen address.
 const OPTIONS: [&str; 5] = [
     "--listen",
     "--postgres.listen",
@@ -18,7 +18,7 @@ const OPTIONS: [&str; 5] = [
     "--web.listen-address",
 ];
 
-/// How a key of a configuration ends that names a port.
+/// End of every configuration key that sets a port.
 const KEY: &str = "listen_port";
 
 #[test]
@@ -32,16 +32,16 @@ fn nobody_listens_on_a_fixed_port() {
     found.none();
 }
 
-/// A string of a source, without its quotes, or the code before and behind it.
+/// A string of a source without its quotes, or the code between two strings.
 struct Token<'s> {
-    /// Where it begins in the source.
+    /// Offset of its first byte in the source.
     at: usize,
     text: &'s str,
     is_string: bool,
 }
 
-/// The strings of a source and the code around them. Comments and characters are left out. Code stands before and
-/// behind each string, if only an empty one.
+/// Returns the strings of a source and the code around them, without comments and characters. Each string has a code
+/// token before and after it, which may be empty.
 fn tokens(source: &str) -> Vec<Token<'_>> {
     let bytes = source.as_bytes();
     let (mut tokens, mut start, mut at) = (Vec::new(), 0, 0);
@@ -70,14 +70,14 @@ fn tokens(source: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// A string literal without its quotes.
+/// Returns the content of a string literal.
 fn inside(literal: &str) -> &str {
     let open = literal.find('"').map_or(0, |quote| quote + 1);
     let close = literal.rfind('"').unwrap_or(open);
     literal.get(open..close).unwrap_or_default()
 }
 
-/// Every broken rule, with its line.
+/// Returns every broken rule with its line.
 fn offenders(path: &str, source: &str) -> Vec<(&'static str, usize)> {
     let tokens = tokens(source);
     let line = |at: usize| source[..at].matches('\n').count() + 1;
@@ -101,7 +101,7 @@ fn offenders(path: &str, source: &str) -> Vec<(&'static str, usize)> {
     found
 }
 
-/// The rule that a string of an integration test breaks, and how many lines behind its beginning.
+/// Returns the rule that a string of an integration test breaks, and the number of lines after its beginning.
 fn of_string(tokens: &[Token<'_>], index: usize) -> Option<(&'static str, usize)> {
     let (text, rest) = (tokens[index].text, &tokens[index..]);
     if option(rest).is_some_and(is_fixed) {
@@ -117,18 +117,18 @@ fn of_string(tokens: &[Token<'_>], index: usize) -> Option<(&'static str, usize)
     })
 }
 
-/// A number of a port other than 0.
+/// Returns true for the number of a port except 0.
 fn is_port(text: &str) -> bool {
     text.replace('_', "").parse::<u16>().is_ok_and(|port| port != 0)
 }
 
-/// An address that ends with such a number.
+/// Returns true for an address that ends with such a number.
 fn is_fixed(address: &str) -> bool {
     address.rsplit_once(':').is_some_and(|(_, port)| is_port(port))
 }
 
-/// True when the arguments that begin at a place of the first token have such an address or end a tuple with such a
-/// number, as `([127, 0, 0, 1], 80)` does.
+/// Returns true if an argument is such an address, or a tuple that ends with such a number, like
+/// `([127, 0, 0, 1], 80)`. The arguments begin in the first token at the offset `from`.
 fn binds_a_fixed_port(tokens: &[Token<'_>], from: usize) -> bool {
     let (mut code, mut depth) = (String::new(), 1_usize);
     for (number, token) in tokens.iter().enumerate() {
@@ -157,7 +157,7 @@ fn binds_a_fixed_port(tokens: &[Token<'_>], from: usize) -> bool {
     false
 }
 
-/// The value of the option that the first token is, in the same string or in the next one.
+/// Returns the value of an option if the first token is one. The value is in the same string or in the next one.
 fn option<'s>(tokens: &[Token<'s>]) -> Option<&'s str> {
     let first = tokens.first()?.text;
     let rest = OPTIONS.iter().find_map(|option| first.strip_prefix(option))?;
@@ -168,7 +168,7 @@ fn option<'s>(tokens: &[Token<'s>]) -> Option<&'s str> {
     (between.text.trim() == "," && next.is_string).then_some(next.text)
 }
 
-/// True for the name of a command that listens, if it is the first string of a list.
+/// Returns true for the name of a command that listens, if it is the first string of a list.
 fn begins_a_command_line(tokens: &[Token<'_>], index: usize) -> bool {
     let listens = matches!(tokens[index].text, "serve" | "demo" | "run");
     let is_first = index > 0 && tokens[index - 1].text.trim_end().ends_with('[');
@@ -176,7 +176,7 @@ fn begins_a_command_line(tokens: &[Token<'_>], index: usize) -> bool {
     listens && is_first && tokens.get(index + 1).is_some_and(is_of_list)
 }
 
-/// True when a string of the statement names an option of [`OPTIONS`] or one like it.
+/// Returns true if a string of the statement contains an option of [`OPTIONS`] or a similar one.
 fn says_where(tokens: &[Token<'_>]) -> bool {
     let statement = tokens
         .iter()
@@ -198,7 +198,7 @@ fn the_scanner_finds_fixed_ports_and_programs_on_their_default_port() {
     ] {
         assert_eq!(of(source), [(FIXED, 1)], "{source}");
     }
-    // Put together, for the rule reads the strings of this file, too.
+    // The text is assembled, because the rule also reads the strings of this file.
     let text = format!("let a = r\"\n\t{KEY} = {}\n\";", 8080);
     assert_eq!(of(&text), [(FIXED, 2)]);
     for (source, line) in [

@@ -1,12 +1,12 @@
 //! The rooms: folders inside the large layers, and what each may import.
 //!
-//! In: the sources of a layer, without their tests. Out: imports that point up or sideways, and folders without a row.
-//! Imports are read by their whole paths, so a room does not reach another through a re-export of the layer's `mod.rs`.
+//! In: the sources of a layer, without their tests. Out: imports that a row does not allow, and folders without a row.
+//! The test reads whole paths, so a room cannot reach another through a re-export in the layer's `mod.rs`.
 
 use super::names::{imports, paths, without_tests};
 use super::{Findings, is_test, layer_of, rust_files};
 
-/// A room, the rooms of the same layer that it may import, and the layers below that it may import. Rows stand in the
+/// A room, the rooms of the same layer that it may import, and the lower layers that it may import. The rows are in the
 /// order of the data flow: a room imports only rooms above it. A room may also import the files in
 /// [`OF_A_WHOLE_LAYER`].
 const MAY_IMPORT: [Row; 54] = [
@@ -327,14 +327,17 @@ const MAY_IMPORT: [Row; 54] = [
 
 /// Files directly in a layer that rooms of the same layer may import, and why.
 const OF_A_WHOLE_LAYER: [(&str, &str); 3] = [
-    ("store::config", "the options of all rooms in one type"),
-    ("components::common::testing", "what the tests of all components share"),
-    ("server::tls", "certificates of every port, for the layers above, too"),
+    ("store::config", "one type with the options of all rooms"),
+    (
+        "components::common::testing",
+        "code that the tests of all components share",
+    ),
+    ("server::tls", "certificates of every port, also for higher layers"),
 ];
 
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-/// Layers, and one folder of a layer, in which every folder is a room.
+/// Layers in which every folder is a room, and one folder of a layer of which the same is true.
 const LAYERS_OF_ROOMS: [&str; 6] = ["store", "query", "server", "cli", "components::common", "pipeline"];
 
 #[test]
@@ -375,10 +378,7 @@ fn rooms_import_only_rooms_that_stand_above_them() {
     for (at, (room, beside, _)) in MAY_IMPORT.iter().enumerate() {
         for other in *beside {
             let is_above = MAY_IMPORT[..at].iter().any(|(name, ..)| name == other);
-            assert!(
-                is_above,
-                "`{room}` imports `{other}`, which stands below it or has no row"
-            );
+            assert!(is_above, "`{room}` imports `{other}`, which is below it or has no row");
         }
     }
 }
@@ -420,12 +420,12 @@ fn the_architecture_has_a_line_for_every_room_in_their_order() {
     assert_eq!(described, rooms);
 }
 
-/// True for the path of a folder that has a row.
+/// Returns true for the path of a folder that has a row.
 pub(super) fn is_room(path: &str) -> bool {
     MAY_IMPORT.iter().any(|(room, ..)| *room == path)
 }
 
-/// The row of the innermost room in which a file lies.
+/// Returns the row of the innermost room that contains a file.
 fn room_of_file(path: &str) -> Option<&'static Row> {
     let rooms = MAY_IMPORT
         .iter()
@@ -433,7 +433,7 @@ fn room_of_file(path: &str) -> Option<&'static Row> {
     rooms.max_by_key(|(room, ..)| room.len())
 }
 
-/// The innermost room that a path from the crate names; without one, its layer of rooms and the name behind it.
+/// Returns the innermost room of a path from the crate. Without a room, returns its layer and the next name.
 fn room_of(path: &[String]) -> String {
     let lengths = (1..=path.len()).rev().map(|length| path[..length].join("::"));
     lengths.into_iter().find(|path| is_room(path)).unwrap_or_else(|| {

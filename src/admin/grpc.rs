@@ -68,7 +68,7 @@ pub(crate) fn failure(code: i32, message: &str, details: &[u8]) -> Response {
     response
 }
 
-/// Returns true when the client can read trailers: over HTTP/2, or over HTTP/1.1 if it says so.
+/// Returns true when the client can read trailers: over HTTP/2, or over HTTP/1.1 with `TE: trailers`.
 pub(crate) fn takes_trailers<B>(request: &Request<B>) -> bool {
     let values = request.headers().get_all(TE).iter();
     let mut tokens = values

@@ -276,7 +276,7 @@ impl Agent {
                 Event::Gone(member) => {
                     tracing::info!(name = %member.name, address = %member.address, "a member is gone from the cluster");
                 }
-                Event::CameBack => tracing::warn!("the cluster took this member for dead; it has rejoined"),
+                Event::CameBack => tracing::warn!("the cluster considered this member dead; it has rejoined"),
             }
         }
         if self.membership.has_changed() {

@@ -1,7 +1,7 @@
 //! The identity of a member of a cluster: its name, its address, and its start time.
 //!
 //! A younger member at the same address replaces an older one: it is the same collector after a restart, or after
-//! others took it for dead.
+//! others considered it dead.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -78,8 +78,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the new start time of a member that others took for dead. If they refuse it at once, the member doubles its
-/// lead each time, since nobody tells it which time is enough.
+/// Returns the new start time of a member that others considered dead. If they refuse it at once, the member doubles
+/// its lead each time, since nobody tells it which time is enough.
 fn later(started: u64, now: u64) -> u64 {
     if started.saturating_add(SOON) < now {
         return now;

@@ -25,7 +25,7 @@ const MOST_TIMERS: usize = 8 * MOST_MEMBERS;
 /// Time between two probes of members, and the time without a response after which other members probe it too.
 const PROBE_PERIOD: Duration = Duration::from_millis(600);
 const PROBE_ANSWER: Duration = Duration::from_millis(200);
-/// How long a suspected member has to object before it is taken for dead.
+/// How long a suspected member has to object before it is considered dead.
 const SUSPICION: Duration = Duration::from_secs(3);
 /// How long a gone member is remembered and probed. If a network partition lasts longer, the addresses to join heal it.
 const REMEMBER: Duration = Duration::from_hours(1);
@@ -36,9 +36,9 @@ const TOLD_OF_LEAVING: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Joined(Member),
-    /// The member left, or is taken for dead.
+    /// The member left, or is considered dead.
     Gone(Member),
-    /// Others took this member for dead; it came back.
+    /// Others considered this member dead; it came back.
     CameBack,
 }
 

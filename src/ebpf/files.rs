@@ -195,7 +195,7 @@ impl Files {
         id
     }
 
-    /// Returns the counts of what was left out of files and processes.
+    /// Returns the counts of the parts omitted from files and processes.
     pub(super) fn bounds(&self) -> &Bounds {
         &self.opener.bounds
     }

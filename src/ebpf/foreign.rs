@@ -88,7 +88,7 @@ pub enum Ending {
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
     kept: Arc<AtomicUsize>,
-    /// Counts what is left out of the files that it opened.
+    /// Counts the parts omitted from the files that it opened.
     pub(crate) bounds: Bounds,
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Mapping {
 pub(super) type Image = Arc<RwLock<Vec<Mapping>>>;
 
 impl Process {
-    /// Creates a process of which only the id is known. Does not read `/proc`.
+    /// Creates a process with only its id. Does not read `/proc`.
     pub(super) fn new(pid: u32, start: u64) -> Self {
         Self {
             info: Arc::new(ProcessInfo {

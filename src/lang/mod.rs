@@ -2,7 +2,7 @@
 //!
 //! Contains the syntax of Alloy (River): scanner, parser, printer, evaluator, diagnostics; and [`hcl`], a second syntax
 //! for the same tree. Parsing never fails as a whole: it returns the parts that it understood, and the diagnostics.
-//! This layer does no I/O and knows nothing of components beyond their [`schema`].
+//! This layer does no I/O, and uses only the [`schema`] of components.
 
 pub mod argument_error;
 pub mod ast;

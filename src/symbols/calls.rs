@@ -14,7 +14,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Creates a call of a function of which only the name is known.
+    /// Creates a call of a function with only a name.
     pub fn named(name: Arc<str>) -> Self {
         Self {
             name,

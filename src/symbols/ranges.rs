@@ -48,7 +48,7 @@ impl Ranges {
         (address < symbol.end).then_some(&symbol.calls)
     }
 
-    /// Adds a function of which only the name is known.
+    /// Adds a function with only a name.
     pub fn insert(&mut self, start: u64, end: u64, name: Arc<str>) {
         self.insert_calls(start, end, Arc::new([Call::named(name)]));
     }

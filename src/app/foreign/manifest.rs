@@ -81,7 +81,7 @@ fn workload(object: &Value) -> Option<Workload<'_>> {
     })
 }
 
-/// A workload of which only the name and namespace are known.
+/// A workload with only a name and a namespace.
 fn named<'a>(object: &'a Value, kind: &str) -> Workload<'a> {
     Workload {
         path: format!("{kind} {}", text(object, "/metadata/name").unwrap_or_default()),

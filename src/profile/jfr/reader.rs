@@ -1,7 +1,7 @@
 //! Reads the primitive values of a recording from a slice, with absolute offsets for errors.
 //!
-//! Numbers have seven bits per byte, lowest first, except for the ninth byte, which has eight. The reader knows
-//! nothing about events. It copies and allocates nothing, and no input makes it panic.
+//! Numbers have seven bits per byte, lowest first, except for the ninth byte, which has eight. The reader does
+//! not interpret events. It copies and allocates nothing, and no input makes it panic.
 
 use std::borrow::Cow;
 

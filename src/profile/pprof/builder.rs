@@ -99,7 +99,7 @@ impl<'a> Builder<'a> {
         index
     }
 
-    /// Returns the index of a location of which only the name is known.
+    /// Returns the index of a location with only a function name.
     pub fn named(&mut self, name: &'a str) -> u32 {
         let function = self.function(Function {
             name,

@@ -1,6 +1,6 @@
 //! Reads protobuf's wire format from a slice: tags, varints and nested messages, with absolute offsets for errors.
 //!
-//! The reader knows nothing about profiles. It copies and allocates nothing, and no input makes it panic.
+//! The reader does not interpret profiles. It copies and allocates nothing, and no input makes it panic.
 
 use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
 

@@ -341,7 +341,7 @@ mod tests {
     /// A timeout that is long enough for any machine. Only a failing test waits so long.
     const LONG: Duration = Duration::from_secs(20);
 
-    /// A head that reports when a scan begins, waits for a signal, and then returns batches until it is told to stop.
+    /// A head that reports when a scan begins, waits for a signal, and then returns batches until it is stopped.
     struct Gated {
         begun: Sender<()>,
         go: Mutex<Receiver<()>>,

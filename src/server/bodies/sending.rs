@@ -87,7 +87,7 @@ impl Written {
         }
     }
 
-    /// Returns the response with the memory that was taken for it.
+    /// Returns the response with the memory that was reserved for it.
     pub(in crate::server) fn held(self, held: Option<HeldBytes>) -> Self {
         Self { held, ..self }
     }

@@ -154,7 +154,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     Ok(Some((session, settings, slot, key)))
 }
 
-/// Accepts protocol 3 with any minor version. A client with a newer one is told to use 3.0.
+/// Accepts protocol 3 with any minor version. The server tells a client with a newer one to use 3.0.
 fn check_version(wire: &mut Wire, startup: &Startup) -> Result<(), Failure> {
     if startup.protocol_number_major != MAJOR {
         return Err(Failure::fatal(

@@ -13,7 +13,7 @@ use crate::store::maintenance::report::Report;
 use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::tables::snapshot::FileEntry;
 
-/// How long an unreadable file is left out of jobs.
+/// How long jobs skip an unreadable file.
 pub(super) const UNREADABLE_WAIT: Duration = Duration::from_mins(10);
 
 /// Files that jobs must leave unchanged because deletions wait for them.

@@ -2,7 +2,7 @@
 //! server.
 //!
 //! The log is read before the tables. If a segment is flushed in between, its profiles come from the tables and are
-//! left out of the heads. If only some tables have a generation, it is read from the log for the others. If a flush
+//! omitted from the heads. If only some tables have a generation, it is read from the log for the others. If a flush
 //! began later, or belongs to another server, its samples are left out unless its profiles are committed.
 
 use std::collections::BTreeSet;

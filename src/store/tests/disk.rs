@@ -170,7 +170,7 @@ async fn a_flush_that_the_disk_does_not_answer_makes_the_store_unavailable_until
     check(&store.snapshot(), "t", total);
 }
 
-/// Waits at a file of the flush until the store is told to stop.
+/// Waits at a file of the flush until the store begins to stop.
 #[derive(Default)]
 struct SlowFlush {
     lifecycle: RwLock<Option<Arc<Lifecycle>>>,

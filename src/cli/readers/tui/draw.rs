@@ -1,6 +1,6 @@
 //! Draws the state: lines at the top, flame graph or table, lines at the bottom, and boxes over them.
 //!
-//! In: a state that has been fitted to the screen. Out: the cells of a buffer, of which ratatui sends the changed ones.
+//! In: a state that has been fitted to the screen. Out: the cells of a buffer. ratatui sends the changed cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

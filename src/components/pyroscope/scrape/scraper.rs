@@ -23,7 +23,7 @@ use crate::profile::delta::{Delta, cumulative_types};
 use crate::profile::{legacy, pprof};
 use crate::wire::client::{HttpClient, error_chain};
 
-/// Time within which a fetched profile must reach its receivers after the component is told to stop.
+/// Time within which a fetched profile must reach its receivers after the component has received the stop signal.
 const FORWARD_GRACE: Duration = Duration::from_secs(5);
 
 /// State of a target, for debug info.

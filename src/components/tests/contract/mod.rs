@@ -249,7 +249,7 @@ async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row
 enum Cut {
     /// The future of its run is dropped.
     Drop,
-    /// It is told to stop, and must end.
+    /// It receives the stop signal, and must end.
     Stop,
 }
 

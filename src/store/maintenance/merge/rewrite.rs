@@ -43,7 +43,7 @@ const THROTTLE_ROWS: usize = 16 << 10;
 /// The change that a rewrite makes to the rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
-    /// Rows that are left out of the output.
+    /// Rows that are omitted from the output.
     pub(crate) drop: Option<Selection>,
     /// Interval in microseconds to which times are rounded down. The values of rows that are equal then are summed;
     /// span and trace ids are lost. 0 leaves times unchanged.
