@@ -1,12 +1,12 @@
-// Builds the two pages, each into a folder of ui/dist that is committed and embedded: the server's into `server`, the collector's
-// (`--mode collector`), which has the pipeline only, into `collector`.
-// Everything is relative (base './'), so that the same files work under any path prefix.
+// Builds the two pages, each into a folder of ui/dist that is committed and embedded: the page of the server into `server`, and the
+// page of the collector (`--mode collector`), which has only the pipeline, into `collector`.
+// All addresses are relative (base './'), so that the same files work below any path prefix.
 import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig, type Plugin } from 'vite';
 import solid from 'vite-plugin-solid';
 import { PATHS } from './src/urls.ts';
 
-/** Tells the server which paths are views: `views.json`, the paths below the base. */
+/** Writes `views.json` for the server: the paths of the views below the base. */
 const views = (): Plugin => ({
   name: 'views',
   generateBundle() {
@@ -15,8 +15,8 @@ const views = (): Plugin => ({
 });
 
 /**
- * speedscope as it was published, in a folder of its own: a page beside ours, of which nothing is loaded before somebody opens
- * it. Without its examples and its reader of Java's recordings, which would need more rights than our policy gives.
+ * Adds the published speedscope in a folder of its own. It is a separate page that is loaded only when the user opens it. Its
+ * examples and its reader of Java recordings are left out; the reader would need more rights than the Content-Security-Policy allows.
  */
 const speedscope = (): Plugin => ({
   name: 'speedscope',
@@ -26,7 +26,7 @@ const speedscope = (): Plugin => ({
     const emit = (name: string, source: string | Uint8Array): void => void this.emitFile({ type: 'asset', fileName: `speedscope/${name}`, source });
     for (const name of names) emit(name, readFileSync(new URL(name, release)));
     emit('LICENSE', readFileSync(new URL('../../LICENSE', release)));
-    const [script, style] = ['.js', '.css'].map((suffix) => names.find((name) => name.endsWith(suffix)) ?? this.error(`speedscope has no ${suffix}`));
+    const [script, style] = ['.js', '.css'].map((suffix) => names.find((name) => name.endsWith(suffix)) ?? this.error(`the speedscope package has no ${suffix} file`));
     emit('index.html', `<!doctype html>
 <html lang="en">
   <head>

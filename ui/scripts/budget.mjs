@@ -1,16 +1,16 @@
-// Fails the build when the first view of a page needs more compressed JavaScript than its budget, or when the built page
-// holds something that a strict Content-Security-Policy would block.
+// Fails the build if the largest view of a page needs more compressed JavaScript than its budget, or if the built page contains
+// something that a strict Content-Security-Policy would block.
 import { readFileSync, readdirSync } from 'node:fs';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
-// One may arrive at any view: the one that needs most counts. The collector is embedded in a small program and shows one.
+// A user may open any view first, so the largest view counts. The collector is a small program and has only one view.
 const PAGES = [
   { folder: 'server', document: 'index.html', budget: 150_000 },
   { folder: 'collector', document: 'collector.html', budget: 60_000 },
 ];
 const VIEWS = readdirSync(new URL('../src/views/', import.meta.url)).map((name) => name.replace(/\.tsx$/, ''));
 
-/** A script and all that it cannot start without. */
+/** Returns a script and all scripts that it imports statically. */
 function needed(name, assets, found = new Set()) {
   if (found.has(name)) return found;
   found.add(name);
@@ -24,8 +24,8 @@ for (const { folder, document, budget } of PAGES) {
   const page = readFileSync(new URL(document, dist), 'utf8');
   const first = [...page.matchAll(/(?:src|href)="\.\/assets\/([^"]+\.js)"/g)].map((match) => match[1]);
   if (first.length === 0) throw new Error(`${folder}/${document} loads no script`);
-  if (/<script(?![^>]*\bsrc=)/.test(page) || /<style|\son\w+=/.test(page)) throw new Error(`${folder}/${document} holds inline code`);
-  if (folder === 'server' && !page.includes('data-collector="no"')) throw new Error('the server cannot say in its document whether a collector runs');
+  if (/<script(?![^>]*\bsrc=)/.test(page) || /<style|\son\w+=/.test(page)) throw new Error(`${folder}/${document} contains inline code`);
+  if (folder === 'server' && !page.includes('data-collector="no"')) throw new Error('server/index.html has no data-collector="no", which the server replaces if a collector runs');
 
   const assets = new URL('assets/', dist);
   const names = readdirSync(assets).sort();
@@ -42,7 +42,7 @@ for (const { folder, document, budget } of PAGES) {
     for (const name of script ? [...first, script] : []) needed(name, assets, all);
     return script ? [{ view, total: [...all].reduce((sum, name) => sum + sizes.get(name), 0) }] : [];
   }).sort((a, b) => b.total - a.total);
-  if (views.length === 0) throw new Error(`${folder}: there is no script of a view`);
+  if (views.length === 0) throw new Error(`${folder}: no script of a view found`);
   for (const { view, total } of views) console.log(`${folder}: ${view} needs ${total} B of compressed JavaScript`);
   console.log(`${folder}: first view ${views[0].total} B of compressed JavaScript, budget ${budget} B`);
   if (views[0].total > budget) throw new Error(`${folder}: ${views[0].view} is over the budget`);

@@ -1,4 +1,4 @@
-// The frame around the views: rail, theme, keys that work everywhere, and the short messages at the bottom.
+// The frame around the views: the rail, the theme, the keys of all views, and the short messages at the bottom.
 
 import { createEffect, createMemo, createSignal, ErrorBoundary, lazy, Show, Suspense, type Component } from 'solid-js';
 import { Dynamic } from 'solid-js/web';
@@ -19,11 +19,11 @@ import { follow, here, HOME, hrefTo, query, visit } from './router.ts';
 import type { Route } from './routes.ts';
 import { ADDRESSES, ADHOC, PIPELINE } from './urls.ts';
 
-const EVERYWHERE: readonly KeyHelp[] = [['Light, dark, as the system', ['t']], ['This list', ['?']]];
+const EVERYWHERE: readonly KeyHelp[] = [['Switch the theme', ['t']], ['Show this list', ['?']]];
 
 export interface AppProps {
   routes: readonly Route[];
-  /** Of the server's page, which takes files, too. */
+  /** Loads the tour. Only the page of the server has one, and only it accepts dropped files. */
   tour?: () => Promise<{ default: Component<TourProps> }>;
 }
 
@@ -58,19 +58,19 @@ export function App(props: AppProps) {
       }}>Skip to the content</a>
       <Rail home={hrefTo(HOME)} links={props.routes.map(({ address, label, icon }) => ({ label, icon, get href() { return hrefTo(address); }, get current() { return here() === address; } }))} onFollow={follow} onHelp={() => setHelp(true)} onLogout={loggedIn() ? () => void logout() : undefined} unseen={Tour !== undefined && !toured()} />
       <ErrorBoundary fallback={(error: unknown, reset) => (
-        <main class="view" id="main"><div class="fill"><Failure what="The page has a fault" error={error instanceof Error ? error : new Error(String(error))} retry={reset} /></div></main>
+        <main class="view" id="main"><div class="fill"><Failure what="The page has an internal error" error={error instanceof Error ? error : new Error(String(error))} retry={reset} /></div></main>
       )}>
         <Show
           when={route()}
           fallback={
             <main class="view" id="main" tabindex="-1">
               <div class="fill">
-                <Notice icon="compass" title="There is no such page" actions={<a class="button primary" href={hrefTo(HOME)} onClick={follow}>{props.routes[0]?.label}</a>} />
+                <Notice icon="compass" title="This page does not exist" actions={<a class="button primary" href={hrefTo(HOME)} onClick={follow}>{props.routes[0]?.label}</a>} />
               </div>
             </main>
           }
         >
-          {/* Only for the code of a view; what views ask the server never leaves them empty. */}
+          {/* Suspense is only for the code of a view. Requests of views to the server do not suspend them. */}
           {(shown) => (
             <Show when={!loginWanted()} fallback={<main class="view" id="main" tabindex="-1"><div class="fill"><Login onDone={() => location.reload()} /></div></main>}>
               <Suspense fallback={<main class="view" id="main" tabindex="-1" />}><Dynamic component={views.get(shown().address)} /></Suspense>
@@ -85,8 +85,8 @@ export function App(props: AppProps) {
       <Show when={Tour && !toured() && here() === HOME}>
         <aside class="offer" aria-label="Tour">
           <span>New here?</span>
-          <button type="button" class="button primary" onClick={tour}>A tour in five steps</button>
-          <button type="button" class="button plain" onClick={setToured}>No</button>
+          <button type="button" class="button primary" onClick={tour}>Take a tour in five steps</button>
+          <button type="button" class="button plain" onClick={setToured}>Dismiss</button>
         </aside>
       </Show>
       <p class="printed" aria-hidden="true">{printing() ? `${document.title} · ${formatMoment(Date.now())} · ${location.href}` : ''}</p>

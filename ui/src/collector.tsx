@@ -1,4 +1,4 @@
-// Starts the collector's page: the pipeline is all that it has.
+// Starts the page of the collector, which has only the Pipeline view.
 
 import { render } from 'solid-js/web';
 import './style/page.css';

@@ -1,4 +1,4 @@
-// Starts the server's page.
+// Starts the page of the server.
 
 import { render } from 'solid-js/web';
 import './style/page.css';

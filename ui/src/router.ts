@@ -1,5 +1,5 @@
-// The URL as the one store: a view reads its keys by `createUrl` and changes them by `go`; the Back button works.
-// Only views and the frame around them use it: reusable parts are told what to show and tell what was asked for.
+// The URL is the only store of state: a view reads its keys with `createUrl` and changes them with `go`, and the Back button works.
+// Only views and the frame around them use the router. Reusable parts get properties and call event handlers.
 
 import { batch, createMemo, createSignal } from 'solid-js';
 import { BASE } from './lib/base.ts';
@@ -9,11 +9,11 @@ import { say } from './lib/toast.ts';
 import { ADDRESSES, addressOf, CARRIED, type Address } from './urls.ts';
 
 const [pathname, setPathname] = createSignal(location.pathname);
-/** The part behind `?`. */
+/** The query string of the URL. */
 const [query, setQuery] = createSignal(location.search);
 export { query };
 
-/** The view that the URL names; undefined when there is no such view. */
+/** Returns the view that the URL names; undefined if there is none. */
 export const here = (): Address | undefined => addressOf(pathname(), BASE, ADDRESSES);
 
 /** The view behind the logo. */
@@ -24,21 +24,21 @@ const KNOWN = new Set(['v', ...ADDRESSES.flatMap(({ keys }) => Object.keys(keys)
 export interface Url<S extends Schema> {
   at: Reader<S>;
   go: Change<S>;
-  /** The address that a change would lead to. */
+  /** Returns the address after a change. */
   href: (patch: Partial<Values<S>>) => string;
 }
 
-/** The URL of the view that is shown, for that view. */
+/** Returns the URL of a view, for that view. */
 export function createUrl<S extends Schema>(address: Address<S>): Url<S> {
-  // A view that is left is still there for a moment: it keeps what it had, and does not read the keys of the next.
+  // After a navigation, the old view exists for a moment. It keeps its values and does not read the keys of the new view.
   const values = createMemo<Values<S>>((before) => (here()?.path === address.path ? decode(address.keys, query()) : before), decode(address.keys, query()));
   const at = Object.fromEntries(Object.keys(address.keys).map((name) => [name, createMemo(() => values()[name as keyof S], undefined, { equals: (a, b) => address.keys[name]!.write(a) === address.keys[name]!.write(b) })])) as Reader<S>;
-  // What counts is the URL as it is now, not as it was when this view last looked.
+  // The change applies to the current URL, which may be newer than the values of this view.
   const href = (patch: Partial<Values<S>>): string => urlOf(address, { ...decode(address.keys, location.search), ...patch });
   return { at, href, go: (patch, { replace = false } = {}) => move(href(patch), replace) };
 }
 
-/** The address of another view: with what is carried along, and what it is told. */
+/** Returns the address of another view, with the carried keys of the URL and the given values. */
 export function hrefTo<S extends Schema>(address: Address<S>, patch: Partial<Values<S>> = {}): string {
   const now = decode(address.keys, query());
   const none = decode(address.keys, '');
@@ -46,12 +46,12 @@ export function hrefTo<S extends Schema>(address: Address<S>, patch: Partial<Val
   return urlOf(address, { ...carried, ...patch });
 }
 
-/** Goes to another view. */
+/** Navigates to another view. */
 export function visit<S extends Schema>(address: Address<S>, patch: Partial<Values<S>> = {}, { replace = false } = {}): void {
   move(hrefTo(address, patch), replace);
 }
 
-/** Follows a link inside the page, unless it shall open elsewhere. */
+/** Follows a link inside the page, unless the user opens it in another tab or window. */
 export function follow(event: MouseEvent & { currentTarget: HTMLAnchorElement }): void {
   if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
@@ -66,7 +66,7 @@ function urlOf<S extends Schema>(address: Address<S>, values: Values<S>): string
 
 function move(target: string, replace: boolean): void {
   if (target === location.pathname + location.search) return;
-  if (isLongLink(location.origin + target) && !isLongLink(location.href)) say(`A link to this has more than ${LONGEST_LINK} characters: some servers do not take it`);
+  if (isLongLink(location.origin + target) && !isLongLink(location.href)) say(`The link has more than ${LONGEST_LINK} characters; some servers reject it`);
   if (replace) history.replaceState(null, '', target);
   else history.pushState(null, '', target);
   sync();

@@ -1,5 +1,5 @@
-// The views of the page, in the order of the rail. To add one: its address in `urls.ts`, its component in
-// `views`, its icon, and a line here.
+// The views of the page, in the order of the rail. A new view needs an address in `urls.ts`, a component in `views`, an icon, and
+// a line here.
 
 import type { Component } from 'solid-js';
 import type { KeyHelp } from './components/Help.tsx';
@@ -11,9 +11,9 @@ export interface Route {
   address: Address;
   label: string;
   icon: IconName;
-  /** What its keys do, for the list of keys. */
+  /** Its keys, for the list of keys. */
   keys: readonly KeyHelp[];
-  /** Its component, loaded when it is opened. */
+  /** Loads its component when it is opened. */
   view: () => Promise<{ default: Component }>;
 }
 
@@ -23,22 +23,22 @@ const FLAME_KEYS: readonly KeyHelp[] = [
   ['Search frames', ['/']],
   ['Next, previous match', ['n', 'N']],
   ['Zoom to frame', ['click', 'Enter']],
-  ['One frame up; clear', ['Esc']],
+  ['Zoom out one frame; clear', ['Esc']],
   ['Move between frames or rows', ['←', '↑', '↓', '→']],
-  ['Zoom to the row of the table', ['z']],
+  ['Zoom to the function of a row', ['z']],
   ['Menu of a frame or row', ['right click', '⇧F10']],
-  ['Both, picture, table', ['1', '2', '3']],
+  ['Graph and table, graph only, table only', ['1', '2', '3']],
   ['Callers and callees of a frame', ['c', 'double click']],
-  ['Only stacks with it; hide it', ['o', 'x']],
-  ['The same, with all that is searched', ['O', 'X']],
-  ['Only its package', ['k']],
-  ['Inverted; recursion as one frame', ['i', 'g']],
-  ['Root on top or at the bottom', ['f']],
-  ['All frames as they came', ['0']],
+  ['Only stacks with this function; hide it', ['o', 'x']],
+  ['The same for all matches of the search', ['O', 'X']],
+  ['Only the package of this function', ['k']],
+  ['Invert; collapse recursion', ['i', 'g']],
+  ['Root at the top or bottom', ['f']],
+  ['Remove all rules', ['0']],
   ['Flame graph, callers and callees', ['4', '5']],
 ];
 
-/** Of what has one value a frame. */
+/** Keys of flame graphs with one value for each frame, which a difference has not. */
 const PART_KEYS: readonly KeyHelp[] = [
   ['Peek, call graph, lines', ['6', '7', '8']],
   ['Zoom the call graph', ['+', '-']],
@@ -46,7 +46,7 @@ const PART_KEYS: readonly KeyHelp[] = [
 
 const CHART_KEYS: readonly KeyHelp[] = [
   ['Move through the chart', ['←', '→']],
-  ['Select a range of the chart, take it', ['⇧←', '⇧→', 'Enter']],
+  ['Select a range of the chart, apply it', ['⇧←', '⇧→', 'Enter']],
 ];
 
 export const pipeline: Route = {
@@ -59,14 +59,14 @@ export const pipeline: Route = {
     ['Open a component; a module', ['Enter', 'double click']],
     ['Close the panel; leave the module', ['Esc']],
     ['Graph, table', ['1', '2']],
-    ['Zoom in, out, show all', ['+', '-', '0']],
+    ['Zoom in, zoom out, zoom to fit', ['+', '-', '0']],
     ['Pause the live data', ['p']],
     ['Refresh', ['r']],
   ],
   view: () => import('./views/Pipeline.tsx'),
 };
 
-/** The server's page has the pipeline where a collector runs in the same process. A function, so that the collector's page, which has that alone, holds no more. */
+/** Returns the views of the server's page, with the pipeline if a collector runs in the same process. It is a function, so that the bundle of the collector's page does not contain the other views. */
 export const serverRoutes = (): readonly Route[] => [
   {
     address: SERVICES,
@@ -113,7 +113,7 @@ export const serverRoutes = (): readonly Route[] => [
     address: SQL,
     label: 'SQL',
     icon: 'sql',
-    keys: [['Run', ['Ctrl Enter']], ['Complete', ['Ctrl Space', 'Tab']], ['Cancel', ['Esc']]],
+    keys: [['Run the statement', ['Ctrl Enter']], ['Complete a word', ['Ctrl Space', 'Tab']], ['Cancel the statement', ['Esc']]],
     view: () => import('./views/Sql.tsx'),
   },
   {
@@ -127,7 +127,7 @@ export const serverRoutes = (): readonly Route[] => [
     address: SEND,
     label: 'Send profiles here',
     icon: 'send',
-    keys: [['Choose a way', ['↑', '↓']]],
+    keys: [['Choose a language or tool', ['↑', '↓']]],
     view: () => import('./views/Send.tsx'),
   },
   {

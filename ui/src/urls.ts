@@ -1,5 +1,5 @@
-// Where the views are, and what their URLs say. The build writes the paths to `views.json` for the server, which answers
-// 404 for all others.
+// The paths of the views and the keys of their URLs. The build writes the paths to `views.json` for the server, which responds with
+// 404 to all others.
 
 import { below, PROGRAM, type Program } from './lib/base.ts';
 import { flag, interval, list, oneOf, other, span, spanId, text, type Schema } from './lib/schema.ts';
@@ -14,17 +14,17 @@ export interface Address<S extends Schema = Schema> {
 
 const address = <S extends Schema>(path: string, aliases: readonly string[], keys: S): Address<S> => ({ path, aliases, keys });
 
-/** When: carried along from view to view. Without `from` it is the last hour, or what there is of it. */
+/** The range, carried from view to view. Without `from`, it is the last hour, or the time since the first profile. */
 const RANGE = { from: text(), until: text(DEFAULT_UNTIL), refresh: interval };
 
-/** Of what: carried along by the rail, set anew by a link to something else. `type` is a profile type id, `q` the inside of a selector. */
+/** The selection, carried from view to view by the rail. `type` is a profile type id, `q` a selector without its braces. */
 const SELECTION = { service: text(), type: text(), q: text() };
 
 /**
- * What a flame graph with its table shows. `focus` is the path hash of the zoomed frame, `sel` a function's name, `orient`
- * where the root is, `filter` and `sort` are the table's. `view` says whether picture and table are shown, `pane` which
- * picture: all but the flame graph itself are of the function that is selected. `only` to `invert` say what is done to the
- * graph before it is shown (`flame/recipe.ts`), `nodes` how many the call graph has.
+ * The state of a flame graph with its table. `focus` is the path hash of the zoomed frame, `sel` the name of the selected function,
+ * `orient` the place of the root. `filter` and `sort` belong to the table. `view` tells whether graph and table are shown. `pane`
+ * is the view in place of the flame graph, which shows the selected function. `only` to `invert` are the rules for frames
+ * (`flame/recipe.ts`). `nodes` is the maximum number of nodes of the call graph.
  */
 export const FLAME = {
   focus: text(),
@@ -45,7 +45,7 @@ export const FLAME = {
   nodes: oneOf('80', '30', '200'),
 };
 
-/** `group` is the label that services are grouped by, `show` how they are shown. */
+/** `group` is the label that services are grouped by, `show` the way they are shown. */
 export const SERVICES = address('', ['index.html'], {
   ...RANGE,
   filter: text(),
@@ -54,14 +54,14 @@ export const SERVICES = address('', ['index.html'], {
   show: oneOf('cards', 'table', 'map'),
 });
 
-/** `by` is the label that splits the chart; `metric` is shown above it; `span` is that during which the stacks were taken. */
+/** `by` is the label that splits the chart, `metric` the PromQL query above it, `span` the span whose stacks are shown. */
 export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), metric: text(), span: spanId, ...FLAME });
 
 /**
- * Selection and range are the comparison's. `with` says what it is compared with: the first half of the range, which leaves
- * the second for the comparison; the time before it; the same time a day or a week earlier; the same time, of another
- * selection; or a range of its own (`baseline`). `comparison` is a part of the range, by itself the whole. A baseline of
- * another service or other filters names them; without, they are the comparison's. `by` is what is compared.
+ * Selection and range belong to the comparison. `with` selects the baseline: the first half of the range, which leaves the second
+ * half to the comparison; the time before; the same time a day or a week earlier; the same time with another selection; or a
+ * range of its own (`baseline`). `comparison` is a part of the range, by default the whole. `baseservice` and `baseq` are the
+ * service and filters of the baseline, by default those of the comparison. `by` tells whether shares or rates are compared.
  */
 export const COMPARE = address('compare', [], {
   ...SELECTION,
@@ -75,27 +75,27 @@ export const COMPARE = address('compare', [], {
   ...FLAME,
 });
 
-/** `label` is what is broken down, `filter` narrows its values. */
+/** `label` is the label that is broken down, `filter` filters its values. */
 export const LABELS = address('labels', [], { ...SELECTION, ...RANGE, label: text(), filter: text() });
 
-/** `profile` is the one that is open, `time~series`; `span` that of it which is shown alone; `sort` the table's; `dots` what dots show. */
+/** `profile` is the opened profile, `time~series`; `span` the span whose stacks are shown; `sort` belongs to the table; `dots` is the style of the dots. */
 export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, dots: oneOf('series', 'size', 'value'), profile: text(), span: spanId, ...FLAME });
 
-/** `query` is the statement, `show` how its rows are shown. */
+/** `query` is the statement, `show` the way its rows are shown. */
 export const SQL = address('sql', [], { query: text(), show: oneOf('table', 'line', 'bar', 'flame'), ...FLAME });
 
 /**
- * A file that is not kept is in no URL: `id` is one that the server keeps. `of` is its profile type; `compare` holds it
- * against the stored profiles of the selection and the range.
+ * `id` is a file that the server keeps; any other file is in no URL. `of` is the profile type of the file. `compare` compares it
+ * with the stored profiles of the selection and the range.
  */
 export const ADHOC = address('file', [], { id: text(), of: text(), compare: oneOf('no', 'stored'), service: text(), q: text(), ...RANGE, ...FLAME });
 
-/** `way` is how one sends, by the word of `lib/send.ts`. */
+/** `way` is the language or tool, by its key in `lib/send.ts`. */
 export const SEND = address('send', [], { way: text() });
 
 export const STATUS = address('status', [], { refresh: interval });
 
-/** `module` is the one whose graph is shown, empty for the root; `sel` a component, `tab` a part of its panel. */
+/** `module` is the module whose graph is shown, empty for the root; `sel` the selected component, `tab` the tab of its panel. */
 const PIPELINE_KEYS = { sel: text(), view: oneOf('both', 'table'), filter: text(), sort: text(), module: text(), tab: text(), health: text() };
 
 /** The views of each program. */
@@ -109,13 +109,13 @@ export const ADDRESSES = VIEWS[PROGRAM];
 
 export const PIPELINE = ADDRESSES.find(({ keys }) => keys === PIPELINE_KEYS) as Address<typeof PIPELINE_KEYS>;
 
-/** What a change of view takes with it, where the other view has it too. */
+/** Keys that a change of view carries along, if the other view has them, too. */
 export const CARRIED: readonly string[] = Object.keys({ ...RANGE, ...SELECTION });
 
 /** The paths of the server's views, below the base. */
 export const PATHS: readonly string[] = VIEWS.server.flatMap(({ path, aliases }) => [path, ...aliases]);
 
-/** The view that a path leads to; undefined when it is none of ours. */
+/** Returns the view at a path; undefined if there is none. */
 export function addressOf(pathname: string, base: string, views: readonly Address[]): Address | undefined {
   const rest = below(pathname, base);
   return rest === null ? undefined : views.find(({ path, aliases }) => path === rest || aliases.includes(rest));

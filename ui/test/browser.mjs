@@ -1,7 +1,7 @@
-// The page in a real Chromium. BASE_URL names a server with some data (it may be any Pyroscope-compatible one behind our
-// page); without it the stand-in of mock.mjs is started, and the tests that need its modes run too.
-// UPDATE_IMAGES=1 writes the screenshots of docs/images, of IMAGE_SERVICE between IMAGE_FROM and IMAGE_UNTIL
-// (`now-30m`, or milliseconds) when these are set.
+// The page in a real Chromium. BASE_URL names a server with some data, which may be any Pyroscope-compatible server behind our
+// page. Without it, the tests start the stand-in of mock.mjs, and also run the tests that need its modes.
+// UPDATE_IMAGES=1 writes the screenshots of docs/images, for IMAGE_SERVICE between IMAGE_FROM and IMAGE_UNTIL (`now-30m`, or
+// milliseconds) if these are set.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { hovers, picture } from './measure.mjs';
 import { accessible, api, base, clickFrame, drawn, image, itOnMock, lastHour, mock, open, profilePath, services, typesOf } from './page.mjs';
 
 describe('the services view', () => {
-  it('shows a card a service, filters, sorts, and leads to the profile', async (t) => {
+  it('shows a card for each service, filters, sorts, and leads to the profile', async (t) => {
     if (services.length < 2) return t.skip('one service only');
     const { page, param, done } = await open();
     await page.locator('.card').first().waitFor();
@@ -32,7 +32,7 @@ describe('the services view', () => {
     await done();
   });
 
-  itOnMock('goes straight to the profile when there is one service only', async () => {
+  itOnMock('opens the profile at once if there is only one service', async () => {
     mock.mode = 'one';
     try {
       const { page, param, done } = await open();
@@ -50,8 +50,8 @@ describe('the profile view', () => {
   it('picks a service and a profile type', async () => {
     const { page, param, done } = await open('profile');
     await drawn(page);
-    assert.ok(services.includes(param('service')), 'a service is chosen and in the link');
-    assert.ok(param('type'), 'a type is chosen and in the link');
+    assert.ok(services.includes(param('service')), 'a service is selected and in the link');
+    assert.ok(param('type'), 'a type is selected and in the link');
     const wanted = services[services.length - 1];
     await page.locator('#pick-service').click();
     await page.getByRole('combobox', { name: 'Service' }).fill(wanted);
@@ -59,7 +59,7 @@ describe('the profile view', () => {
     await page.keyboard.press('Enter');
     await page.waitForFunction((name) => new URL(location.href).searchParams.get('service') === name, wanted);
     await drawn(page);
-    // The last type that has more than zeros, and the page's answer to one that has not.
+    // The last type that has other values than zero, and a type that has only zeros.
     const { full, zero } = await typesOf(wanted);
     assert.ok(full.length > 0, `${wanted} has data`);
     const pick = async (type) => {
@@ -71,17 +71,17 @@ describe('the profile view', () => {
     await drawn(page);
     if (zero.length > 0) {
       await pick(zero[0]);
-      await page.getByRole('heading', { name: /^Only zeros/ }).waitFor();
+      await page.getByRole('heading', { name: /^All values are zero/ }).waitFor();
       await page.locator('.chart canvas').waitFor();
       assert.equal(await page.locator('.flame canvas').count(), 0);
-      await accessible(page, 'only zeros');
+      await accessible(page, 'all values are zero');
       await page.locator('.notice .actions button').first().click();
       await page.waitForFunction((id) => new URL(location.href).searchParams.get('type') !== id, zero[0]);
     }
     await done();
   });
 
-  it('zooms by click, names the place in the URL, goes up by Escape, and Back works', async () => {
+  it('zooms by click, names the frame in the URL, zooms out by Escape, and Back works', async () => {
     const { page, param, done } = await open(profilePath());
     await drawn(page);
     await image(page, 'profile', { width: 1280, height: 800 });
@@ -100,7 +100,7 @@ describe('the profile view', () => {
     await done();
   });
 
-  it('shows a tooltip that does not cover the frame, and a menu', async () => {
+  it('shows a tooltip beside the frame, and a menu', async () => {
     const { page, param, done } = await open(profilePath(), { permissions: ['clipboard-read', 'clipboard-write'] });
     await drawn(page);
     const box = await page.locator('.flame canvas').boundingBox();
@@ -113,18 +113,18 @@ describe('the profile view', () => {
     const over = await tip.boundingBox();
     assert.ok(at.x < over.x || at.x > over.x + over.width || at.y < over.y || at.y > over.y + over.height);
     await page.mouse.click(at.x, at.y, { button: 'right' });
-    assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['ZoomEnter', 'Callers and calleesc', 'Show in table', 'Search for this', 'Only stacks with ito', 'No stacks with it', 'Hide itx', 'Only its packagek', 'Copy name', 'Copy file:line']);
+    assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['ZoomEnter', 'Callers and calleesc', 'Show in table', 'Search for this function', 'Only stacks with this functiono', 'Exclude stacks with this function', 'Hide this functionx', 'Only this packagek', 'Copy function name', 'Copy file:line']);
     await page.getByRole('menuitem', { name: 'Show in table' }).click();
     assert.ok(param('sel'));
     await page.locator('.grid-row[aria-selected=true]').waitFor();
     await page.mouse.click(at.x, at.y, { button: 'right' });
-    await page.getByRole('menuitem', { name: 'Search for this' }).click();
+    await page.getByRole('menuitem', { name: 'Search for this function' }).click();
     await page.waitForFunction(() => location.search.includes('search='));
     assert.equal(await page.locator('#search').inputValue(), param('sel'));
     await done();
   });
 
-  it('searches, shows the share, steps, and refuses a broken expression', async () => {
+  it('searches, shows the share, steps through matches, and rejects an invalid expression', async () => {
     const { page, param, done } = await open(profilePath());
     await drawn(page);
     const name = await page.locator('.grid-body .grid-row .text').first().textContent();
@@ -133,7 +133,7 @@ describe('the profile view', () => {
     await page.waitForFunction(() => /%/.test(document.querySelector('.tools .match')?.textContent ?? ''));
     assert.equal(param('search'), name);
     await page.keyboard.press('Enter');
-    await page.waitForFunction(() => /\b1 of|places?/.test(document.querySelector('.tools .match')?.textContent ?? ''));
+    await page.waitForFunction(() => /\b1 of|match/.test(document.querySelector('.tools .match')?.textContent ?? ''));
     await page.locator('#search').fill('/(/');
     await page.locator('.match.bad').waitFor();
     await page.locator('#search').fill('/./');
@@ -143,7 +143,7 @@ describe('the profile view', () => {
     await done();
   });
 
-  it('links the table and the graph both ways, sorts and filters', async () => {
+  it('links the table and the graph in both directions, sorts and filters', async () => {
     const { page, param, done } = await open(profilePath());
     await drawn(page);
     const row = page.locator('.grid-body .grid-row').first();
@@ -160,7 +160,7 @@ describe('the profile view', () => {
     await done();
   });
 
-  it('changes the range by drag and by preset', async () => {
+  it('changes the range by a drag and by a preset', async () => {
     const { page, param, done } = await open(profilePath({ from: 'now-1h' }));
     await drawn(page);
     const over = await page.locator('.chart .u-over').boundingBox();
@@ -215,14 +215,14 @@ describe('the profile view', () => {
     await done();
   });
 
-  it('opens a shared link in a fresh browser in the same state', async () => {
+  it('opens a shared link in a new browser in the same state', async () => {
     const { page, param, done } = await open(profilePath({ theirs: 'kept' }));
     await drawn(page);
     await clickFrame(page, 1);
     const name = await page.locator('.grid-body .grid-row .text').first().textContent();
     await page.locator('#search').fill(name);
     await page.waitForFunction(() => location.search.includes('search='));
-    await page.getByRole('button', { name: 'Picture alone' }).click();
+    await page.getByRole('button', { name: 'Graph only' }).click();
     await page.getByRole('button', { name: 'Share' }).click();
     const link = await page.locator('#share-link').inputValue();
     assert.match(link, /from=\d{13}/, 'a relative range is pinned');
@@ -237,11 +237,11 @@ describe('the profile view', () => {
     assert.equal(other.param('focus'), focus);
     assert.equal(await other.page.locator('#search').inputValue(), name);
     assert.equal((await other.page.locator('.crumbs li').allTextContents()).join(), crumbs);
-    assert.equal(await other.page.locator('.table-part').count(), 0, 'the table is hidden, as it was');
+    assert.equal(await other.page.locator('.table-part').count(), 0, 'the table stays hidden');
     await other.done();
   });
 
-  it('downloads a gzipped pprof, and copies the line that gets it from the server', async () => {
+  it('downloads a gzipped pprof, and copies the command that fetches it from the server', async () => {
     const { page, done } = await open(profilePath(), { permissions: ['clipboard-read', 'clipboard-write'] });
     await drawn(page);
     await page.getByRole('button', { name: 'Download' }).click();
@@ -250,14 +250,14 @@ describe('the profile view', () => {
     const bytes = gunzipSync(await readFile(await download.path()));
     assert.ok(bytes.length > 0);
     await page.getByRole('button', { name: 'Download' }).click();
-    await page.getByRole('menuitem', { name: 'Copy line for go tool pprof' }).click();
+    await page.getByRole('menuitem', { name: 'Copy command for go tool pprof' }).click();
     await page.getByText('Copied').waitFor();
     const line = await page.evaluate(() => navigator.clipboard.readText());
     assert.match(line, new RegExp(`^go tool pprof '${await page.evaluate(() => location.origin)}/[^']*pyroscope/render\\?query=[^']*&format=pprof'$`));
     await done();
   });
 
-  it('works by keyboard alone', async () => {
+  it('works with the keyboard alone', async () => {
     const { page, param, done } = await open(profilePath());
     await drawn(page);
     await page.keyboard.press('?');
@@ -295,7 +295,7 @@ describe('the profile view', () => {
     await done();
   });
 
-  it('is dark when the system is, and remembers what was chosen', async () => {
+  it('follows the colour scheme of the system, and remembers the selected theme', async () => {
     const { page, done } = await open(profilePath(), { colorScheme: 'dark' });
     await drawn(page);
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -305,11 +305,11 @@ describe('the profile view', () => {
     assert.notEqual(await paper(), night);
     await page.reload();
     await drawn(page);
-    assert.notEqual(await paper(), night, 'the choice outlives a reload');
+    assert.notEqual(await paper(), night, 'the theme outlives a reload');
     await done();
   });
 
-  it('fits 390 px', async () => {
+  it('fits a width of 390 px', async () => {
     const { page, done } = await open(profilePath(), { viewport: { width: 390, height: 844 } });
     await drawn(page);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 390), 'nothing is wider than the screen');
@@ -327,26 +327,26 @@ describe('the profile view', () => {
     assert.equal(last.nodes, 50_000);
     const times = await hovers(page);
     await clickFrame(page, 1, 0.5);
-    t.diagnostic(`50,000 nodes: from the answer to the first picture ${last.duration.toFixed(1)} ms, of which drawing ${last.rectangles} rectangles ${last.drawMs.toFixed(1)} ms, redraw on hover median ${times[20]} ms, worst ${times[39]} ms`);
+    t.diagnostic(`50,000 nodes: from the response to the first drawing ${last.duration.toFixed(1)} ms, of which drawing ${last.rectangles} rectangles ${last.drawMs.toFixed(1)} ms, redraw on hover median ${times[20]} ms, worst ${times[39]} ms`);
     await done();
   });
 });
 
-describe('when there is nothing to show', () => {
+describe('without data', () => {
   beforeEach(() => {
     if (mock) mock.mode = 'normal';
   });
 
-  it('suggests a name for a service that is not there', async () => {
+  it('suggests a similar name for a service that does not exist', async () => {
     const { page, param, done } = await open(`profile?v=1&service=${encodeURIComponent(`${services[0]}x`)}`);
-    await page.getByText('There is no service').waitFor();
+    await page.getByText(/^Service .* does not exist$/).waitFor();
     await page.getByRole('button', { name: services[0], exact: true }).click();
     await drawn(page);
     assert.equal(param('service'), services[0]);
     await done();
   });
 
-  it('offers the nearest range that has data', async () => {
+  it('offers the nearest range with data', async () => {
     const at = Date.now() - 20 * 86_400_000;
     const { page, done } = await open(profilePath({ from: String(at), until: String(at + 3_600_000) }));
     await page.getByRole('heading', { name: /in this range/ }).waitFor();
@@ -355,7 +355,7 @@ describe('when there is nothing to show', () => {
     await done();
   });
 
-  itOnMock('says how to store something when nothing is, and shows it by itself when something is', async () => {
+  itOnMock('shows how to send a first profile, and shows the profile when it arrives', async () => {
     for (const path of ['', 'profile']) {
       mock.mode = 'empty';
       const { page, done } = await open(path);
@@ -367,7 +367,7 @@ describe('when there is nothing to show', () => {
     }
   });
 
-  itOnMock('shows what the server says when it fails, and tries again', async () => {
+  itOnMock('shows the error of a failing server, and retries', async () => {
     mock.mode = 'error';
     const { page, done } = await open(profilePath(), { allowErrors: true });
     await page.getByText('replaying its log').first().waitFor();
@@ -377,7 +377,7 @@ describe('when there is nothing to show', () => {
     await done();
   });
 
-  itOnMock('works under a path prefix', async () => {
+  itOnMock('works below a path prefix', async () => {
     const { page, done } = await open('profile/');
     await page.locator('.card h2 a').first().click();
     await drawn(page);
@@ -397,7 +397,7 @@ describe('when there is nothing to show', () => {
 });
 
 describe('the collector in the same process', () => {
-  it('is a view of the page, and only where there is one', async (t) => {
+  it('is a view of the page only if there is one', async (t) => {
     const document = await (await fetch(base)).text();
     const { page, done } = await open();
     await page.locator('.rail').waitFor();

@@ -1,6 +1,6 @@
-// The Pipeline page in a real Chromium against a real collector: `alluvium run` with a configuration of our own that scrapes the collector
-// itself and sends to nobody. Click, keys, table, live tail, a reload that fails, a module, widths, and 3,000 components.
-// ALLUVIUM_BIN names the program (else target/debug/alluvium). Without one nothing is tested, except on CI, where that is a failure.
+// The Pipeline page in a real Chromium against a real collector: `alluvium run` with a test configuration that scrapes the collector
+// itself and sends to no real server. Clicks, keys, table, live tail, a failed reload, a module, widths, and 3,000 components.
+// ALLUVIUM_BIN names the program (default: target/debug/alluvium). Without it the tests are skipped, except on CI, where they fail.
 // UPDATE_IMAGES=1 writes the screenshots of docs/images.
 
 import assert from 'node:assert/strict';
@@ -15,7 +15,7 @@ const AXE = new URL('../node_modules/axe-core/axe.min.js', import.meta.url);
 const READY_MS = 60_000;
 
 const there = await access(program).then(() => true, () => false);
-if (!there) console.error(`collector: there is no ${program}: build it (\`cargo build\`), or name it by ALLUVIUM_BIN`);
+if (!there) console.error(`collector: ${program} does not exist: build it (\`cargo build\`), or set ALLUVIUM_BIN`);
 
 let browser;
 let folder;
@@ -114,12 +114,12 @@ async function launch(text, prefix = '') {
   ]));
   await writeFile(file, text(port));
   await ready();
-  // It scrapes itself and writes to itself, at the port that it has taken.
+  // The collector scrapes itself and writes to itself, at the port that it got.
   const { status, text: answer } = await get('-/reload');
-  if (status !== 200) throw new Error(`the reload was answered with status ${status}: ${answer}`);
+  if (status !== 200) throw new Error(`the reload returned status ${status}: ${answer}`);
 }
 
-/** A fresh context whose every error and foreign request is remembered. */
+/** Opens a fresh browser context that records every error and every request to another host. */
 async function open(path, { allow = [], ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 760 }, colorScheme: 'light', ...options });
   const page = await context.newPage();
@@ -145,7 +145,7 @@ async function open(path, { allow = [], ...options } = {}) {
 
 const drawn = (page, nodes) => page.waitForFunction((wanted) => document.querySelector('.pipeline-graph canvas')?.dataset.nodes === String(wanted), nodes);
 
-/** Where a node is on the screen: the arrow keys' cursor is told, so the canvas is asked by clicking. */
+/** Finds a node on the screen by clicking on the canvas until its panel opens. */
 async function clickNode(page, label) {
   const box = await page.locator('.pipeline-graph canvas').boundingBox();
   for (let y = box.y + 20; y < box.y + box.height - 60; y += 24) {
@@ -186,7 +186,7 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     if (collector) assert.ok(await stop(collector), `the collector ended ${collector.ended}`);
   });
 
-  it('is where the front door leads, and shows every component, its health and what flows', async () => {
+  it('is the front page, and shows every component, its health and the flow', async () => {
     const { page, done } = await open('');
     assert.equal(new URL(page.url()).pathname, '/graph');
     await drawn(page, 7);
@@ -198,7 +198,7 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await done();
   });
 
-  it('opens a component by a click: health, flows, arguments, exports, debug info', async () => {
+  it('opens a component by a click: health, flow, arguments, exports, debug info', async () => {
     const { page, param, done } = await open('graph');
     await drawn(page, 7);
     await clickNode(page, 'pyroscope.scrape.shop');
@@ -225,14 +225,14 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await done();
   });
 
-  it('tails live data: what each rule did, pause, filter, sampling', async () => {
+  it('tails live data: the effect of each rule, pause, filter, sampling', async () => {
     const { page, done } = await open('graph?v=1&sel=discovery.relabel.shop&tab=live');
     const list = page.getByRole('list', { name: 'Live data, newest first' });
     const dropped = list.getByText('127.0.0.1:8 dropped by rule 2 (drop)').first();
     await dropped.waitFor();
     await dropped.click();
     await list.getByText('+ service_name = "retired"').first().waitFor();
-    await list.getByText('dropped it').first().waitFor();
+    await list.locator('.steps span.gone').first().waitFor();
     await accessible(page, 'live data of targets');
     await page.goto(`${base}graph?v=1&sel=pyroscope.relabel.team&tab=live`);
     await list.getByText(/changed by rules 1, 2/).first().waitFor();
@@ -241,7 +241,7 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await page.getByText(/^Paused, \d+ newer/).waitFor();
     const frozen = await list.locator('li').count();
     await page.waitForTimeout(1500);
-    assert.equal(await list.locator('li').count(), frozen, 'what is shown stands still');
+    assert.equal(await list.locator('li').count(), frozen, 'the shown entries do not change while paused');
     await list.locator('summary', { hasText: 'changed by rules 1, 2' }).first().click();
     await image(page, 'pipeline-live-light');
     await page.keyboard.press('p');
@@ -252,7 +252,7 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await list.locator('li').first().waitFor();
     const [request] = await Promise.all([
       page.waitForRequest(/sampleProb=0\.1/),
-      page.getByRole('combobox', { name: 'Share of the entries that is shown' }).selectOption('0.1'),
+      page.getByRole('combobox', { name: 'Share of entries to show' }).selectOption('0.1'),
     ]);
     assert.match(request.url(), /debug\/pyroscope\.relabel\.team/);
     await page.goto(`${base}graph?v=1&sel=pyroscope.write.archive&tab=live`);
@@ -263,7 +263,7 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await done();
   });
 
-  it('works by keys alone, in the graph and in the table that is its equal', async () => {
+  it('works with the keyboard alone, in the graph and in the table', async () => {
     const { page, param, done } = await open('graph');
     await drawn(page, 7);
     for (let tab = 0; tab < 30 && (await page.evaluate(() => document.activeElement?.id)) !== 'pipeline'; tab += 1) await page.keyboard.press('Tab');
@@ -292,7 +292,7 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await page.keyboard.press('ArrowDown');
     await page.waitForFunction(() => document.activeElement?.getAttribute('data-index') === '1');
     await page.waitForTimeout(2500);
-    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-index')), '1', 'new rates do not take the focus away');
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-index')), '1', 'new rates do not move the focus');
     await page.keyboard.press('Enter');
     assert.match(param('sel'), /^pyroscope\.scrape\./);
     await page.getByRole('tab', { name: 'Overview' }).focus();
@@ -301,7 +301,7 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await done();
   });
 
-  it('filters by text and by health, and keeps it in the link', async () => {
+  it('filters by text and by health, and keeps the filters in the link', async () => {
     const { page, param, done } = await open('graph?v=1&filter=write&view=table');
     await page.waitForFunction(() => document.querySelectorAll('.component-table .grid-body [role=row]').length === 2);
     await page.getByRole('searchbox', { name: 'Filter components' }).fill('');
@@ -311,7 +311,7 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await done();
   });
 
-  it('is dark when the system is, and fits 390 px', async () => {
+  it('follows a dark colour scheme, and fits a width of 390 px', async () => {
     const dark = await open('graph?v=1&sel=pyroscope.scrape.shop', { colorScheme: 'dark' });
     await drawn(dark.page, 7);
     await dark.page.waitForTimeout(2500);
@@ -325,25 +325,25 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await image(narrow.page, 'pipeline-narrow');
     await narrow.page.goto(`${base}graph?v=1&sel=pyroscope.write.archive&view=table`);
     await narrow.page.getByRole('heading', { name: 'archive' }).waitFor();
-    assert.ok(await narrow.page.evaluate(() => document.documentElement.scrollWidth <= 390), 'nor is the panel');
+    assert.ok(await narrow.page.evaluate(() => document.documentElement.scrollWidth <= 390), 'the panel is not wider than the screen');
     await accessible(narrow.page, 'narrow');
     await narrow.done();
   });
 
-  it('says that a reload failed, and that the configuration before it is in force', async () => {
+  it('shows that a reload failed, and that the previous configuration is in force', async () => {
     const good = await readFile(file, 'utf8');
-    // The panel may ask for the component once more after the reload has taken it away.
+    // The panel may request the component once more after the reload has removed it.
     const { page, done } = await open('graph', { allow: [/components\/pyroscope\.scrape\.self$/, /status of 404/] });
     await drawn(page, 7);
     await writeFile(file, `${good}\npyroscope.scrap "x" {\n}\n`);
     assert.equal((await get('-/reload')).status, 400);
     const banner = page.getByRole('alert');
-    await banner.getByText(/The reload of .* failed; the configuration before it is in force/).waitFor();
+    await banner.getByText(/The reload at .* failed\. The previous configuration is still in force\./).waitFor();
     await banner.locator('summary').click();
     await banner.getByText(/cannot find the definition of component name "pyroscope\.scrap"/).waitFor();
     await accessible(page, 'failed reload');
     await drawn(page, 7);
-    // One that succeeds takes the banner away, and the component that it takes away out of the graph.
+    // A successful reload removes the banner, and removes its component from the graph.
     await page.goto(`${base}graph?v=1&sel=pyroscope.scrape.self`);
     await page.getByRole('heading', { name: 'self' }).waitFor();
     const from = good.indexOf('pyroscope.scrape "self"');
@@ -380,7 +380,7 @@ ${good}`);
     const reloaded = await get('-/reload');
     assert.equal(reloaded.status, 200, reloaded.text);
     const { page, param, done } = await open('graph?v=1&sel=pipe.one');
-    await page.getByRole('button', { name: 'Open its graph' }).click();
+    await page.getByRole('button', { name: 'Open the module' }).click();
     assert.equal(param('module'), 'pipe.one');
     await drawn(page, 2);
     await page.getByRole('navigation', { name: 'Modules' }).getByText('pipe.one').waitFor();
@@ -398,7 +398,7 @@ ${good}`);
     assert.equal((await get('-/reload')).status, 200);
   });
 
-  it('says how to turn live debugging on when it is off, and what to do when there is nothing', async () => {
+  it('explains how to turn on live debugging, and what to do without components', async () => {
     const good = await readFile(file, 'utf8');
     await writeFile(file, good.replace(/^livedebugging \{[^}]*\}\n/, ''));
     assert.equal((await get('-/reload')).status, 200);
@@ -406,7 +406,7 @@ ${good}`);
     await page.getByText('Live debugging is off').waitFor();
     await page.getByText('livedebugging { enabled = true }').waitFor();
     await accessible(page, 'live debugging is off');
-    // The list of components may be there long before the page knows that no stream can be had: none is asked for meanwhile.
+    // The list of components may arrive long before the page knows that live debugging is off. No stream is requested meanwhile.
     await page.route('**/api/v0/web/controller', async (route) => {
       await sleep(1000);
       await route.continue();
@@ -424,13 +424,13 @@ ${good}`);
     await done();
   });
 
-  it('says when the collector has gone, and comes back by itself', async () => {
+  it('shows that the collector cannot be reached, and recovers by itself', async () => {
     const { page, done } = await open('graph', { allow: [/ERR_/] });
     await drawn(page, 7);
     await page.route('**/api/v0/web/**', (route) => route.abort());
-    await page.getByText(/What is shown is old: the collector does not answer/).waitFor({ timeout: 15_000 });
+    await page.getByText(/The refresh failed, older data is shown: cannot reach the collector/).waitFor({ timeout: 15_000 });
     await page.unroute('**/api/v0/web/**');
-    await page.getByText(/What is shown is old/).waitFor({ state: 'detached', timeout: 15_000 });
+    await page.getByText(/The refresh failed, older data is shown/).waitFor({ state: 'detached', timeout: 15_000 });
     await done();
   });
 
@@ -448,8 +448,8 @@ ${good}`);
       const layout = layouts.find(({ nodes }) => nodes === count);
       const read = async () => ({ ms: Number(await canvas.getAttribute('data-draw-ms')), inView: Number(await canvas.getAttribute('data-in-view')) });
       const near = await read();
-      assert.ok(near.inView < count, 'what is out of view is not drawn');
-      await page.getByRole('button', { name: 'Show all' }).click();
+      assert.ok(near.inView < count, 'nodes outside the view are not drawn');
+      await page.getByRole('button', { name: 'Zoom to fit' }).click();
       await page.waitForFunction((wanted) => Number(document.querySelector('.pipeline-graph canvas').dataset.inView) === wanted, count);
       const far = await read();
       const box = await canvas.boundingBox();
@@ -463,7 +463,7 @@ ${good}`);
       times.sort((a, b) => a - b);
       await page.getByRole('button', { name: 'Table' }).click();
       await page.getByRole('grid').waitFor();
-      assert.ok((await page.locator('.component-table .grid-body [role=row]').count()) < 100, 'rows out of view are not there');
+      assert.ok((await page.locator('.component-table .grid-body [role=row]').count()) < 100, 'rows outside the view do not exist');
       await page.keyboard.press('/');
       await page.keyboard.type('r3_7');
       await page.locator('.component-table .grid-body [role=row]').first().click();
@@ -475,7 +475,7 @@ ${good}`);
     });
   }
 
-  it('works under a path prefix', async () => {
+  it('works below a path prefix', async () => {
     assert.ok(await stop(collector));
     await launch((port) => configuration(port, `${folder}/targets.json`), '/my/agent/');
     const { page, done } = await open('my/agent/');

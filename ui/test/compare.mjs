@@ -1,4 +1,4 @@
-// The Compare view in Chromium, against the stand-in, in which `payments` has a function that a release brought.
+// The Compare view in Chromium, against the stand-in, whose service `payments` has a function that a release added.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ beforeEach(() => mock.reset());
 const firstRow = (page) => page.getByRole('grid', { name: 'Changed functions' }).locator('.grid-body .grid-row').first();
 const findings = (page) => page.locator('.findings');
 
-/** Drags over a chart, between two shares of its width. */
+/** Drags over a chart, between two positions as shares of its width. */
 async function drag(page, chart, from, to) {
   const over = await page.locator(`#chart-${chart} .u-over`).boundingBox();
   await page.mouse.move(over.x + over.width * from, over.y + 40);
@@ -26,7 +26,7 @@ async function drag(page, chart, from, to) {
 }
 
 describe('the compare view', () => {
-  it('finds what a release made worse in three clicks from the front door', async () => {
+  it('finds the regression of a release in three clicks from the front page', async () => {
     const { page, param, done } = await open();
     let clicks = 0;
     const click = async (what) => {
@@ -42,19 +42,19 @@ describe('the compare view', () => {
     assert.equal(await firstRow(page).locator('.name-cell').getAttribute('title'), BROUGHT);
     assert.equal(await firstRow(page).locator('.sign').textContent(), '+');
     assert.deepEqual([param('with'), param('q'), param('baseq')], ['same', 'version="1.43.0"', 'version="1.42.1"']);
-    assert.equal(await findings(page).getByRole('button').count(), 1, 'what varies by itself is not among them');
+    assert.equal(await findings(page).getByRole('button').count(), 1, 'changes that noise explains are not listed');
     await accessible(page, 'compare, light');
     await done();
   });
 
-  it('calls noise no change', async () => {
+  it('does not report noise as a change', async () => {
     const { page, done } = await open(compare());
     await drawn(page);
-    await findings(page).getByText('No function\'s own share rose by more than it varies by itself').waitFor();
+    await findings(page).getByText('No function\'s own share rose by more than its normal variation').waitFor();
     await done();
   });
 
-  it('shows the totals and shares of Diff to the unit', async () => {
+  it('shows exactly the totals and shares of Diff', async () => {
     const until = Math.floor(Date.now() / 60_000) * 60_000;
     const [from, middle] = [until - HOUR, until - HOUR / 2];
     const { page, done } = await open(compare({ q: 'version="1.43.0"', from: String(from), until: String(until), baseq: 'version="1.42.1"' }));
@@ -78,7 +78,7 @@ describe('the compare view', () => {
     await done();
   });
 
-  it('takes ranges that are dragged, each in its own chart, by pointer and by keys', async () => {
+  it('uses ranges that are dragged in each chart, by pointer and by keys', async () => {
     const { page, param, done } = await open(compare({ from: 'now-1h' }));
     await drawn(page);
     await drag(page, 'comparison', 0.6, 0.8);
@@ -100,7 +100,7 @@ describe('the compare view', () => {
     await drawn(page);
     await page.reload();
     await drawn(page);
-    assert.equal(param('comparison'), before, 'a link is all there is to it');
+    assert.equal(param('comparison'), before, 'a link contains the whole state');
     await done();
   });
 
@@ -140,7 +140,7 @@ describe('the compare view', () => {
     await done();
   });
 
-  it('compares with another service, by value a second, in colours for every eye', async () => {
+  it('compares with another service, by value per second, in colours for colour-blind readers', async () => {
     const { page, param, done } = await open(compare());
     await drawn(page);
     await page.getByRole('button', { name: /^of / }).click();
@@ -148,35 +148,35 @@ describe('the compare view', () => {
     await page.keyboard.press('Enter');
     assert.equal(param('baseservice'), 'checkout');
     await drawn(page);
-    await page.getByRole('radio', { name: 'Compare by value a second' }).click();
+    await page.getByRole('radio', { name: 'Compare by value per second' }).click();
     assert.equal(param('by'), 'rate');
     const colours = () => page.locator('.diff-legend .scale i').evaluateAll((all) => all.map((one) => one.style.background));
     const before = await colours();
-    await page.getByRole('radio', { name: /for every eye/ }).click();
+    await page.getByRole('radio', { name: /for colour-blind readers/ }).click();
     assert.notDeepEqual(await colours(), before);
     await page.reload();
     await drawn(page);
-    assert.equal(await page.getByRole('radio', { name: /for every eye/ }).getAttribute('aria-checked'), 'true', 'the choice is remembered');
+    assert.equal(await page.getByRole('radio', { name: /for colour-blind readers/ }).getAttribute('aria-checked'), 'true', 'the palette is remembered');
     await done();
   });
 
-  it('tells both sides of a frame, and marks what is new', async () => {
+  it('shows both sides of a frame, and marks new frames', async () => {
     const { page, done } = await open(versions());
     await drawn(page);
     await page.locator('#search').fill('roundEachCent');
     await page.waitForFunction(() => /0\.00% → \d/.test(document.querySelector('.tools .match')?.textContent ?? ''));
     const box = await page.locator('.flame canvas').boundingBox();
-    // The first level has three frames before the server's: their place follows from their shares.
-    for (let x = 0.01; x < 0.3 && !(await page.locator('.tooltip').getByText('New: the baseline does not have it').count()); x += 0.02) await page.mouse.move(box.x + box.width * x, box.y + 30);
+    // The first level has three frames before the server frame, so its position follows from their shares.
+    for (let x = 0.01; x < 0.3 && !(await page.locator('.tooltip').getByText('New: not in the baseline').count()); x += 0.02) await page.mouse.move(box.x + box.width * x, box.y + 30);
     assert.match(await page.locator('.tooltip').textContent(), /roundEachCent.*Total.*\+\d/s);
     await done();
   });
 
-  it('is downloaded as a drawing in which names are text', async () => {
+  it('is downloaded as an SVG in which names are text', async () => {
     const { page, done } = await open(versions({ with: 'same' }));
     await drawn(page);
     await page.getByRole('button', { name: 'Download' }).click();
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: /Drawing/ }).click()]);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: /SVG/ }).click()]);
     assert.match(download.suggestedFilename(), /^payments\.process_cpu\.cpu\..*\.diff\.svg$/);
     const text = await readFile(await download.path(), 'utf8');
     assert.match(text, /^<svg [^]*\+ payments[^]*<\/svg>\n$/);
@@ -190,7 +190,7 @@ describe('the compare view', () => {
     await done();
   });
 
-  it('opens from a link under a path prefix, and leads on below it', async () => {
+  it('opens from a link below a path prefix, and its links stay below it', async () => {
     const { page, done } = await open(`profile/${versions()}`);
     await drawn(page);
     await page.getByRole('link', { name: 'Labels' }).click();
@@ -199,25 +199,25 @@ describe('the compare view', () => {
     await done();
   });
 
-  it('says which side has nothing, and where there is something', async () => {
+  it('tells which side has no profiles, and offers the nearest range with some', async () => {
     const { page, param, done } = await open(compare({ with: 'day' }));
-    await page.getByRole('heading', { name: 'The baseline has no profiles in its range' }).waitFor();
+    await page.getByRole('heading', { name: 'No profiles in the range of the baseline' }).waitFor();
     await accessible(page, 'compare, nothing in the baseline');
-    await page.getByRole('button', { name: /^Take / }).click();
+    await page.getByRole('button', { name: /^Use / }).click();
     await drawn(page);
     assert.equal(param('with'), 'range');
     await done();
   });
 
-  it('says what could not be read, and shows nothing in its place', async () => {
+  it('shows the error of a failed request, and no outdated difference', async () => {
     mock.fails.add('Diff').add('SelectMergeStacktraces');
     const { page, done } = await open(compare(), { allowErrors: true });
-    await page.getByText('The difference could not be made').waitFor();
+    await page.getByText('Cannot load the difference').waitFor();
     assert.equal(await page.locator('.flame canvas').count(), 0);
     mock.fails.delete('Diff');
     await page.getByRole('button', { name: 'Try again' }).first().click();
     await drawn(page);
-    await findings(page).getByText(/^Which changes are noise is not known/).waitFor();
+    await findings(page).getByText(/^Cannot tell changes from noise/).waitFor();
     await done();
   });
 

@@ -1,5 +1,5 @@
-// What the page does when the server is slow, fails, or folds what a link names; and that a refresh disturbs nobody.
-// Only against the stand-in, which can be told to be so.
+// The behaviour of the page if the server is slow, fails, or folds a frame that a link names; and refreshes that keep the user's state.
+// These tests run only against the stand-in, which can simulate such servers.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ const checkout = (more = {}) => profilePath({ service: 'checkout', type: CPU, ..
 
 beforeEach(() => mock.reset());
 
-/** Presses the key of refresh and waits until its answers are there. */
+/** Presses the refresh key and waits for the responses. */
 async function refresh(page) {
   const before = await page.evaluate(() => performance.getEntriesByName('flame:first-draw').length);
   await page.keyboard.press('r');
@@ -21,14 +21,14 @@ async function refresh(page) {
   await page.waitForFunction(() => document.querySelector('.progress')?.dataset.on === 'false');
 }
 
-/** Chooses a preset of the range. */
+/** Selects a preset of the range. */
 async function range(page, name) {
   await page.locator('#time-range').click();
   await page.getByRole('button', { name }).click();
 }
 
 describe('a slow server', () => {
-  it('that does not answer about labels leaves no view empty', async () => {
+  it('leaves no view empty while it does not respond about labels', async () => {
     const release = mock.hold('LabelNames');
     const { page, done } = await open(checkout());
     await drawn(page);
@@ -39,27 +39,27 @@ describe('a slow server', () => {
     await done();
   });
 
-  it('that does not answer about the values of a filter leaves the view as it is', async () => {
+  it('leaves the view unchanged while it does not respond about the values of a filter', async () => {
     const { page, done } = await open(checkout());
     await drawn(page);
     const release = mock.hold('LabelValues');
     await page.locator('#add-filter').click();
     await page.getByRole('option', { name: 'pod' }).click();
     await page.getByRole('combobox', { name: 'Value' }).waitFor();
-    assert.ok(await page.locator('.flame canvas').isVisible(), 'the flame graph is still there');
+    assert.ok(await page.locator('.flame canvas').isVisible(), 'the flame graph stays visible');
     release();
     await page.getByRole('option', { name: 'checkout' }).first().waitFor();
     await done();
   });
 
-  it('keeps the old picture until the new one is there', async () => {
+  it('keeps the old flame graph until the new one arrives', async () => {
     const { page, done } = await open(checkout());
     const nodes = await drawn(page);
     const release = mock.hold('SelectMergeStacktraces');
     await range(page, 'Last 3 hours');
     await page.locator('.pane.stale').waitFor();
     assert.equal(Number(await page.locator('.flame canvas').getAttribute('data-nodes')), nodes);
-    await accessible(page, 'while a new answer is on its way');
+    await accessible(page, 'while a new response is loading');
     release();
     await page.locator('.pane.stale').waitFor({ state: 'detached' });
     await done();
@@ -67,15 +67,15 @@ describe('a slow server', () => {
 });
 
 describe('a failing server', () => {
-  it('never gets old lines drawn over a new range', async () => {
+  it('never draws old lines over a new range', async () => {
     const { page, done } = await open(checkout(), { allowErrors: true });
     await drawn(page);
     mock.fails.add('SelectSeries');
     await range(page, 'Last 12 hours');
     const alert = page.locator('.panel [role=alert]');
     await alert.waitFor();
-    assert.match(await alert.textContent(), /The chart could not be read: the store is replaying.*This one is of .* – /s);
-    // The newest of the old values is at the right edge, as it was: at the new range it would be far from the left one.
+    assert.match(await alert.textContent(), /Cannot load the chart: the store is replaying.*The chart shows .* – /s);
+    // The newest old value stays at the right edge. Over the new range, it would be near the left edge.
     const first = await page.locator('.chart-host').evaluate((host) => {
       const canvas = host.querySelector('canvas');
       const { width, height } = canvas;
@@ -87,36 +87,36 @@ describe('a failing server', () => {
       return 1;
     });
     assert.ok(first < 0.2, `the lines begin at ${first} of the width`);
-    await accessible(page, 'a chart that could not be read');
+    await accessible(page, 'a chart that cannot be loaded');
     mock.fails.clear();
     await alert.getByRole('button', { name: 'Try again' }).click();
     await alert.waitFor({ state: 'detached' });
     await done();
   });
 
-  it('never makes sums over time of what is a state', async () => {
+  it('never shows sums over time of a gauge', async () => {
     const { page, done } = await open(profilePath({ service: 'checkout', type: MEMORY }), { allowErrors: true });
     await drawn(page);
     const total = page.locator('.crumbs .facts b').first();
     await page.waitForFunction(() => /GiB|MiB/.test(document.querySelector('.crumbs .facts b')?.textContent ?? ''));
     mock.fails.add('SelectSeries');
     await range(page, 'Last 3 hours');
-    await page.getByText('Values are not known, only shares').waitFor();
+    await page.getByText('Only shares are shown').waitFor();
     assert.equal(await total.textContent(), '–');
     assert.match(await page.locator('.grid-body .grid-row').first().textContent(), /–.*%/);
     mock.fails.clear();
-    await page.getByText('Values are not known').locator('..').getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('Only shares are shown').locator('..').getByRole('button', { name: 'Try again' }).click();
     await page.waitForFunction(() => /GiB|MiB/.test(document.querySelector('.crumbs .facts b')?.textContent ?? ''));
     await done();
   });
 
-  it('is quoted where its labels are missing', async () => {
+  it('shows its error in place of labels', async () => {
     mock.fails.add('LabelNames');
     const { page, done } = await open(checkout(), { allowErrors: true });
     await drawn(page);
     await page.getByRole('button', { name: 'Split by' }).click();
     await page.getByRole('combobox', { name: 'Split by' }).fill('pod');
-    await page.getByText('These could not be read: the store is replaying').waitFor();
+    await page.getByText('Cannot load the choices: the store is replaying').waitFor();
     await done();
   });
 });
@@ -124,7 +124,7 @@ describe('a failing server', () => {
 describe('a refresh', () => {
   const small = { viewport: { width: 1280, height: 560 } };
 
-  it('keeps what is scrolled to and the tooltip', async () => {
+  it('keeps the scroll position and the tooltip', async () => {
     const { page, done } = await open(checkout(), small);
     await drawn(page);
     await page.locator('.flame').evaluate((flame) => { flame.scrollTop = 60; });
@@ -139,7 +139,7 @@ describe('a refresh', () => {
     await done();
   });
 
-  it('keeps the cursor of the keyboard and the rows of the table', async () => {
+  it('keeps the keyboard cursor and the rows of the table', async () => {
     const { page, done } = await open(checkout(), small);
     await drawn(page);
     await page.locator('.flame').focus();
@@ -155,7 +155,7 @@ describe('a refresh', () => {
     await done();
   });
 
-  it('keeps a range that is about to be selected, and one that is', async () => {
+  it('keeps a range during its selection, and a selected one', async () => {
     const { page, done } = await open(checkout());
     await drawn(page);
     const over = await page.locator('.chart .u-over').boundingBox();
@@ -175,12 +175,12 @@ describe('a refresh', () => {
     await done();
   });
 
-  it('keeps the place of the search', async () => {
+  it('keeps the current match of the search', async () => {
     const { page, done } = await open(checkout({ search: 'mallocgc' }));
     await drawn(page);
     const match = page.locator('.tools .match');
-    const count = Number(/(\d+) places/.exec(await match.textContent())[1]);
-    assert.ok(count >= 3, `${count} places`);
+    const count = Number(/(\d+) matches/.exec(await match.textContent())[1]);
+    assert.ok(count >= 3, `${count} matches`);
     const place = async (wanted) => page.waitForFunction((text) => document.querySelector('.tools .match')?.textContent.includes(text), ` ${wanted} of ${count} `);
     await page.keyboard.press('n');
     await place(1);
@@ -198,8 +198,8 @@ describe('a refresh', () => {
   });
 });
 
-describe('a frame that is zoomed to', () => {
-  /** The path of a frame that is among the smallest. */
+describe('a zoomed frame', () => {
+  /** Returns the path of one of the smallest frames. */
   async function small() {
     const { page, param, done } = await open(checkout({ from: String(Date.now() - HOUR), until: String(Date.now()), sort: 'total' }));
     await drawn(page);
@@ -212,7 +212,7 @@ describe('a frame that is zoomed to', () => {
     return { focus, title };
   }
 
-  it('is found by a link although the first answer has folded it', async () => {
+  it('is found by a link although the first response has folded it', async () => {
     const { focus, title } = await small();
     mock.nodes = 30;
     const from = mock.calls.length;
@@ -223,19 +223,19 @@ describe('a frame that is zoomed to', () => {
     await done();
   });
 
-  it('is said to be gone when it is', async () => {
+  it('is reported as missing if the profile does not have it', async () => {
     mock.nodes = 30;
     const { page, param, done } = await open(checkout({ focus: 'nosuch' }));
     await drawn(page);
-    await page.getByText('The frame that was zoomed to is not in this range').waitFor();
-    await accessible(page, 'a frame that is gone');
-    await page.getByRole('button', { name: 'Forget it' }).click();
-    await page.getByText('The frame that was zoomed to').waitFor({ state: 'detached' });
+    await page.getByText('The zoomed frame is not in this range').waitFor();
+    await accessible(page, 'a missing frame');
+    await page.getByRole('button', { name: 'Reset zoom' }).click();
+    await page.getByText('The zoomed frame is not in this range').waitFor({ state: 'detached' });
     assert.equal(param('focus'), null);
     await done();
   });
 
-  it('is asked for by itself, not with everything else', async () => {
+  it('loads its subtree separately, not the whole graph', async () => {
     mock.nodes = 30;
     const { page, done } = await open(checkout());
     const few = await drawn(page);
@@ -246,8 +246,8 @@ describe('a frame that is zoomed to', () => {
     assert.equal(asked.length, 1);
     assert.equal(asked[0].maxNodes, '16384');
     assert.equal(asked[0].stackTraceSelector.callSite.length, 3);
-    // Shares are still of the whole.
-    assert.match(await page.locator('.crumbs .facts').textContent(), /[1-9]\d(\.\d)?% of all/);
+    // Shares still refer to the whole.
+    assert.match(await page.locator('.crumbs .facts').textContent(), /[1-9]\d(\.\d)?% of total/);
     await done();
   });
 });
@@ -259,17 +259,17 @@ describe('a download', () => {
     return readFile(await download.path());
   };
 
-  it('has the whole graph in its picture, not only what is in view', async () => {
+  it('contains the whole graph as PNG, not only the visible part', async () => {
     const { page, done } = await open(checkout(), { viewport: { width: 1280, height: 480 } });
     await drawn(page);
     const levels = await page.locator('.flame').evaluate((flame) => Math.round(flame.scrollHeight / 20));
-    const png = await save(page, /Picture/);
+    const png = await save(page, /PNG/);
     assert.equal(png.readUInt32BE(20), levels * 20);
     assert.ok(levels * 20 > (await page.locator('.flame').boundingBox()).height);
     await done();
   });
 
-  it('has every stack in collapsed text, also those that are folded on the screen', async () => {
+  it('contains every stack as collapsed stacks, including those that are folded on the screen', async () => {
     mock.nodes = 30;
     const { page, done } = await open(checkout());
     assert.ok((await drawn(page)) < 80);
@@ -282,7 +282,7 @@ describe('a download', () => {
 });
 
 describe('a card of a service', () => {
-  it('leads to that service without the filters of another', async () => {
+  it('leads to its service without the filters of another', async () => {
     const { page, param, done } = await open(checkout({ q: 'namespace="prod"', from: 'now-3h' }));
     await drawn(page);
     await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Services' }).click();
@@ -292,7 +292,7 @@ describe('a card of a service', () => {
     await done();
   });
 
-  it('leads from each of its values to the profiles of that', async () => {
+  it('leads from each of its values to the profiles of that type', async () => {
     const { page, param, done } = await open('');
     await page.locator('.card').filter({ hasText: 'catalog' }).getByRole('link', { name: /^Memory/ }).click();
     await drawn(page);
@@ -301,12 +301,12 @@ describe('a card of a service', () => {
   });
 });
 
-describe('the first sight of a young server', () => {
-  it('is of what there is, says since when, and refreshes by itself', async () => {
+describe('the front page of a new server', () => {
+  it('shows the time since the first profile, names it, and refreshes by itself', async () => {
     mock.mode = 'young';
     const { page, param, done } = await open(checkout());
     await drawn(page);
-    await page.getByText(/^Profiling since 4\d s$/).first().waitFor();
+    await page.getByText(/^Profiling for 4\d s$/).first().waitFor();
     const before = await page.evaluate(() => performance.getEntriesByName('flame:first-draw').length);
     await page.waitForFunction((count) => performance.getEntriesByName('flame:first-draw').length > count, before, { timeout: 20_000 });
     const asked = mock.asked('SelectMergeStacktraces').at(-1);

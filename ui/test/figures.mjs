@@ -1,5 +1,5 @@
-// Measures what the page has budgets for, in Chromium against the stand-in, and prints a line of JSON, as `make bench-page`
-// wants it: `node test/figures.mjs`.
+// Measures the budgets of the page in Chromium against the stand-in, and prints lines of JSON for `make bench-page`:
+// `node test/figures.mjs`.
 
 import { execFileSync } from 'node:child_process';
 import { it } from 'node:test';

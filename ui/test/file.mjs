@@ -1,4 +1,4 @@
-// A file that is dropped on the page, how profiles are sent, and the tour, in Chromium against the stand-in.
+// A dropped file, the instructions for sending profiles, and the tour, in Chromium against the stand-in.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
@@ -36,7 +36,7 @@ beforeEach(async () => {
 const choose = (page, name, text) => page.locator('#file-input').setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(text) });
 
 describe('the file view', () => {
-  it('says what is read, to whoever comes without a file', async () => {
+  it('lists the supported formats if no file is open', async () => {
     const { page, done } = await open('file');
     await page.getByRole('heading', { name: 'Drop a profile anywhere on this page, or choose one' }).waitFor();
     assert.match(await page.locator('.formats').textContent(), /pprof.*JFR.*collapsed.*speedscope.*perf script/s);
@@ -45,7 +45,7 @@ describe('the file view', () => {
     await done();
   });
 
-  it('shows a file that is dropped on any view, whatever its name is, and keeps nothing', async () => {
+  it('shows a file that is dropped on any view, whatever its name, and keeps nothing', async () => {
     const { page, param, done } = await open('profile?v=1&service=checkout');
     await drawn(page);
     const data = await page.evaluateHandle((name) => {
@@ -70,38 +70,38 @@ describe('the file view', () => {
     await done();
   });
 
-  it('compares it with stored profiles', async () => {
+  it('compares the file with stored profiles', async () => {
     const { page, param, done } = await open('file?v=1&service=payments&from=now-30m');
     await choose(page, 'cpu.pb.gz', 'x');
     await drawn(page);
     await page.getByRole('button', { name: 'Compare with stored profiles' }).click();
     await page.getByRole('grid', { name: 'Changed functions' }).waitFor();
     assert.equal(param('compare'), 'stored');
-    assert.equal(await page.getByRole('columnheader').count(), 4, 'of a file no value a second is known');
+    assert.equal(await page.getByRole('columnheader').count(), 4, 'a file has no values per second');
     const { baseline, from, until } = asked.at(-1);
     assert.equal(baseline, '{service_name="payments"}');
     assert.equal(Number(until) - Number(from), 1_800_000);
-    await accessible(page, 'a file against stored profiles');
+    await accessible(page, 'a file compared with stored profiles');
     await imageAsIs(page, 'file', { width: 1280, height: 520 });
     await done();
   });
 
-  it('says what is wrong with a file that is no profile', async () => {
+  it('explains what is wrong with a file that is not a profile', async () => {
     const { page, done } = await open('file', { allowErrors: true });
     await choose(page, 'notes.txt', 'what is this');
-    await page.getByRole('heading', { name: 'notes.txt is not a profile that this server reads' }).waitFor();
+    await page.getByRole('heading', { name: 'notes.txt is not a supported profile' }).waitFor();
     await page.getByText('no line is a stack and a count').waitFor();
     await accessible(page, 'no profile');
     await choose(page, 'cpu.txt', 'main 1');
     await drawn(page);
-    // The file before it is not shown under the name of one that cannot be read.
+    // The previous file is not shown under the name of a file that cannot be parsed.
     await choose(page, 'more.txt', 'what is this');
-    await page.getByRole('heading', { name: 'more.txt is not a profile that this server reads' }).waitFor();
+    await page.getByRole('heading', { name: 'more.txt is not a supported profile' }).waitFor();
     assert.equal(await page.locator('.flame').count(), 0);
     await done();
   });
 
-  it('keeps it when that is asked for, and then has a link', async () => {
+  it('keeps the file on request, and then has a link', async () => {
     const { page, param, done } = await open('file');
     await choose(page, 'cpu.pb.gz', 'main 1\n');
     await drawn(page);
@@ -120,8 +120,8 @@ describe('the file view', () => {
   });
 });
 
-describe('how to send', () => {
-  it('has the address of this server, under a prefix too, and is chosen by keyboard', async () => {
+describe('the instructions for sending profiles', () => {
+  it('have the address of this server, also below a prefix, and are selected by keyboard', async () => {
     for (const prefix of ['', 'profile/']) {
       const { page, param, done } = await open(`${base}${prefix}send`);
       const server = `${base}${prefix}`.replace(/\/$/, '');
@@ -139,11 +139,11 @@ describe('how to send', () => {
     }
   });
 
-  it('has a token in each way where the server asks who calls, and says how one is made', async () => {
+  it('have a token in each way if the server requires authentication, and explain how to create one', async () => {
     mock.routes.set('/api/v1/session', () => [200, { asks: true, identity: { name: 'ada', roles: ['read'], tenants: ['anonymous'] }, logged_in: true }]);
     for (const options of [{}, { colorScheme: 'dark', viewport: { width: 390, height: 844 } }]) {
       const { page, done } = await open('send', options);
-      await page.getByRole('heading', { name: 'This server asks who calls' }).waitFor();
+      await page.getByRole('heading', { name: 'This server requires authentication' }).waitFor();
       await page.getByText('alluvium token new my-service --role write').waitFor();
       await accessible(page, `send with a token, ${options.colorScheme ?? 'light'}`);
       if (!options.viewport) await imageAsIs(page, 'send', { width: 1280, height: 640 });
@@ -158,7 +158,7 @@ describe('how to send', () => {
     }
   });
 
-  it('has none where it asks nobody', async () => {
+  it('have no token if the server requires no authentication', async () => {
     const { page, done } = await open('send');
     for (const tab of await page.getByRole('tab').all()) {
       await tab.click();
@@ -167,13 +167,13 @@ describe('how to send', () => {
     await done();
   });
 
-  it('is where an empty page leads to, after three commands', async () => {
+  it('are linked from an empty page, after three commands', async () => {
     mock.mode = 'empty';
     const { page, done } = await open();
-    await page.getByRole('heading', { name: 'Nothing is stored yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No profiles are stored yet' }).waitFor();
     assert.equal(await page.locator('.notice .command').count(), 3);
     await accessible(page, 'an empty page');
-    await page.getByRole('link', { name: /send profiles here$/ }).click();
+    await page.getByRole('link', { name: /^Send profiles from Go/ }).click();
     await page.locator('.way').waitFor();
     await done();
   });
@@ -184,7 +184,7 @@ describe('the tour', () => {
     const { page, done } = await open('', { tour: true });
     await page.getByRole('complementary', { name: 'Tour' }).waitFor();
     await accessible(page, 'the offer of a tour');
-    await page.getByRole('button', { name: 'A tour in five steps' }).press('Enter');
+    await page.getByRole('button', { name: 'Take a tour in five steps' }).press('Enter');
     const dialog = page.getByRole('dialog');
     await dialog.waitFor();
     const titles = new Set();
@@ -201,7 +201,7 @@ describe('the tour', () => {
     await page.locator('.card').first().waitFor();
     assert.equal(await page.getByRole('complementary', { name: 'Tour' }).count(), 0);
     await page.keyboard.press('?');
-    await page.getByRole('button', { name: 'A tour in five steps' }).click();
+    await page.getByRole('button', { name: 'Take a tour in five steps' }).click();
     await page.getByText('1 of 5').waitFor();
     await page.getByRole('link', { name: 'Open Services' }).click();
     await dialog.waitFor({ state: 'detached' });
@@ -209,7 +209,7 @@ describe('the tour', () => {
   });
 });
 
-describe('in the dark, and at 390 pixels', () => {
+describe('in the dark and at 390 pixels', () => {
   for (const view of ['file', 'send', 'send?way=ebpf']) {
     it(view, async () => {
       const { page, done } = await open(view, { colorScheme: 'dark', viewport: { width: 390, height: 800 } });

@@ -1,5 +1,5 @@
-// What is done with frames in Chromium, against the stand-in: callers and callees, which frames are shown and from which
-// end, peek, call graph, lines. By mouse and by keyboard alone; each is in the link, and Back takes it back.
+// Actions on frames in Chromium, against the stand-in: callers and callees, rules for frames, peek, call graph, lines. By mouse
+// and by keyboard alone. Each action is in the link, and the Back button undoes it.
 
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -11,13 +11,13 @@ import { temporary } from './program.mjs';
 
 const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 const MALLOC = 'runtime.mallocgc';
-/** A range that stands still, so that numbers can be compared. */
+/** Returns an absolute range, so that numbers can be compared. */
 const still = () => ({ from: String(Date.now() - 3_600_000), until: String(Date.now()) });
 const checkout = (more = {}) => profilePath({ service: 'checkout', type: CPU, ...more });
 
 beforeEach(() => mock.reset());
 
-/** The values of a function in the flame graph that the server gives: own, and with what it calls. */
+/** Returns the self and total values of a function in the flame graph of the server. */
 async function valuesOf(name, { from, until }) {
   const { flamegraph } = await api('SelectMergeStacktraces', { profileTypeID: CPU, labelSelector: '{service_name="checkout"}', start: from, end: until, maxNodes: '262144' });
   const index = flamegraph.names.indexOf(name);
@@ -29,7 +29,7 @@ async function valuesOf(name, { from, until }) {
 const chips = (page) => page.locator('.rules .chip .edit').allTextContents();
 const share = (text) => Number(/([\d.]+)%/.exec(text)[1]);
 
-/** Selects a function in the table, by keys. */
+/** Selects a function in the table by keys. */
 async function point(page, name) {
   await page.getByRole('searchbox', { name: 'Filter functions' }).fill(name);
   await page.waitForFunction((wanted) => document.querySelector('.table-part .grid-body .name-cell')?.title === wanted, name);
@@ -38,16 +38,16 @@ async function point(page, name) {
 }
 
 describe('callers and callees', () => {
-  it('of a frame are one key away, walk on by clicks, and Back walks back', async () => {
+  it('open by one key, follow clicks to other functions, and Back returns', async () => {
     const { page, param, done } = await open(checkout());
     await drawn(page);
     await point(page, MALLOC);
     await page.keyboard.press('c');
     await page.locator('#flame-callees canvas[data-nodes]').waitFor();
     assert.deepEqual([param('pane'), param('sel')], ['callers', MALLOC]);
-    assert.match(await page.locator('.sandwich .part-head').textContent(), new RegExp(`^${MALLOC}total .*% of all$`));
+    assert.match(await page.locator('.sandwich .part-head').textContent(), new RegExp(`^${MALLOC}total .*% of total$`));
     await accessible(page, 'callers and callees');
-    // The second row of the callees is what it calls most.
+    // The second row of the callees is the callee with the largest value.
     const box = await page.locator('#flame-callees canvas').boundingBox();
     await page.mouse.click(box.x + box.width * 0.75, box.y + 30);
     await page.waitForFunction((name) => new URL(location.href).searchParams.get('sel') !== name, MALLOC);
@@ -62,32 +62,32 @@ describe('callers and callees', () => {
     await done();
   });
 
-  it('are walked by keyboard alone', async () => {
+  it('work with the keyboard alone', async () => {
     const { page, param, done } = await open(checkout({ pane: 'callers', sel: MALLOC }));
     await page.locator('#flame-callers canvas[data-nodes]').waitFor();
     await page.locator('#flame-callers').focus();
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('ArrowUp');
     const caller = await page.locator('.tooltip .name').textContent();
-    assert.match(await page.locator('.tooltip').textContent(), /Total.*of all, in runtime\.mallocgc/);
+    assert.match(await page.locator('.tooltip').textContent(), /Total.*of total, in runtime\.mallocgc/);
     await page.keyboard.press('Enter');
     await page.waitForFunction((name) => document.querySelector('.sandwich h2')?.textContent === name, caller);
     assert.equal(param('sel'), caller);
     await done();
   });
 
-  it('open by a double click, from a menu, and of both sides of a difference', async () => {
+  it('open by a double click and from a menu, and show both sides of a difference', async () => {
     const { page, param, done } = await open(checkout());
     await drawn(page);
     const box = await page.locator('.flame canvas').boundingBox();
     await page.mouse.dblclick(box.x + 60, box.y + 30);
     await page.waitForFunction(() => location.search.includes('pane=callers'));
     assert.equal(param('sel'), 'net/http.(*conn).serve');
-    await page.getByText('Nobody calls it: stacks begin with it.').waitFor();
+    await page.getByText('No callers: stacks begin with this function.').waitFor();
     await done();
     const compared = await open(`compare?${new URLSearchParams({ v: '1', service: 'payments', type: CPU, with: 'same', q: 'version="1.43.0"', baseq: 'version="1.42.1"' })}`);
     await drawn(compared.page);
-    assert.deepEqual(await compared.page.getByRole('radiogroup', { name: 'Picture' }).getByRole('radio').allTextContents(), ['Flame', 'Callers']);
+    assert.deepEqual(await compared.page.getByRole('radiogroup', { name: 'View' }).getByRole('radio').allTextContents(), ['Flame', 'Callers']);
     await compared.page.locator('.diff-grid .grid-body .grid-row').first().click({ button: 'right' });
     await compared.page.getByRole('menuitem', { name: /^Callers and callees/ }).click();
     await compared.page.locator('#flame-callees canvas[data-nodes]').waitFor();
@@ -97,8 +97,8 @@ describe('callers and callees', () => {
   });
 });
 
-describe('which frames are shown', () => {
-  it('is said by keys, kept in the link, and taken back by Back', async () => {
+describe('the rules for frames', () => {
+  it('are set by keys, kept in the link, and undone by Back', async () => {
     const range = still();
     const { page, param, done } = await open(checkout(range));
     await drawn(page);
@@ -108,7 +108,7 @@ describe('which frames are shown', () => {
     await page.locator('.rules').waitFor();
     assert.deepEqual(await chips(page), [`only stacks with${MALLOC}`]);
     const shown = share(await page.locator('.rules [role=status]').textContent());
-    assert.ok(shown > (self / sum) * 100 && shown < 30, `${shown}% of all is shown`);
+    assert.ok(shown > (self / sum) * 100 && shown < 30, `${shown}% of the total is shown`);
     await accessible(page, 'only some stacks');
     await page.keyboard.press('i');
     await page.waitForFunction(() => location.search.includes('invert=1'));
@@ -124,7 +124,7 @@ describe('which frames are shown', () => {
     assert.equal((await chips(page)).length, 4);
     await page.goBack();
     await page.waitForFunction(() => document.querySelectorAll('.rules .chip').length === 3);
-    await page.getByRole('button', { name: 'Take back: inverted callers of leaves' }).click();
+    await page.getByRole('button', { name: 'Remove rule: inverted from leaves to callers' }).click();
     await page.waitForFunction(() => !location.search.includes('invert='));
     await page.goto(link);
     await drawn(page);
@@ -134,22 +134,22 @@ describe('which frames are shown', () => {
     await done();
   });
 
-  it('is chosen in a menu: a runtime is folded into the frame that went there', async () => {
+  it('are set in a menu: a runtime is folded into the frame that entered it', async () => {
     const { page, param, done } = await open(checkout({ search: 'nextFreeFast' }));
     await drawn(page);
-    assert.doesNotMatch(await page.locator('.tools .match').textContent(), /No frame/);
+    assert.doesNotMatch(await page.locator('.tools .match').textContent(), /No matches/);
     await page.getByRole('button', { name: 'Frames', exact: true }).click();
     await accessible(page, 'the menu of frames');
     const presets = await page.getByRole('menuitemcheckbox', { name: /^Fold / }).allTextContents();
     assert.deepEqual(presets, ['Fold Go runtime', 'Fold Go standard library', 'Fold Kernel']);
     await page.getByRole('menuitemcheckbox', { name: 'Fold Go runtime' }).click();
-    await page.getByText('No frame matches').waitFor();
+    await page.getByText('No matches').waitFor();
     assert.equal(param('fold'), 'go');
-    assert.equal(await page.locator('.rules [role=status]').count(), 0, 'nothing is lost by folding');
+    assert.equal(await page.locator('.rules [role=status]').count(), 0, 'folding loses no value');
     await done();
   });
 
-  it('is said for all that is searched, too', async () => {
+  it('also apply to all matches of the search', async () => {
     const { page, param, done } = await open(checkout({ search: '/^runtime\\.mallocgc$/' }));
     await drawn(page);
     const found = await page.locator('.tools .match b').textContent();
@@ -158,13 +158,13 @@ describe('which frames are shown', () => {
     assert.equal(param('only'), '/^runtime\\.mallocgc$/');
     assert.equal(await page.locator('.rules [role=status] b').textContent(), found);
     await page.getByRole('button', { name: 'Frames', exact: true }).click();
-    await page.getByRole('menuitem', { name: /^Hide what matches the search/ }).click();
-    await page.getByText('No frame matches').waitFor();
-    assert.equal(await page.locator('.rules [role=status] b').textContent(), found, 'what is hidden falls to its callers');
+    await page.getByRole('menuitem', { name: /^Hide frames that match the search/ }).click();
+    await page.getByText('No matches').waitFor();
+    assert.equal(await page.locator('.rules [role=status] b').textContent(), found, 'the value of hidden frames falls to their callers');
     await done();
   });
 
-  it('keeps the function that is zoomed to in view', async () => {
+  it('keep the function of the zoomed frame in view', async () => {
     const { page, param, done } = await open(checkout());
     await drawn(page);
     await clickFrame(page, 3);
@@ -179,7 +179,7 @@ describe('which frames are shown', () => {
     await done();
   });
 
-  it('may be one package, or nothing', async () => {
+  it('can leave one package, or no stacks', async () => {
     const { page, param, done } = await open(checkout());
     await drawn(page);
     await point(page, 'strings.Split');
@@ -188,26 +188,26 @@ describe('which frames are shown', () => {
     const names = await page.locator('.table-part .grid-body .name-cell').evaluateAll((all) => all.map(({ title }) => title));
     assert.ok(names.length > 0 && names.every((name) => name.startsWith('strings.')), names.join());
     await page.goto(`${mock.url}${checkout({ only: 'nosuch;/(/' })}`);
-    await page.getByRole('heading', { name: 'No stack is left' }).waitFor();
+    await page.getByRole('heading', { name: 'No stacks match' }).waitFor();
     assert.match(await page.locator('.rules [role=alert]').textContent(), /^\/\(\/: /);
-    await accessible(page, 'no stack is left');
-    await page.getByRole('button', { name: 'All frames', exact: true }).first().click();
+    await accessible(page, 'no stacks match');
+    await page.getByRole('button', { name: 'Remove all rules', exact: true }).first().click();
     await drawn(page);
     assert.equal(param('only'), null);
     await done();
   });
 
-  it('holds for both sides of a difference, and for what is downloaded', async () => {
+  it('apply to both sides of a difference, and to downloads', async () => {
     const { page, done } = await open(`compare?${new URLSearchParams({ v: '1', service: 'payments', type: CPU, with: 'same', q: 'version="1.43.0"', baseq: 'version="1.42.1"', only: '=github.com/acme/shop/payments.(*Tax).roundEachCent' })}`);
     await drawn(page);
-    assert.match(await page.locator('.rules [role=status]').textContent(), /0\.00% → [\d.]+% of all/);
+    assert.match(await page.locator('.rules [role=status]').textContent(), /0\.00% → [\d.]+% of total/);
     await page.getByRole('button', { name: 'Download' }).click();
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: /Drawing/ }).click()]);
-    assert.equal((await readFile(await download.path(), 'utf8')).match(/<rect /g).length, 3, 'paper, root and the one function');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: /SVG/ }).click()]);
+    assert.equal((await readFile(await download.path(), 'utf8')).match(/<rect /g).length, 3, 'background, root and the one function');
     await done();
   });
 
-  it('asks for small frames, too, and says when the server has folded some', async () => {
+  it('request small frames, too, and tell if the server has folded some', async () => {
     mock.nodes = 30;
     const { page, done } = await open(checkout());
     const few = await drawn(page);
@@ -221,7 +221,7 @@ describe('which frames are shown', () => {
 });
 
 describe('peek', () => {
-  it('tells the calls of a function in numbers, and goes on by keys', async () => {
+  it('shows the calls of a function as numbers, and switches to others by keys', async () => {
     const range = still();
     const { page, param, done } = await open(checkout({ ...range, sel: MALLOC }));
     await drawn(page);
@@ -231,7 +231,7 @@ describe('peek', () => {
     assert.equal(param('pane'), 'peek');
     const { self, sum } = await valuesOf(MALLOC, range);
     assert.ok(Math.abs(share(await page.locator('.peek .facts').textContent()) - (self / sum) * 100) < 0.1);
-    // Everyone who calls it calls all of it.
+    // All its callers call all of it.
     const shares = await callers.locator('.grid-body .grid-row').evaluateAll((rows) => rows.map((row) => Number.parseFloat(row.children[2].textContent)));
     assert.ok(Math.abs(shares.reduce((all, one) => all + one, 0) - 100) < 1, shares.join());
     await accessible(page, 'peek');
@@ -244,7 +244,7 @@ describe('peek', () => {
     await done();
   });
 
-  it('begins with the function that has most of its own', async () => {
+  it('starts with the function with the largest own value', async () => {
     const { page, done } = await open(checkout({ pane: 'peek' }));
     const first = page.locator('.table-part .grid-body .name-cell').first();
     await first.waitFor();
@@ -257,7 +257,7 @@ describe('peek', () => {
 });
 
 describe('the call graph', () => {
-  it('is laid out beside the page, says what it leaves out, and is walked by arrows', async () => {
+  it('is laid out in the worker, tells what it omits, and is navigated by arrow keys', async () => {
     const { page, param, done } = await open(checkout());
     await drawn(page);
     await page.keyboard.press('7');
@@ -265,7 +265,7 @@ describe('the call graph', () => {
     await nodes.first().waitFor();
     assert.ok(page.workers().length === 1, 'a worker runs');
     assert.equal(await nodes.count(), 80);
-    assert.match(await page.locator('.call-graph .facts').textContent(), /^80 functions, \d+ calls; left out: \d+ functions/);
+    assert.match(await page.locator('.call-graph .facts').textContent(), /^80 functions, \d+ calls; omitted: \d+ functions/);
     await accessible(page, 'the call graph');
     await page.getByRole('radio', { name: 'The 30 largest functions' }).click();
     await page.waitForFunction(() => document.querySelectorAll('.call-node').length === 30);
@@ -282,7 +282,7 @@ describe('the call graph', () => {
     await page.keyboard.press('Enter');
     await page.locator('.call-node.selected').waitFor();
     assert.equal(param('sel'), name);
-    // New values move nothing.
+    // New values do not move the graph.
     const there = () => page.locator('#call-graph').evaluate((box) => [box.scrollLeft, box.scrollTop, box.querySelector('svg').getAttribute('width')].map(Number));
     const before = await there();
     await page.keyboard.press('r');
@@ -291,19 +291,19 @@ describe('the call graph', () => {
     const after = await there();
     assert.deepEqual(after.slice(0, 2), before.slice(0, 2));
     assert.ok(Math.abs(after[2] - before[2]) < before[2] * 0.1, 'the scale stays');
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the drawing' }).click()]);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download as SVG' }).click()]);
     const drawing = await readFile(await download.path(), 'utf8');
     assert.equal(drawing.match(/<rect /g).length, 31);
     assert.equal(await page.evaluate((xml) => new DOMParser().parseFromString(xml, 'image/svg+xml').querySelector('parsererror')?.textContent ?? '', drawing), '');
     await page.locator('#call-graph').focus();
     await page.keyboard.press('Shift+F10');
-    await page.getByRole('menuitem', { name: /^Hide it/ }).click();
+    await page.getByRole('menuitem', { name: /^Hide this function/ }).click();
     await page.waitForFunction(() => document.querySelectorAll('.rules .chip').length === 1);
     await done();
   });
 });
 
-/** Made-up text of a function, by its lines. */
+/** Made-up source text of a function, with its line breaks. */
 const CODE = Object.fromEntries([
   '// mallocgc gives memory of a size; what it holds is data: <img src=x onerror=alert(1)>',
   'func mallocgc(size uintptr, kind *_type, zeroed bool) unsafe.Pointer {',
@@ -323,7 +323,7 @@ const CODE = Object.fromEntries([
 ].map((line, at) => [1050 + at, line]));
 
 describe('the lines of a function', () => {
-  it('have what the stacks say, and add up to the function', async () => {
+  it('have the values of the stacks, and add up to the function', async () => {
     const range = still();
     const { page, param, done } = await open(checkout({ ...range, sel: MALLOC }));
     await drawn(page);
@@ -338,18 +338,18 @@ describe('the lines of a function', () => {
     const shares = rows.reduce((all, row) => all + Number.parseFloat(row[2]), 0);
     assert.ok(Math.abs(shares - (self / sum) * 100) < 0.1, `${shares}% of ${(self / sum) * 100}%`);
     await accessible(page, 'the lines of a function');
-    // Another function is of the same answer.
+    // Another function uses the same response.
     const from = mock.calls.length;
     await page.locator('.table-part .grid-body .grid-row').first().click();
     await page.waitForFunction((name) => document.querySelector('.line-list h2')?.textContent !== name, MALLOC);
     assert.equal(mock.asked('SelectMergeProfile', from).length, 0);
     await page.getByRole('button', { name: 'Frames', exact: true }).click();
-    await page.getByRole('menuitemcheckbox', { name: /^Inverted/ }).click();
-    await page.getByText('Lines are of all stacks').waitFor();
+    await page.getByRole('menuitemcheckbox', { name: /^Invert/ }).click();
+    await page.getByText('The values of lines come from all stacks').waitFor();
     await done();
   });
 
-  it('stand beside the text of the source, from a folder that is read here and sent nowhere', async () => {
+  it('are shown beside the source text from a folder that the browser reads and sends nowhere', async () => {
     const folder = join(await temporary(), 'goroot');
     await mkdir(join(folder, 'src/runtime'), { recursive: true });
     await mkdir(join(folder, 'other/runtime'), { recursive: true });
@@ -364,27 +364,27 @@ describe('the lines of a function', () => {
     await chooser.setFiles(folder);
     const rows = lines.locator('.grid-body .grid-row');
     await rows.getByText(CODE[1055].trim()).waitFor();
-    assert.ok((await rows.count()) >= plain + 10, 'lines around those with values are there');
+    assert.ok((await rows.count()) >= plain + 10, 'lines around those with values are shown');
     const shown = await rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
     for (const [line, self, total, text] of shown) {
       assert.equal(text, source[line - 1]);
       assert.equal(self === '', total === '');
     }
     assert.equal(shown.filter(([, self]) => self !== '').length, plain);
-    await page.getByText('source from goroot').waitFor();
-    assert.deepEqual(mock.calls.slice(from), [], 'nothing is asked or told');
+    await page.getByText('source folder goroot').waitFor();
+    assert.deepEqual(mock.calls.slice(from), [], 'no request is sent');
     await accessible(page, 'lines beside their source');
     await imageAsIs(page, 'list', { width: 1280, height: 640 });
-    // The folder stays for the next function; one whose file is not in it says so.
+    // The folder stays open for the next function. A function whose file is not in it shows a note.
     await page.getByRole('searchbox', { name: 'Filter functions' }).fill('runtime.memmove');
     await page.locator('.table-part .grid-body .grid-row').first().click();
     await page.getByText('runtime/memmove_amd64.s is not in goroot.').waitFor();
-    // Where the path does not tell, one chooses; an older file is said to be one.
+    // If several files match the path, the user selects one; the page reports an older version of the file.
     await writeFile(join(folder, 'other/runtime/malloc.go'), 'package runtime\n');
-    const [again] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Another folder' }).click()]);
+    const [again] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose another folder' }).click()]);
     await again.setFiles(folder);
     await page.goBack();
-    await page.getByText('2 files end so').waitFor();
+    await page.getByText('2 files match this path').waitFor();
     await page.locator('.line-list select').selectOption('goroot/other/runtime/malloc.go');
     await page.getByText('it is not the version that was profiled').waitFor();
     await accessible(page, 'lines beside another source');
@@ -393,12 +393,12 @@ describe('the lines of a function', () => {
     await done();
   });
 
-  it('link to their repository, where labels name one', async () => {
+  it('link to their repository, if labels name one', async () => {
     mock.routes.set('/querier.v1.QuerierService/LabelValues', (_, body) => [200, { names: { service_repository: ['https://github.com/lib/pq'], service_git_ref: ['v1.10.9'] }[JSON.parse(body).name] ?? ['checkout'] }]);
     const { page, done } = await open(checkout({ sel: MALLOC, pane: 'list' }));
     await page.getByRole('grid', { name: `Lines of ${MALLOC}` }).waitFor();
-    const link = page.getByRole('link', { name: 'Open in its repository' });
-    assert.equal(await link.count(), 0, 'the runtime is not of this repository');
+    const link = page.getByRole('link', { name: 'Open in the repository' });
+    assert.equal(await link.count(), 0, 'the runtime does not belong to this repository');
     await page.getByRole('searchbox', { name: 'Filter functions' }).fill('github.com/lib/pq.');
     await page.locator('.table-part .grid-body .grid-row').first().click();
     await link.waitFor();
@@ -408,10 +408,10 @@ describe('the lines of a function', () => {
     await done();
   });
 
-  it('that cannot be read are said so, and asked for again', async () => {
+  it('show an error if they cannot be loaded, and can be requested again', async () => {
     mock.fails.add('SelectMergeProfile');
     const { page, done } = await open(checkout({ pane: 'list', sel: MALLOC }), { allowErrors: true });
-    await page.getByText('The lines could not be read').waitFor();
+    await page.getByText('Cannot load the lines').waitFor();
     mock.fails.clear();
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('grid', { name: `Lines of ${MALLOC}` }).waitFor();
@@ -431,7 +431,7 @@ describe('names', () => {
     lines: [{ values: [0] }, { values: [1] }, { values: [2] }, { values: [3] }, { values: [4] }],
   };
 
-  it('break nothing, whatever they are', async () => {
+  it('break nothing, whatever they contain', async () => {
     const { page, context, param, done } = await open('about:blank');
     await context.route('**/SelectMergeStacktraces', (route) => route.fulfill({ json: { flamegraph } }));
     for (const name of NAMES.slice(1)) {
@@ -439,11 +439,11 @@ describe('names', () => {
         await page.goto(`${mock.url}${checkout({ pane, sel: name })}`);
         await page.locator('.sandwich, .peek, .call-node, .line-list').first().waitFor();
         await page.locator('.table-part .grid-body .grid-row').first().waitFor();
-        // The rule of a very long name makes a link that is too long for some servers; here it needs none.
+        // The rule for a very long name makes a link that is too long for some servers; this test does not need the rule.
         await page.keyboard.press('o');
         await page.locator('.rules .chip').waitFor();
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${pane} of ${name.slice(0, 20)} is as wide as the window`);
-        assert.equal(await page.locator('.table-part .grid-body .grid-row').count(), 4, 'the rule is about that very name');
+        assert.equal(await page.locator('.table-part .grid-body .grid-row').count(), 4, 'the rule matches exactly that name');
       }
     }
     await page.goto(`${mock.url}${checkout()}`);
@@ -457,8 +457,8 @@ describe('names', () => {
   });
 });
 
-describe('every picture', () => {
-  it('can be read in the dark, and on 390 pixels', async () => {
+describe('every view', () => {
+  it('is readable in the dark and at 390 pixels', async () => {
     for (const pane of ['callers', 'peek', 'graph', 'list']) {
       const { page, done } = await open(checkout({ pane, sel: MALLOC, only: `=${MALLOC}`, fold: 'kernel' }), { viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
       await page.locator('#flame-callees canvas[data-nodes], .peek h2, .call-node, .line-list h2').first().waitFor();
@@ -470,7 +470,7 @@ describe('every picture', () => {
 });
 
 describe('200,000 nodes', () => {
-  it('are shown in every way, and times are told', async (t) => {
+  it('are shown in every view, with the times printed', async (t) => {
     const { page, context, done } = await open(checkout());
     await drawn(page);
     const first = await picture({ page, context }, 200_000);
@@ -479,9 +479,9 @@ describe('200,000 nodes', () => {
       globalThis.long = [];
       new PerformanceObserver((list) => globalThis.long.push(...list.getEntries().map(({ duration }) => Math.round(duration)))).observe({ type: 'longtask' });
     });
-    t.diagnostic(`200,000 nodes: to the first picture ${first.duration.toFixed(0)} ms, of which drawing ${first.drawMs.toFixed(1)} ms`);
+    t.diagnostic(`200,000 nodes: to the first drawing ${first.duration.toFixed(0)} ms, of which drawing ${first.drawMs.toFixed(1)} ms`);
     await page.locator('.flame').focus();
-    for (const [key, what] of [['i', 'inverted'], ['g', 'recursion as one frame'], ['0', 'as it came']]) {
+    for (const [key, what] of [['i', 'inverted'], ['g', 'recursion collapsed'], ['0', 'without rules']]) {
       const before = (await draws(page)).length;
       const begin = Date.now();
       await page.keyboard.press(key);

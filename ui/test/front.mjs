@@ -1,9 +1,9 @@
-// The page as it is built here, in front of a server that was built elsewhere: files from ui/dist, all else from the server.
+// The page as built here, in front of a server that was built elsewhere: it serves ui/dist, and forwards all other requests to the server.
 
 import { createServer, request as ask } from 'node:http';
 import { servePage } from './mock.mjs';
 
-/** Starts it on a free port; `url` and `close`. */
+/** Starts it on a free port, and returns `url` and `close`. */
 export async function startFront(backend) {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, 'http://front');

@@ -1,5 +1,5 @@
-// Everything without a pointer, in another time zone, with other names, in the dark: what a person needs who does not use
-// the page as most do. And each view as a picture, compared with the one that somebody has looked at.
+// Use without a pointer, in another time zone, with other names, and in the dark; and a screenshot of each view, compared with a
+// reviewed reference image.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
@@ -10,7 +10,7 @@ const checkout = (more = {}) => profilePath({ service: 'checkout', type: CPU, ..
 
 beforeEach(() => mock.reset());
 
-/** Presses Tab until the element that is wanted has the focus. */
+/** Presses Tab until the wanted element has the focus. */
 async function tabTo(page, selector) {
   for (let tab = 0; tab < 60; tab += 1) {
     if (await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return;
@@ -19,7 +19,7 @@ async function tabTo(page, selector) {
   assert.fail(`Tab does not lead to ${selector}`);
 }
 
-describe('by keyboard alone', () => {
+describe('with the keyboard alone', () => {
   it('a range of the chart is selected, read out, and zoomed to', async () => {
     const { page, param, done } = await open(checkout());
     await drawn(page);
@@ -44,7 +44,7 @@ describe('by keyboard alone', () => {
   it('the chart is read as a table', async () => {
     const { page, param, done } = await open(checkout({ by: 'pod' }));
     await drawn(page);
-    await page.getByRole('button', { name: 'Chart as a table' }).press('Enter');
+    await page.getByRole('button', { name: 'Show chart as table' }).press('Enter');
     const table = page.getByRole('grid', { name: 'CPU over time' });
     await table.waitFor();
     assert.equal(param('chart'), 'table');
@@ -57,7 +57,7 @@ describe('by keyboard alone', () => {
     await done();
   });
 
-  it('an operator is chosen by arrows, and is one stop of Tab', async () => {
+  it('an operator is selected by arrow keys, and is one stop of Tab', async () => {
     const { page, param, done } = await open(checkout());
     await drawn(page);
     await page.locator('#add-filter').press('Enter');
@@ -80,16 +80,16 @@ describe('by keyboard alone', () => {
   });
 });
 
-describe('single letters', () => {
-  it('are no keys once they are switched off, and the choice is remembered', async () => {
+describe('single-key shortcuts', () => {
+  it('do nothing once they are switched off, and the setting is remembered', async () => {
     const { page, param, done } = await open(checkout());
     await drawn(page);
     await page.keyboard.press('3');
     assert.equal(param('view'), 'table');
     await page.keyboard.press('1');
     await page.keyboard.press('?');
-    await accessible(page, 'the list of keys');
-    await page.getByRole('checkbox', { name: 'Single letters and signs are keys' }).uncheck();
+    await accessible(page, 'the list of keyboard shortcuts');
+    await page.getByRole('checkbox', { name: 'Enable single-key shortcuts' }).uncheck();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.reload();
@@ -109,13 +109,13 @@ describe('single letters', () => {
 });
 
 describe('the time zone', () => {
-  it('is shown, and is UTC on a switch', async () => {
+  it('is shown, and a switch changes it to UTC', async () => {
     const { page, done } = await open(checkout({ from: '1700000000000', until: '1700003600000' }), { timezoneId: 'Asia/Kolkata' });
     const button = page.locator('#time-range');
     await page.waitForFunction(() => document.querySelector('#time-range')?.textContent.includes('UTC+5:30'));
     assert.match(await button.textContent(), /15 Nov 2023 03:43 – 04:43/);
     await button.click();
-    await accessible(page, 'the picker of a range');
+    await accessible(page, 'the range picker');
     await page.getByRole('radio', { name: 'UTC' }).click();
     assert.equal(await page.getByLabel('From').inputValue(), '2023-11-14T22:13:20');
     await page.getByRole('button', { name: 'Apply' }).click();
@@ -127,11 +127,11 @@ describe('the time zone', () => {
 });
 
 describe('a narrow screen', () => {
-  it('leads to every picture, and nothing is wider than it', async () => {
+  it('leads to every view, and nothing is wider than it', async () => {
     for (const width of [760, 480, 360]) {
       const { page, param, done } = await open(checkout({ sel: 'runtime.mallocgc' }), { viewport: { width, height: 844 } });
       await drawn(page);
-      const choices = page.getByRole('radiogroup', { name: 'Picture' }).getByRole('radio');
+      const choices = page.getByRole('radiogroup', { name: 'View' }).getByRole('radio');
       assert.deepEqual(await choices.allTextContents(), ['Flame', 'Callers', 'Peek', 'Graph', 'List']);
       for (const [name, pane, shown] of [
         ['Callers', 'callers', '#flame-callees canvas[data-nodes]'],
@@ -155,8 +155,8 @@ describe('a narrow screen', () => {
   });
 });
 
-describe('the pictures', () => {
-  // A moment at which the seeded data is always the same.
+describe('the screenshots', () => {
+  // A time at which the seeded data is always the same.
   const now = Date.UTC(2026, 6, 1, 12, 0, 0);
   const of = async (name, path, options = {}) => {
     mock.now = now;
@@ -171,7 +171,7 @@ describe('the pictures', () => {
   };
   const wide = { viewport: { width: 1280, height: 720 }, timezoneId: 'UTC' };
 
-  it('are those that were looked at', async () => {
+  it('match the reviewed reference images', async () => {
     await of('services', '', wide);
     await of('services-dark', '', { ...wide, colorScheme: 'dark' });
     await of('profile', checkout(), wide);

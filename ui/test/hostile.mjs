@@ -1,5 +1,5 @@
-// Names that senders choose: markup, 10,000 characters, right to left, control characters, words of the language the page is
-// written in. In every view they are text and break nothing. In Chromium against the stand-in.
+// Names that senders choose: markup, 10,000 characters, right to left, control characters, words of the page's own
+// language. In every view they are text and break nothing. In Chromium against the stand-in.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
@@ -16,7 +16,7 @@ beforeEach(() => {
   mock.routes.set('/api/v1/sql', (_, body) => [200, rows(body.toString())]);
 });
 
-/** What SQL gives: counts, single profiles of the hostile series, or rows of hostile names. */
+/** Answers SQL with counts, single profiles of the hostile series, or rows with hostile names. */
 function rows(query) {
   const time = new Date(Math.floor(Date.now() / 1000) * 1000 - 60_000).toISOString();
   if (query.startsWith('SELECT count(*)')) return [{ count: HOSTILE.length, most: 50 }];
@@ -27,11 +27,11 @@ function rows(query) {
   return HOSTILE.map((name, index) => ({ [MARKUP]: name, [LONG]: name, v: index + 1 }));
 }
 
-/** Nothing became markup, nothing is wider than the screen, and the page still answers. */
+/** Checks that nothing became markup, that nothing is wider than the screen, and that the page still responds. */
 async function unbroken(page, what) {
   assert.equal(await page.locator('img[src="x"]').count(), 0, `${what}: a name became markup`);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what} is wider than the screen`);
-  assert.equal(await page.getByRole('heading', { name: 'The page has a fault' }).count(), 0, what);
+  assert.equal(await page.getByRole('heading', { name: 'The page has an internal error' }).count(), 0, what);
   await page.keyboard.press('?');
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
@@ -96,7 +96,7 @@ describe('hostile names', () => {
     }
   });
 
-  it('are text in the pipeline: healths, targets, and what flows', async () => {
+  it('are text in the pipeline: health, targets and flow', async () => {
     const text = (value) => ({ type: 'string', value });
     const target = { type: 'object', value: HOSTILE.flatMap((name) => [{ key: name, value: text(name) }]) };
     const component = { localID: 'pyroscope.scrape.shop', moduleID: '', name: 'pyroscope.scrape', label: 'shop', referencesTo: [], referencedBy: [], dataFlowEdgesTo: [], createdModuleIDs: [], health: { state: 'unhealthy', message: HOSTILE.join(' '), updatedTime: new Date().toISOString() } };
@@ -124,7 +124,7 @@ describe('hostile names', () => {
     }
   });
 
-  it('are in no way changed', async () => {
+  it('are not changed in any way', async () => {
     const { page, done } = await open(path('labels', { service: MARKUP, type: CPU, label: 'label' }));
     await page.locator('.card').first().waitFor();
     const shown = await page.locator('.card h2').evaluateAll((heads) => heads.map((head) => head.title));
@@ -137,7 +137,7 @@ describe('hostile names', () => {
 });
 
 describe('a function of 10,000 characters', () => {
-  it('is searched, selected, kept and hidden by links that servers take', async () => {
+  it('can be searched, selected, kept and hidden by links that servers accept', async () => {
     const { page, param, done } = await open(path('profile', { service: MARKUP, type: CPU, filter: 'longxxx' }));
     await drawn(page);
     const row = page.locator('.table-part .grid-body .grid-row', { has: page.locator(`[title="${LONG}"]`) });
@@ -145,7 +145,7 @@ describe('a function of 10,000 characters', () => {
     const sel = param('sel');
     assert.ok(sel.length < 100);
     assert.equal(await page.locator('.grid-row[aria-selected=true] .name-cell').getAttribute('title'), LONG);
-    for (const [item, key] of [['Search for this', 'search'], ['Only stacks with it', 'only'], ['Hide it', 'hide']]) {
+    for (const [item, key] of [['Search for this function', 'search'], ['Only stacks with this function', 'only'], ['Hide this function', 'hide']]) {
       await page.goto(mock.url + path('profile', { service: MARKUP, type: CPU, filter: 'longxxx' }));
       await drawn(page);
       await row.click({ button: 'right' });
@@ -167,7 +167,7 @@ describe('a function of 10,000 characters', () => {
     await done();
   });
 
-  it('zooms by a path that is short', async () => {
+  it('zooms by a short path', async () => {
     const { page, param, done } = await open(path('profile', { service: MARKUP, type: CPU }));
     await drawn(page);
     await clickFrame(page, 2);
@@ -177,17 +177,17 @@ describe('a function of 10,000 characters', () => {
 });
 
 describe('a link that is too long', () => {
-  it('is said to be so when it becomes that, and where it is shared', async () => {
+  it('is reported when it becomes too long, and in Share', async () => {
     const { page, done } = await open(path('samples', { service: MARKUP, type: CPU }));
     await settled(page);
     assert.equal(await page.locator('.toast').count(), 0);
     await page.goto(mock.url + path('profile', { service: MARKUP, type: CPU }));
     await drawn(page);
     await page.locator('#search').fill(`long${'x'.repeat(8_500)}`);
-    await page.locator('.toast').getByText('some servers do not take it').waitFor();
+    await page.locator('.toast').getByText('some servers reject it').waitFor();
     await page.getByRole('button', { name: 'Share' }).click();
     await page.locator('.long-link').waitFor();
-    assert.match(await page.locator('.long-link').textContent(), /^It has 8,\d{3} characters\./);
+    assert.match(await page.locator('.long-link').textContent(), /^The link has 8,\d{3} characters\./);
     await page.keyboard.press('Escape');
     await page.locator('#search').fill('long');
     await page.getByRole('button', { name: 'Share' }).click();

@@ -1,11 +1,11 @@
-// What pictures and lists take in a page, for the browser tests, which print it, and for figures.mjs, which keeps it.
+// Measures the drawing of graphs and lists in a page, for the browser tests, which print it, and for figures.mjs, which stores it.
 
 import { bigFlamegraph } from './mock.mjs';
 
-/** Draws of a new answer, the last one last; an entry begins when the answer was there. */
+/** Returns the draws of new responses, the last one last. An entry begins with the arrival of the response. */
 export const draws = (page) => page.evaluate(() => performance.getEntriesByName('flame:first-draw').sort((a, b) => a.startTime + a.duration - b.startTime - b.duration).map(({ duration, detail }) => ({ duration, ...detail })));
 
-/** Gives a page that shows a profile another flame graph of so many nodes; what it took from the answer to the picture. */
+/** Shows a flame graph with a number of nodes in a page, and returns the time from the response to the drawing. */
 export async function picture({ page, context }, count, seed = 7) {
   const flamegraph = bigFlamegraph(count, seed);
   await context.unroute('**/SelectMergeStacktraces');
@@ -16,7 +16,7 @@ export async function picture({ page, context }, count, seed = 7) {
   return (await draws(page)).at(-1);
 }
 
-/** Points at frames all over the picture; milliseconds of each redraw, the shortest first. */
+/** Hovers frames all over the graph, and returns the milliseconds of each redraw, the shortest first. */
 export async function hovers(page) {
   const canvas = page.locator('.flame canvas');
   const box = await canvas.boundingBox();
@@ -28,7 +28,7 @@ export async function hovers(page) {
   return times.sort((a, b) => a - b);
 }
 
-/** Goes somewhere; milliseconds from the begin until something of it is there, and from the last answer until then. */
+/** Opens an address, and returns the milliseconds until something is shown, from the start and from the last response. */
 export async function firstSight(page, url, selector) {
   await page.addInitScript((wanted) => {
     globalThis.firstSight = new Promise((resolve) => {
@@ -47,7 +47,7 @@ export async function firstSight(page, url, selector) {
 /** Cards, rectangles and rows of services. */
 export const SERVICES = '.card, a.map-tile, .service-grid .grid-body .grid-row';
 
-/** Filters services by one name; milliseconds until the next frame. */
+/** Filters services by a name, and returns the milliseconds until the next frame. */
 export async function filterServices(page, name) {
   const took = await page.getByRole('searchbox', { name: 'Filter services' }).evaluate(async (input, value) => {
     const began = performance.now();

@@ -1,4 +1,4 @@
-// A metric above the chart of a profile, in Chromium against the stand-in, which answers for Prometheus, too.
+// A metric above the chart of a profile, in Chromium against the stand-in, which also answers for Prometheus.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
@@ -20,7 +20,7 @@ beforeEach(() => {
     asked.push({ query, start, end, step });
     if (query === 'rate(') return [400, { code: 'invalid_argument', message: 'Prometheus rejected the query: parse error: unclosed left parenthesis' }];
     const count = Math.floor((end - start) / step) + 1;
-    // One peak, at two thirds.
+    // One peak, at two thirds of the range.
     const values = Array.from({ length: count }, (_, index) => [start + index * step, String(index === Math.floor(count * 2 / 3) ? 312 : 40)]);
     return [200, { status: 'success', data: { resultType: 'matrix', result: [{ metric: { __name__: 'requests', job: '<img src=x onerror=alert(1)>' }, values }, { metric: { job: 'b' }, values: [[end, '1']] }] } }];
   });
@@ -31,14 +31,14 @@ describe('a metric beside a profile', () => {
     const { page, param, done } = await open(path());
     await drawn(page);
     await page.getByRole('button', { name: 'Metric', exact: true }).click();
-    await page.getByRole('textbox', { name: 'Query in PromQL' }).fill(QUERY);
+    await page.getByRole('textbox', { name: 'PromQL query' }).fill(QUERY);
     await page.keyboard.press('Enter');
     await page.locator('#chart-metric canvas').waitFor();
     assert.equal(param('metric'), QUERY);
     assert.equal(asked.at(-1).query, QUERY);
     assert.equal(asked.at(-1).end - asked.at(-1).start, 1800);
     const [above, below] = await Promise.all(['#chart-metric', '#chart'].map((chart) => page.locator(`${chart} .u-over`).boundingBox()));
-    assert.deepEqual([above.x, above.width], [below.x, below.width], 'both charts are of one scale of time');
+    assert.deepEqual([above.x, above.width], [below.x, below.width], 'both charts have the same time axis');
     await accessible(page, 'a metric, light');
     await imageAsIs(page, 'metric', { width: 1280, height: 560 });
     const peak = (asked.at(-1).start + Math.floor((1800 / asked.at(-1).step + 1) * 2 / 3) * asked.at(-1).step) * 1000;
@@ -51,7 +51,7 @@ describe('a metric beside a profile', () => {
     await done();
   });
 
-  it('is clicked into, dragged over, and walked through by keys', async () => {
+  it('supports clicks, drags and keys', async () => {
     const { page, param, done } = await open(path({ metric: QUERY }));
     const over = await page.locator('#chart-metric .u-over').boundingBox();
     await page.mouse.click(over.x + over.width / 2, over.y + 40);
@@ -76,17 +76,17 @@ describe('a metric beside a profile', () => {
     await done();
   });
 
-  it('says what Prometheus has against a query, and goes away', async () => {
+  it('shows the error of Prometheus for a query, and can be removed', async () => {
     const { page, param, done } = await open(path({ metric: 'rate(' }), { allowErrors: true });
     await page.getByText('unclosed left parenthesis').waitFor();
     await drawn(page);
-    await page.getByRole('button', { name: 'Without a metric' }).click();
+    await page.getByRole('button', { name: 'Remove the metric' }).click();
     await page.getByRole('region', { name: 'Metric' }).waitFor({ state: 'detached' });
     assert.equal(param('metric'), null);
     await done();
   });
 
-  it('is not offered by a server that has none to ask', async () => {
+  it('is not offered by a server without a Prometheus', async () => {
     mock.routes.set('/capabilities.v1.FeatureFlagsService/GetFeatureFlags', () => [200, { featureFlags: [] }]);
     const { page, done } = await open(path({ metric: QUERY }));
     await drawn(page);

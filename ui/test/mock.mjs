@@ -1,7 +1,7 @@
-// A stand-in for the server, for developing and testing the page: answers Pyroscope's querier.v1 in JSON with seeded
-// data, serves ui/dist/server at `/` and under `/profile/`, with the strict Content-Security-Policy of the real server.
-// Modes: `normal`, `empty` (nothing stored), `error` (every question fails), `one` (a single service), `slow`, `young` (the
-// first profile is of forty seconds ago), `hostile` (services, functions and labels of such names), `many` (5,000 services). A test can also hold back or fail the questions of one method, and fold more.
+// A stand-in for the server, for development and tests of the page. It answers Pyroscope's querier.v1 in JSON with seeded
+// data, and serves ui/dist/server at `/` and below `/profile/`, with the strict Content-Security-Policy of the real server.
+// Modes: `normal`, `empty` (nothing stored), `error` (every request fails), `one` (a single service), `slow`, `young` (the first
+// profile is forty seconds old), `hostile` (hostile names of services, functions and labels), `many` (5,000 services). A test can also hold back or fail the requests of one method, and fold more.
 
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
@@ -12,12 +12,12 @@ const DIST = process.env.DIST ? pathToFileURL(`${process.env.DIST}/`) : new URL(
 const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 const INUSE = 'memory:inuse_space:bytes:space:bytes';
 const ALLOC = 'memory:alloc_space:bytes:space:bytes';
-/** Arrives from everyone and is zero, as in a Go program that does not record it. */
+/** A type that all services send with only zeros, like a Go program that does not record it. */
 const IDLE = 'block:contentions:count:contentions:count';
 const TYPES = [CPU, 'process_cpu:samples:count:cpu:nanoseconds', INUSE, 'memory:inuse_objects:count:space:bytes', ALLOC, 'memory:alloc_objects:count:space:bytes',
   'goroutine:goroutine:count:goroutine:count', 'mutex:delay:nanoseconds:contentions:count', 'mutex:contentions:count:contentions:count', 'block:delay:nanoseconds:contentions:count', IDLE];
 
-/** Small and repeatable: mulberry32. */
+/** A small, repeatable random number generator: mulberry32. */
 export function random(seed) {
   let state = seed >>> 0;
   return () => {
@@ -45,14 +45,14 @@ const SERVICES = [
   { name: 'search-indexer', weight: 1.6, memory: 2.7, pods: 2, domain: 'indexer', verbs: ['Tokenize', 'Merge', 'Commit', 'Snapshot', 'Compact'] },
   { name: 'sessions', weight: 0.5, memory: 1.2, pods: 3, domain: 'sessions', verbs: ['Open', 'Touch', 'Expire', 'Restore', 'Sweep'] },
 ];
-/** Names that break what does not treat them as data; senders may choose these. */
+/** Names that break code which does not treat them as data. Senders may choose them. */
 export const HOSTILE = ['<img src=x onerror=alert(1)>', `long${'x'.repeat(9_996)}`, '\u202Eright to left', 'quo"te\'s, {braces} \\ and `ticks`', 'bell\u0007 escape\u001B[31m \u200B\uFEFF\u0085 end'];
-/** What a line of text cannot hold, a message can. */
+/** Names that a line of text cannot contain, but a message can. */
 const WORSE = [...HOSTILE, 'nul\u0000 line\nfeed \u2028 tab\t', '   ', '__proto__', 'constructor'];
 const HOSTILES = WORSE.map((name) => ({ name, weight: 1, memory: 1, pods: 2, domain: 'hostile', verbs: WORSE }));
 const MANY = Array.from({ length: 5000 }, (_, index) => ({ name: `service-${String(index).padStart(4, '0')}`, weight: 5 / (index + 1), memory: 3 / (index + 1), pods: 1, domain: 'many', verbs: ['Do'] }));
 const NAMESPACES = ['prod', 'staging'];
-/** Runs on the first pod of each service, beside the one before it. */
+/** A container on the first pod of each service, beside the other one. */
 const RELEASE = '1.43.0';
 const REGIONS = ['eu-west-1', 'us-east-1'];
 
@@ -77,7 +77,7 @@ const LIBRARIES = [
   ['go.uber.org/zap', ['(*Logger).Info', '(*Logger).check', '(*CheckedEntry).Write', '(*ioCore).Write'], 'logger.go'],
 ];
 
-// A tree in the making: children by name.
+// A tree under construction: children by name.
 const node = (name, file, line, mapping) => ({ name, file, line, mapping, self: 0, children: new Map() });
 
 function child(parent, name, file, line, mapping) {
@@ -95,7 +95,7 @@ function chain(parent, frames, mapping) {
 
 const profiles = new Map();
 
-/** The profile of a service, for one unit of value, as a tree; the same every time. */
+/** Returns the profile of a service for one unit of value as a tree, always the same. */
 function profileOf(service, kind) {
   const key = `${service.name} ${kind}`;
   if (profiles.has(key)) return profiles.get(key);
@@ -183,7 +183,7 @@ function profileOf(service, kind) {
   // Names are data: this one must never become markup.
   child(server, `${pkg}.render<img src=x onerror=alert(1)>`, `${service.domain}/render.go`, 12, binary).self += 4e6;
   if (service.domain === 'hostile') for (const name of WORSE) child(child(server, name, name, 7, name), name, name, 9, name).self += 8e7;
-  // As is this one, which is not what the server calls what it has folded.
+  // The same holds for this one, which is not the server's name for folded frames.
   child(server, 'other', `${service.domain}/other.go`, 3, binary).self += 9e7;
   profiles.set(key, root);
   return root;
@@ -195,7 +195,7 @@ function totalOf(tree) {
   return tree.total;
 }
 
-/** Trees merged by name, each with its factor. */
+/** Merges trees by name, each with its factor. */
 function merge(trees) {
   const out = node('total', '', 0, '');
   const add = (into, from, factor) => {
@@ -206,7 +206,7 @@ function merge(trees) {
   return out;
 }
 
-/** Pyroscope's encoding; nodes below the smallest of the `maxNodes` largest become `other`. */
+/** Encodes a tree as Pyroscope does; nodes below the smallest of the `maxNodes` largest become `other`. */
 export function encode(tree, maxNodes, details) {
   roundTree(tree);
   const totals = [];
@@ -266,7 +266,7 @@ export function encode(tree, maxNodes, details) {
   return details ? { ...out, files, mappings, lines } : out;
 }
 
-/** About `count` nodes, wide and deep, for measuring the first draw. */
+/** Returns about `count` nodes, wide and deep, for measuring the first draw. */
 export function bigFlamegraph(count, seed = 7) {
   const rand = random(seed);
   const root = node('total', '', 0, '');
@@ -314,14 +314,14 @@ function allSeries(mode) {
   return out;
 }
 
-/** The rate (cores, bytes) of a series at a moment. */
+/** Returns the rate (cores, bytes) of a series at a time. */
 function level({ service, pod }, type, ms) {
   if (type === IDLE) return 0;
   const seconds = ms / 1000;
   const noise = random(seedOf(`${service.name}${pod}${type}`) ^ Math.floor(seconds / 15))() - 0.5;
   const phase = (seedOf(service.name) % 628) / 100;
   const wave = 1 + 0.22 * Math.sin(seconds / 900 + phase) + 0.1 * Math.sin(seconds / 170 + phase * 3) + 0.14 * noise;
-  // Every half hour checkout has a bad four minutes.
+  // Every half hour, checkout has four bad minutes.
   const incident = service.name === 'checkout' && seconds % 1800 > 1100 && seconds % 1800 < 1340 ? 1.9 : 1;
   if (type === INUSE) return (service.memory * 2 ** 30) / service.pods * (0.7 + 0.35 * ((seconds / 1300 + phase) % 1) + 0.05 * noise);
   if (type.includes('goroutine')) return 120 * service.weight * wave;
@@ -332,10 +332,10 @@ function level({ service, pod }, type, ms) {
   return service.weight * 90 * wave;
 }
 
-/** How far data goes back. */
+/** The age of the oldest data. */
 const ageOf = (mode) => (mode === 'young' ? 40_000 : 8 * 3.6e6);
 
-/** Inventory had a pause of six minutes twenty minutes ago. */
+/** Inventory had a pause of six minutes, twenty minutes ago. */
 function has({ service }, ms, now) {
   if (ms > now) return false;
   return !(service.name === 'inventory' && ms > now - 26 * 60e3 && ms < now - 20 * 60e3);
@@ -361,7 +361,7 @@ function parseSelector(text) {
   return (labels) => matchers.every((matcher) => matcher(labels));
 }
 
-/** The inside of quotes: a backslash stands before what is meant, or begins a line break or a tab. */
+/** The content of a quoted string: a backslash escapes a character, or begins a line break or a tab. */
 const unquote = (text) => text.replace(/\\(.)/gs, (_, char) => ({ n: '\n', t: '\t', r: '\r' })[char] ?? char);
 
 function fault(code, message, status = 400) {
@@ -383,7 +383,7 @@ function selected(request, mode, now) {
 
 const pairs = (labels) => Object.entries(labels).map(([name, value]) => ({ name, value }));
 
-/** Of thousands of services a value is made up at once. */
+/** With thousands of services, values are made up directly. */
 function manySeries({ start, end }, step, gauge) {
   const rights = [];
   for (let right = Math.ceil(Number(start) / step) * step; right - step < Number(end); right += step) rights.push(right);
@@ -465,7 +465,7 @@ const METHODS = {
   },
 };
 
-/** Pyroscope's encoding of a difference: x, total and self of the left, the same of the right, and the name. */
+/** Encodes a difference as Pyroscope does: x, total and self of the left side, the same of the right side, and the name. */
 function encodeDiff(left, right) {
   for (const tree of [left, right]) roundTree(tree);
   const names = ['total'];
@@ -504,7 +504,7 @@ function roundTree(tree) {
   totalOf(tree);
 }
 
-/** The tree with nothing in it but what is below a chain of callers. */
+/** Returns the tree with only the part below a chain of callers. */
 function below(tree, site) {
   const root = node('total', '', 0, '');
   let [at, from] = [root, tree];
@@ -539,7 +539,7 @@ function mergedTree(request, mode, now) {
     if (value === 0) continue;
     trees.set(series.service, (trees.get(series.service) ?? 0) + value);
     if (series.service.name === 'payments') {
-      // A function that takes more at one time than at another; and one that a release brought.
+      // A function that takes more at one time than at another; and one that a release added.
       extras.push([single('github.com/acme/shop/payments.(*Service).uneven'), uneven * 1e8]);
       if (series.labels.version === RELEASE) extras.push([single('github.com/acme/shop/payments.(*Tax).roundEachCent'), value * 3e8]);
     }
@@ -547,7 +547,7 @@ function mergedTree(request, mode, now) {
   return trees.size === 0 ? null : merge([...[...trees].map(([service, factor]) => [profileOf(service, kind), factor]), ...extras]);
 }
 
-/** A tree of one function. */
+/** Returns a tree of one function. */
 function single(name) {
   const root = node('total', '', 0, '');
   child(root, name, 'payments/tax.go', 7, '/app/payments').self = 1;
@@ -558,14 +558,14 @@ const varint = (value) => (value < 128 ? [value] : [(value % 128) + 128, ...vari
 const bytesField = (number, bytes) => [...varint(number * 8 + 2), ...varint(bytes.length), ...bytes];
 const intField = (number, value) => [...varint(number * 8), ...varint(value)];
 
-/** A tree of one path. */
+/** Returns a tree of one path. */
 export function path(names, value) {
   const root = node('total', '', 0, '');
   chain(root, names.map((name) => [name, '', 0]), '').self = value;
   return root;
 }
 
-/** A tree as pprof: every stack with a value of its own, of a type and unit where they are given. A function has some lines, by who calls it. */
+/** Encodes a tree as pprof: every stack with an own value, with a type and unit if they are given. A function has several lines, depending on its caller. */
 export function pprof(tree, type = []) {
   const strings = [''];
   const texts = new Map([['', 0]]);
@@ -598,7 +598,7 @@ export function pprof(tree, type = []) {
   return Buffer.from([...out, ...strings.flatMap((value) => bytesField(6, Buffer.from(value)))]);
 }
 
-/** The message that the page writes by hand: profile_typeID = 1, label_selector = 2, start = 3, end = 4. */
+/** Reads the message that the page encodes by hand: profile_typeID = 1, label_selector = 2, start = 3, end = 4. */
 function readMergeRequest(bytes) {
   const out = {};
   let at = 0;
@@ -627,10 +627,10 @@ function readMergeRequest(bytes) {
 const MEDIA = { '.woff2': 'font/woff2', '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 export const CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
-/** That of speedscope, whose rules go into a style element that is empty as it comes. */
+/** The policy of speedscope, which writes its rules into a style element that is empty at first. */
 const SPEEDSCOPE_CSP = `${CSP}; style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='`;
 
-/** A view or a file of the page; `missing` answers when it is neither. */
+/** Returns a view or a file of the page; `missing` answers all other paths. */
 export async function servePage(path, response, missing) {
   const views = JSON.parse(await readFile(new URL('views.json', DIST), 'utf8').catch(() => '["", "profile"]'));
   const name = views.includes(path.slice(1)) ? 'index.html' : path.slice(1);
@@ -644,7 +644,7 @@ export async function servePage(path, response, missing) {
   }
 }
 
-/** What is no view: the page with 404 to a person, as the real server does; text to a program. */
+/** Answers a path that is not a view: with 404 and the page for a person, as the real server does, and with text for a program. */
 async function notFound(request, response) {
   const person = request.headers.accept?.includes('text/html') ?? false;
   const body = person ? await readFile(new URL('index.html', DIST)) : 'not found\n';
@@ -652,29 +652,29 @@ async function notFound(request, response) {
   response.end(body);
 }
 
-/** What the page asks of other services. */
+/** Answers the requests of the page to other services. */
 const ROUTES = [
   ['/capabilities.v1.FeatureFlagsService/GetFeatureFlags', () => [200, { featureFlags: [] }]],
   ['/api/v1/session', () => [200, { asks: false, identity: null, logged_in: false }]],
 ];
 
 /**
- * Starts the stand-in on a free port of 127.0.0.1. While it runs, `mode` may be changed, methods put into `fails`, `nodes` made
- * small (what a flame graph has at most, unless more detail is asked for), the present set, a method held back by `hold`, and
- * answers of other routes put into `routes`: from path to what is given the URL and the body, and gives status and JSON, or text.
+ * Starts the stand-in on a free port of 127.0.0.1. While it runs, a test can change `mode`, add methods to `fails`, reduce `nodes`
+ * (the maximum of a flame graph, unless a request wants more detail), set the present, hold back a method by `hold`, and add other
+ * routes to `routes`: a map from a path to a function that gets the URL and the body and returns a status and JSON, or text.
  */
 export async function startMock({ mode = 'normal', port = 0 } = {}) {
   const now = () => mock.now ?? Date.now();
   const held = new Map();
   const mock = { mode, now: undefined, nodes: Infinity, fails: new Set(), routes: new Map(ROUTES), calls: [], url: '', close: () => {} };
-  /** Holds back the answers of a method; gives what lets them go. */
+  /** Holds back the responses of a method, and returns a function that releases them. */
   mock.hold = (method) => {
     let release;
     const gate = new Promise((resolve) => { release = resolve; });
     held.set(method, { gate, release });
     return () => { held.delete(method); release(); };
   };
-  /** As it was at the start. */
+  /** Restores the initial state. */
   mock.reset = () => {
     Object.assign(mock, { mode, now: undefined, nodes: Infinity });
     mock.fails.clear();
@@ -682,9 +682,9 @@ export async function startMock({ mode = 'normal', port = 0 } = {}) {
     for (const { release } of held.values()) release();
     held.clear();
   };
-  /** What was asked of a method since `from`. */
+  /** Returns the requests of a method since `from`. */
   mock.asked = (method, from = 0) => mock.calls.slice(from).filter((call) => call.method === method).map(({ request }) => request);
-  // Links of names of 10,000 characters, twice, are longer than Node takes by itself.
+  // Links with two names of 10,000 characters are longer than Node's default limit.
   const server = createServer({ maxHeaderSize: 2 ** 18 }, async (request, response) => {
     const url = new URL(request.url, 'http://mock');
     let { pathname } = url;

@@ -1,4 +1,4 @@
-// The page in a real Chromium: starts it and a server, opens pages whose every trouble is remembered, and looks at them.
+// The page in a real Chromium: starts the browser and a server, opens pages and records every error, and inspects them.
 
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core';
 import { startMock } from './mock.mjs';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-/** How long something may take to show up, on a machine that does other things too. */
+/** How long something may take to appear, on a machine that is busy with other work. */
 const PATIENCE_MS = 12_000;
 const WIDE = { width: 1440, height: 900 };
 const IMAGES = new URL('../../docs/images/', import.meta.url);
@@ -20,7 +20,7 @@ let browser;
 
 export async function api(method, request) {
   const response = await fetch(`${base}querier.v1.QuerierService/${method}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) });
-  assert.equal(response.status, 200, `${method} answered ${response.status}`);
+  assert.equal(response.status, 200, `${method} returned status ${response.status}`);
   return response.json();
 }
 
@@ -29,7 +29,7 @@ export const itOnMock = process.env.BASE_URL ? () => undefined : it;
 
 export const lastHour = () => ({ start: String(Date.now() - 3_600_000), end: String(Date.now()) });
 
-/** Tests against a server of their own say where it is, once it runs. */
+/** Tests with a server of their own set its address here, once it runs. */
 export function at(url) {
   base = url;
 }
@@ -54,7 +54,7 @@ after(async () => {
   await mock?.close();
 });
 
-/** The profile types of a service: those with values, and those that arrive and hold only zeros. */
+/** Returns the profile types of a service: those with values, and those with only zeros. */
 export async function typesOf(service) {
   const selector = `{service_name=${JSON.stringify(service)}}`;
   const range = lastHour();
@@ -68,8 +68,8 @@ export async function typesOf(service) {
   return { full, zero };
 }
 
-/** A fresh context whose every error and foreign request is remembered. */
-/** `tour`: as somebody who has not been here before. */
+/** Opens a fresh browser context that records every error and every request to another host. */
+/** With `tour`, it is a first visit, on which the page offers the tour. */
 export async function open(path = '', { allowErrors = false, tour = false, ...options } = {}) {
   const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', acceptDownloads: true, ...options });
   if (!tour) await context.addInitScript(() => location.protocol.startsWith('http') && localStorage.setItem('alluvium.tour', 'seen'));
@@ -101,7 +101,7 @@ export async function open(path = '', { allowErrors = false, tour = false, ...op
 
 export const profilePath = (more = {}) => `profile?${new URLSearchParams({ v: '1', service: services[0], ...more })}`;
 
-/** Waits until a flame graph is drawn; gives its number of nodes. */
+/** Waits until a flame graph is drawn, and returns its number of nodes. */
 export async function drawn(page) {
   const canvas = page.locator('.flame canvas[data-nodes]');
   await canvas.waitFor({ state: 'visible' });
@@ -117,10 +117,10 @@ export async function clickFrame(page, row, share = 0.3) {
   await page.waitForTimeout(300);
 }
 
-/** What each view is shown as in the documentation. */
+/** The state of each view in the images of the documentation. */
 const LOOKS = [['light', 'light', null], ['dark', 'dark', null], ['narrow', 'light', { width: 390, height: 844 }]];
 
-/** Writes the pictures of the view that a page shows, of the service and range that the environment names. */
+/** Writes the images of the view that a page shows, for the service and range in the environment variables. */
 export async function image(page, name, size) {
   if (process.env.UPDATE_IMAGES !== '1') return;
   const { IMAGE_SERVICE: service, IMAGE_FROM: from, IMAGE_UNTIL: until } = process.env;
@@ -135,7 +135,7 @@ export async function image(page, name, size) {
   await other.close();
 }
 
-/** Writes pictures of the page as it is, where its address alone would not show it. */
+/** Writes images of the page in its current state, if its address alone would not show that state. */
 export async function imageAsIs(page, name, size) {
   if (process.env.UPDATE_IMAGES !== '1') return;
   await mkdir(IMAGES, { recursive: true });
@@ -156,14 +156,14 @@ export async function accessible(page, what) {
   assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.slice(0, 2).map(({ html, failureSummary }) => `${html} ${failureSummary}`).join(' | ')}`), []);
 }
 
-/** Of 256: smaller differences of a channel are those of another version of a font or a browser. */
+/** Smaller differences of a channel, of 256, come from other versions of a font or a browser. */
 const TOLERANCE = 48;
 /** Share of the pixels that may differ by more. */
 const DIFFERENT = 0.01;
 
 /**
- * Compares what the page shows with the picture of that name. UPDATE_PICTURES=1 writes it anew: look at it before it is
- * committed. Where a picture differs, the new one is left beside it for someone to look at.
+ * Compares the page with the reference image of that name. UPDATE_PICTURES=1 writes the image anew: look at it before you
+ * commit it. If the page differs, the new image is left beside the reference for review.
  */
 export async function samePicture(page, name) {
   const path = new URL(`pictures/${name}.png`, import.meta.url);
@@ -187,6 +187,6 @@ export async function samePicture(page, name) {
     return different / (a.width * a.height);
   }, [before.toString('base64'), now.toString('base64'), TOLERANCE]);
   if (share > DIFFERENT) await writeFile(new URL(`pictures/${name}.new.png`, import.meta.url), now);
-  assert.ok(share <= DIFFERENT, `${name}: ${(share * 100).toFixed(2)}% of the picture is different; the new one is test/pictures/${name}.new.png`);
+  assert.ok(share <= DIFFERENT, `${name}: ${(share * 100).toFixed(2)}% of the pixels differ; the new image is test/pictures/${name}.new.png`);
   return share;
 }

@@ -1,4 +1,4 @@
-// Starts and stops the program for tests against the real thing. ALLUVIUM_BIN names it (else target/debug/alluvium, as cargo builds it).
+// Starts and stops the program for tests against a real server. ALLUVIUM_BIN names it (default: target/debug/alluvium, where cargo puts it).
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,22 +10,22 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const program = process.env.ALLUVIUM_BIN || join(process.env.CARGO_TARGET_DIR || join(ROOT, 'target'), 'debug', 'alluvium');
 const STOP_MS = 20_000;
-/** Lines of the program's log that are kept for when it is to blame. */
+/** Number of lines of the program's log that are kept for error messages. */
 const LOG_LINES = 40;
 const START_MS = 60_000;
-/** How the demo and the log of a collector say where they listen. */
+/** The log lines in which the demo and a collector report their address. */
 const LISTENS = /(?:http:\/\/|address=)(127\.0\.0\.1:\d+)/;
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A folder that is removed when this process ends. */
+/** Creates a folder that is removed when this process ends. */
 export async function temporary() {
   const folder = await mkdtemp(join(tmpdir(), 'alluvium-page-'));
   process.once('beforeExit', () => void rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Starts the program. `address` is where it listens, once it has said so: told to take port 0, it gets one that nobody else has. */
+/** Starts the program. `address` is its address, once it has reported it: with port 0, it gets a free port. */
 export function start(args, cwd) {
   const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const running = { log: [], address: '', ended: '', process: child, gone: null };
@@ -47,16 +47,16 @@ export function start(args, cwd) {
   return running;
 }
 
-/** Waits until the program has said where it listens; its URL. */
+/** Waits until the program has reported its address, and returns its URL. */
 export async function listening(running) {
   for (const deadline = Date.now() + START_MS; !running.address; await sleep(20)) {
     if (running.ended) throw new Error(`the program ended ${running.ended}:\n${running.log.join('\n')}`);
-    if (Date.now() > deadline) throw new Error(`the program does not say where it listens:\n${running.log.join('\n')}`);
+    if (Date.now() > deadline) throw new Error(`the program has not reported its address:\n${running.log.join('\n')}`);
   }
   return `http://${running.address}/`;
 }
 
-/** Asks the program to end, and makes it end when it does not; true when it ended as it should. */
+/** Asks the program to end, and kills it if it does not. Returns true if it ended by itself. */
 export async function stop(running) {
   if (running.ended) return false;
   running.process.kill('SIGTERM');

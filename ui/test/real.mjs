@@ -1,9 +1,9 @@
-// The browser test against the real thing: starts `alluvium demo`, which profiles itself, in a folder of its own, waits
-// until the program's CPU and memory can be asked for, sends its heap as a second service (so that there is a choice),
-// runs browser.mjs against it, stops it. Then seeded.mjs, which starts a server of its own with known profiles, and collector.mjs, which
-// starts a collector.
-// ALLUVIUM_BIN names the program (else target/debug/alluvium, as cargo builds it). Without one nothing is tested, except
-// on CI, where that is a failure.
+// The browser test against a real server: it starts `alluvium demo`, which profiles itself, in a folder of its own, waits
+// until the CPU and memory of the program can be queried, sends its heap as a second service (so that there is a choice),
+// runs browser.mjs against it, and stops it. Then it runs seeded.mjs, which starts a server of its own with known profiles, and
+// collector.mjs, which starts a collector.
+// ALLUVIUM_BIN names the program (default: target/debug/alluvium, where cargo puts it). Without it the tests are skipped, except
+// on CI, where they fail.
 
 import { spawn } from 'node:child_process';
 import { access } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { listening, program as BIN, sleep, start, stop, temporary } from './prog
 const NEEDED = ['memory:inuse_space:bytes:space:bytes', 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'];
 const READY_MS = 90_000;
 
-/** The total of the demo's own profiles of a type in the last ten minutes; throws what the server says when it cannot tell. */
+/** Returns the total of the demo's own profiles of a type in the last ten minutes; throws the error of the server if it has none. */
 async function total(base, type) {
   const now = Date.now();
   const request = { profileTypeID: type, labelSelector: '{service_name="alluvium"}', start: String(now - 600_000), end: String(now + 1000), maxNodes: '16' };
@@ -26,7 +26,7 @@ async function total(base, type) {
 async function ready(base, demo) {
   const deadline = Date.now() + READY_MS;
   for (const type of NEEDED) {
-    let last = 'it answers, and holds nothing yet';
+    let last = 'it responds, but has no profiles yet';
     for (;;) {
       if (demo.ended) throw new Error(`the demo ended by itself: ${demo.ended}`);
       const found = await total(base, type).catch((error) => {
@@ -43,9 +43,9 @@ async function ready(base, demo) {
 /** Sends the demo's heap as another service. */
 async function sendAnother(base) {
   const heap = await fetch(`${base}debug/pprof/heap`);
-  if (!heap.ok) throw new Error(`/debug/pprof/heap was answered with status ${heap.status}`);
+  if (!heap.ok) throw new Error(`/debug/pprof/heap returned status ${heap.status}`);
   const sent = await fetch(`${base}ingest?name=second&format=pprof`, { method: 'POST', body: await heap.arrayBuffer() });
-  if (!sent.ok) throw new Error(`/ingest was answered with status ${sent.status}: ${(await sent.text()).slice(0, 300)}`);
+  if (!sent.ok) throw new Error(`/ingest returned status ${sent.status}: ${(await sent.text()).slice(0, 300)}`);
 }
 
 async function browserTest(name, base) {
@@ -56,7 +56,7 @@ async function browserTest(name, base) {
 async function main() {
   const there = await access(BIN).then(() => true, () => false);
   if (!there) {
-    console.error(`real: there is no ${BIN}: build it (\`cargo build\`), or name it by ALLUVIUM_BIN`);
+    console.error(`real: ${BIN} does not exist: build it (\`cargo build\`), or set ALLUVIUM_BIN`);
     return process.env.CI ? 1 : 0;
   }
   const data = await temporary();

@@ -1,5 +1,5 @@
-// What dots show, a single profile that is opened, its spans, and the same in speedscope, in Chromium against the stand-in, which
-// answers for SQL, too.
+// The styles of dots, an opened profile, its spans, and speedscope, in Chromium against the stand-in, which also answers
+// SQL.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
@@ -9,7 +9,7 @@ const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 
 beforeEach(() => mock.reset());
 
-/** The stand-in's answers to the questions of the list: so many profiles, of two series. */
+/** Answers the queries of the list with a number of profiles of two series. */
 function profiles(count, cells = []) {
   const time = Math.floor(Date.now() / 1000) * 1000 - 60_000;
   const rows = Array.from({ length: count }, (_, at) => ({ time: new Date(time - at * 15_000).toISOString(), series: String(at % 2), profile_id: '', total: String(1e9 * (at + 1)), sample_count: 2, duration_ns: '15000000000', labels: { service_name: 'checkout', pod: `pod-${at % 2}` } }));
@@ -23,7 +23,7 @@ function profiles(count, cells = []) {
 describe('dots', () => {
   const path = (more = {}) => `samples?${new URLSearchParams({ v: '1', service: 'checkout', type: CPU, from: 'now-1h', ...more })}`;
 
-  /** How many pixels of the chart have some colour. */
+  /** Returns the number of coloured pixels of the chart. */
   const inked = (page) => page.locator('.dot-chart canvas').evaluate((canvas) => {
     const { data } = canvas.getContext('2d').getImageData(90, 0, canvas.width - 110, canvas.height - 24);
     let count = 0;
@@ -31,24 +31,24 @@ describe('dots', () => {
     return count;
   });
 
-  it('are coloured by series, sized or coloured by value, by a switch that is in the link', async () => {
+  it('are coloured by series, sized by value or coloured by value, with a switch that is in the link', async () => {
     profiles(40);
     for (const options of [{}, { colorScheme: 'dark', viewport: { width: 390, height: 844 } }]) {
       const { page, param, done } = await open(path(), options);
-      const legend = page.getByRole('group', { name: 'What dots mean' });
+      const legend = page.getByRole('group', { name: 'Legend' });
       await legend.getByText('pod=pod-1').waitFor();
       const plain = await inked(page);
       await accessible(page, `dots by series, ${options.colorScheme ?? 'light'}`);
       await page.getByRole('radio', { name: 'Dots coloured by their series' }).focus();
       await page.keyboard.press('ArrowRight');
-      await legend.getByText('the area of a dot is its value').waitFor();
+      await legend.getByText('the area of a dot shows its value').waitFor();
       assert.equal(param('dots'), 'size');
       assert.equal(await legend.locator('circle').count(), 3);
       await page.waitForTimeout(100);
       assert.ok((await inked(page)) > 2 * plain, 'large values have large dots');
       await accessible(page, `dots by size, ${options.colorScheme ?? 'light'}`);
       await page.keyboard.press('ArrowRight');
-      await legend.getByText('the stronger the colour').waitFor();
+      await legend.getByText('a stronger colour means a larger value').waitFor();
       assert.match(await legend.textContent(), /^0 s.*40 s/);
       await accessible(page, `dots by value, ${options.colorScheme ?? 'light'}`);
       await page.reload();
@@ -57,12 +57,12 @@ describe('dots', () => {
     }
   });
 
-  it('are opened by a click on the rim of a large one, and by the table', async () => {
+  it('open by a click on the rim of a large one, and from the table', async () => {
     profiles(40);
     const { page, param, done } = await open(path({ dots: 'size' }));
     await page.locator('.dot-chart canvas[data-dots="40"]').waitFor();
     const box = await page.locator('.dot-chart canvas').boundingBox();
-    // The oldest of them has the largest value, and stands 11 minutes before the end of the hour.
+    // The oldest one has the largest value, and is 11 minutes before the end of the hour.
     const x = box.x + 72 + (box.width - 88) * (1 - (60 + 39 * 15) / 3600);
     await page.mouse.click(x, box.y + 14 + 10);
     await page.waitForFunction(() => location.search.includes('profile='));
@@ -73,14 +73,14 @@ describe('dots', () => {
     await done();
   });
 
-  it('are a heat map when they are many, and nothing is switched then', async () => {
+  it('become a heat map if there are many, without the switch', async () => {
     const time = new Date(Math.floor(Date.now() / 60_000) * 60_000 - 600_000).toISOString();
     profiles(0, [{ time, row: 3, count: 90 }, { time, row: 4, count: 4910 }]);
     const { page, done } = await open(path({ dots: 'size' }));
     await page.locator('.dot-chart canvas[data-cells="2"]').waitFor();
-    await page.getByText('more than 3,000 profiles are a heat map').waitFor();
-    assert.match(await page.getByRole('group', { name: 'What dots mean' }).textContent(), /1 .*4,910/);
-    assert.equal(await page.getByRole('radiogroup', { name: 'Dots show' }).count(), 0);
+    await page.getByText('more than 3,000 profiles are shown as a heat map').waitFor();
+    assert.match(await page.getByRole('group', { name: 'Legend' }).textContent(), /1 .*4,910/);
+    assert.equal(await page.getByRole('radiogroup', { name: 'Dot style' }).count(), 0);
     await accessible(page, 'a heat map');
     await done();
   });
@@ -94,7 +94,7 @@ describe('speedscope', () => {
     profiles: [{ type: 'sampled', name: 'cpu', unit: 'nanoseconds', startValue: 0, endValue: 30, samples: [[0, 1], [0]], weights: [20, 10] }],
   };
 
-  it('opens the very profile that a dot stands for, served from here, within the policy of its page', async () => {
+  it('opens exactly the profile of a dot, served from here, within the policy of its page', async () => {
     const time = Math.floor(Date.now() / 1000) * 1000 - 60_000;
     const row = { time: new Date(time).toISOString(), series: '-42', profile_id: '', total: '30', sample_count: 2, duration_ns: '15000000000', labels: { service_name: SERVICE, pod: 'a"b' } };
     const SPAN = '00f067aa0ba902b7';
@@ -119,7 +119,7 @@ describe('speedscope', () => {
     other.on('console', (message) => message.type() === 'error' && refused.push(message.text()));
     await other.waitForFunction(() => document.querySelectorAll('canvas').length > 0 && /checkout/.test(document.title));
     assert.deepEqual(rendered, [{ query: `${CPU}{service_name="${SERVICE}", pod="a\\"b"}`, from: String(time), until: String(time + 1), format: 'pprof' }]);
-    // Its styles are those that it means to have.
+    // Its styles are applied as intended.
     assert.ok(await other.evaluate(() => [...document.styleSheets].some((sheet) => sheet.ownerNode.dataset.aphrodite !== undefined && sheet.cssRules.length > 10)));
     assert.deepEqual(refused.filter((text) => /style/.test(text)), []);
     await done();

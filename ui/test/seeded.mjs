@@ -1,6 +1,6 @@
-// The page against a real server with known profiles (seed.mjs): each of the six questions of a person in at most three
-// clicks, and every number the one that was sent. SEEDED_FRONT=1 puts the page as it is built here in front of a program
-// that was built elsewhere.
+// The page against a real server with known profiles (seed.mjs): the six questions of a user are answered within three clicks,
+// and every number is the sent one. SEEDED_FRONT=1 puts the page as built here in front of a program that was built
+// elsewhere.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ after(async () => {
   assert.ok(await server?.close(), `the server ended as it should: ${server?.log.join('\n')}`);
 });
 
-/** Counts what is clicked. */
+/** Counts clicks. */
 function counting() {
   const count = async (what) => {
     count.clicks += 1;
@@ -73,7 +73,7 @@ describe('a question', () => {
     await accessible(page, 'compare on a real server');
     await image(page, 'compare', { width: 1280, height: 800 });
 
-    // Every share is that of what was sent, of `Diff`, and of SQL's `diff()`.
+    // Every share is that of the sent profiles, of `Diff`, and of SQL's `diff()`.
     const [one, two] = [of('api', 1), of('api', 2)];
     const cells = await row.getByRole('gridcell').allTextContents();
     const share = sumOf(two, REGRESSION) / sumOf(two);
@@ -92,14 +92,14 @@ describe('a question', () => {
     await done();
   });
 
-  it('is noise called no change: it is not', async () => {
+  it('is noise reported as a change: no', async () => {
     const { page, done } = await open('compare?v=1&service=shop');
     await drawn(page);
-    await page.locator('.findings').getByText('No function\'s own share rose by more than it varies by itself').waitFor();
+    await page.locator('.findings').getByText('No function\'s own share rose by more than its normal variation').waitFor();
     await done();
   });
 
-  it('where does the fleet spend: at the front door', async () => {
+  it('which services use the most: on the front page', async () => {
     const { page, done } = await open();
     await page.locator('.card').first().waitFor();
     const cards = await page.locator('.card h2').allTextContents();
@@ -108,7 +108,7 @@ describe('a question', () => {
     await done();
   });
 
-  it('which profile was that, as pprof: three clicks, and it holds what was sent', async () => {
+  it('which profile was that, as pprof: three clicks, and it contains what was sent', async () => {
     const { page, param, done } = await open();
     await page.locator('.card').first().waitFor();
     const click = counting();
@@ -133,12 +133,12 @@ describe('a question', () => {
     await done();
   });
 
-  it('what does SQL say: two clicks; each of the ten examples runs', async () => {
+  it('what does SQL return: two clicks; each of the ten examples runs', async () => {
     const { page, param, done } = await open();
     await page.locator('.rail').waitFor();
     const click = counting();
     await click(page.getByRole('link', { name: 'SQL' }));
-    await click(page.getByRole('button', { name: 'Which functions use the CPU' }));
+    await click(page.getByRole('button', { name: 'CPU by function' }));
     await page.locator('.sql-bars').waitFor();
     assert.ok(click.clicks <= 3);
     assert.equal(await page.locator('.sql-bars th').first().textContent(), 'parse');
@@ -170,12 +170,12 @@ describe('the question of the pipeline', () => {
     assert.ok(await demo.close(), `the demo ended as it should: ${demo.log.join('\n')}`);
   });
 
-  it('does it work: one click, and what flows: two; in the same server the release is the regression', async () => {
+  it('does it work: one click, and the flow: two; in the same server, the release is the regression', async () => {
     const { page, done } = await open();
     await page.locator('.card').first().waitFor();
     const click = counting();
     await click(page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Pipeline' }));
-    // Every component is counted, and none of them is anything but healthy.
+    // Every component is counted, and all of them are healthy.
     await page.waitForFunction(() => /^\d+ healthy$/.test([...document.querySelectorAll('.health-button')].map(({ textContent }) => textContent).join()), undefined, { timeout: 60_000 });
     assert.ok(click.clicks <= 3);
     await click(page.getByRole('button', { name: 'Table' }));
@@ -186,9 +186,9 @@ describe('the question of the pipeline', () => {
     await click(row);
     await page.getByRole('complementary').getByText(/\d(\.\d+)?\/s · /).first().waitFor({ timeout: 60_000 });
     assert.equal(click.clicks, 3);
-    // The server knows its collector, too.
+    // The server also knows its collector.
     await page.goto(`${demo.url}status`);
-    const collector = page.getByRole('grid', { name: 'Collectors that push here' }).getByRole('row', { name: /pyroscope\.write/ });
+    const collector = page.getByRole('grid', { name: 'Collectors' }).getByRole('row', { name: /pyroscope\.write/ });
     await collector.getByText('up to date').waitFor({ timeout: 60_000 });
     await page.goto(demo.url);
     await page.getByRole('link', { name: 'api', exact: true }).click();
@@ -201,7 +201,7 @@ describe('the question of the pipeline', () => {
   });
 });
 
-/** The values of a pprof's samples, added up: field 2 of the profile, field 2 of a sample. */
+/** Sums the values of the samples of a pprof profile: field 2 of the profile, field 2 of a sample. */
 function sumOfPprof(bytes) {
   const fields = (from, to, each) => {
     let at_ = from;
@@ -230,7 +230,7 @@ function sumOfPprof(bytes) {
     fields(from, to, (inner, value, start, end) => {
       if (inner !== 2) return;
       if (end === 0) sum += value;
-      // Packed: one value a sample, the first type's.
+      // Packed: the first number is the value of the first type.
       else {
         let factor = 1;
         let packed = 0;
@@ -246,7 +246,7 @@ function sumOfPprof(bytes) {
   return sum;
 }
 
-describe('by keyboard alone', () => {
+describe('with the keyboard alone', () => {
   const tabTo = async (page, selector) => {
     for (let tab = 0; tab < 60 && !(await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)); tab += 1) await page.keyboard.press('Tab');
     assert.ok(await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector), `Tab leads to ${selector}`);
@@ -283,11 +283,11 @@ describe('by keyboard alone', () => {
 });
 
 describe('the labels view', () => {
-  it('breaks a label down, keeps or leaves out a value, and compares two', async () => {
+  it('breaks a label down, filters for a value, excludes one, and compares two', async () => {
     const { page, param, done } = await open('labels?v=1&service=api&label=version');
     const card = (value) => page.locator('.card', { has: page.getByRole('heading', { name: value, exact: true }) });
     await card('2').waitFor();
-    assert.match(await page.locator('.whole-steps').textContent(), /^Shares are of whole steps of 1 min: what came after \d\d:\d\d:00 is not in them yet\.$/);
+    assert.match(await page.locator('.whole-steps').textContent(), /^Shares cover whole steps of 1 min\. They do not yet include the time after \d\d:\d\d:00\.$/);
     const all = sumOf(of('api'));
     for (const release of [1, 2]) {
       assert.equal(await card(String(release)).locator('.share').textContent(), percent(sumOf(of('api', release)) / all));
@@ -311,9 +311,9 @@ describe('the labels view', () => {
 });
 
 describe('the SQL view', () => {
-  it('completes, runs by key, shows what is wrong, and is a link', async () => {
+  it('completes, runs by key, shows errors, and is a link', async () => {
     const { page, param, done } = await open('sql', { allowErrors: true });
-    // The editor, where there was plain text until it was loaded.
+    // The editor replaces the plain text area once it is loaded.
     const area = page.locator('.cm-content[aria-label="SQL statement"]');
     await area.waitFor();
     assert.equal(await page.getByRole('textbox', { name: 'SQL statement' }).count(), 1);
@@ -329,7 +329,7 @@ describe('the SQL view', () => {
     assert.equal(await area.textContent(), "SELECT function, labels['version'] AS v FROM flat LIMIT 3");
     await page.keyboard.press('Control+Enter');
     await page.getByText(/^3 rows in /).waitFor();
-    // Values of labels, as the store has them, in SQL and in a selector.
+    // Values of labels from the store, in SQL and in a selector.
     const statement = await area.textContent();
     await area.fill('');
     await page.keyboard.type("SELECT 1 FROM flat WHERE service_name = 's");
@@ -367,12 +367,12 @@ describe('the SQL view', () => {
 });
 
 describe('the status view', () => {
-  it('says what the server holds and takes, to the profile', async () => {
+  it('shows exactly what the server stores and accepts', async () => {
     const { page, done } = await open('status');
     await page.getByRole('grid', { name: 'Services of the last day' }).getByText('shop').waitFor();
     const rows = await page.getByRole('grid', { name: 'Services of the last day' }).locator('.grid-body .grid-row').allTextContents();
     assert.ok(rows.some((row) => row.startsWith(`api${of('api').length}`)), rows.join('\n'));
-    await page.locator('.fact-list div', { hasText: 'Profiles taken' }).getByText(String(sent.length + HOSTILE_PROFILES)).waitFor();
+    await page.locator('.fact-list div', { hasText: 'Profiles accepted' }).getByText(String(sent.length + HOSTILE_PROFILES)).waitFor();
     await page.getByText('ready', { exact: true }).waitFor();
     await accessible(page, 'status');
     await image(page, 'status', { width: 1280, height: 800 });
@@ -383,7 +383,7 @@ describe('the status view', () => {
 describe('every view', () => {
   const VIEWS = ['', '?v=1&show=table', '?v=1&show=map&group=version', 'send', 'samples?v=1&service=api&dots=size', 'profile?v=1&service=api', 'compare?v=1&service=api', 'labels?v=1&service=api', 'samples?v=1&service=api', 'sql?v=1&query=SELECT+1+AS+one', 'status'];
 
-  it('is readable in the dark and fits 390 px', async () => {
+  it('is readable in the dark and fits a width of 390 px', async () => {
     for (const path of VIEWS) {
       const { page, done } = await open(path, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
       await page.locator('main').waitFor();
@@ -395,7 +395,7 @@ describe('every view', () => {
     }
   });
 
-  it('shows hostile names as they are', async () => {
+  it('shows hostile names as text', async () => {
     const to = (view, more) => `${view}?${new URLSearchParams({ v: '1', ...more })}`;
     const services = HOSTILE_SERVICES.flatMap((service) => [to('profile', { service, by: 'label' }), to('compare', { service }), to('labels', { service, label: 'label' }), to('samples', { service })]);
     for (const path of ['', '?v=1&group=label', '?v=1&show=map&group=label', '?v=1&show=table', 'status', ...services, 'profile?v=1&service=zz-hostile', 'compare?v=1&service=zz-hostile&baseservice=api&with=same', 'samples?v=1&service=zz-hostile', 'labels?v=1&service=zz-hostile', 'sql?v=1&show=bar&query=SELECT+function,+sum(value)+AS+v+FROM+flat+GROUP+BY+1+ORDER+BY+2']) {
@@ -409,7 +409,7 @@ describe('every view', () => {
     }
   });
 
-  it('that is none answers 404 with the page', async () => {
+  it('responds with 404 and the page if the path is not a view', async () => {
     const answer = await fetch(`${server.url}no-such-view`, { headers: { accept: 'text/html' } });
     assert.equal(answer.status, 404);
     assert.match(await answer.text(), /<div id="app">/);

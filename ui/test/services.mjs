@@ -1,4 +1,4 @@
-// Services in groups, as a table and as a map, what they cost, and thousands of them, in Chromium against the stand-in.
+// Services in groups, as a table and as a map, their costs, and thousands of them, in Chromium against the stand-in.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
@@ -7,7 +7,7 @@ import { accessible, drawn, mock, open } from './page.mjs';
 
 const NARROW = { colorScheme: 'dark', viewport: { width: 390, height: 844 } };
 
-/** What the server keeps for pages. */
+/** The settings on the server. */
 let settings;
 
 beforeEach(() => {
@@ -25,7 +25,7 @@ const section = (page, name) => page.getByRole('region', { name, exact: true });
 const settled = (page) => page.waitForFunction(() => document.querySelector('.progress')?.dataset.on === 'false');
 
 describe('a refresh', () => {
-  it('brings new values to the cards that are there, the table and the map', async () => {
+  it('updates the values of the existing cards, of the table and of the map', async () => {
     for (const [show, cell] of [['cards', '.card .measure b'], ['table', '.service-grid .grid-body [role=gridcell]:nth-child(2)'], ['map', 'a.map-tile b + span']]) {
       mock.now = Date.now() - 1_800_000;
       const { page, done } = await open(`?v=1&sort=name&show=${show}`);
@@ -35,14 +35,14 @@ describe('a refresh', () => {
       mock.now = Date.now();
       await page.keyboard.press('r');
       await page.waitForFunction(([selector, old]) => [...document.querySelectorAll(selector)].map(({ textContent }) => textContent).join() !== old, [cell, before.join()]);
-      if (show !== 'table') assert.equal(await page.locator('[data-kept]').count(), 1, `${show}: what was there is still there`);
+      if (show !== 'table') assert.equal(await page.locator('[data-kept]').count(), 1, `${show}: the element was not replaced`);
       await done();
     }
   });
 });
 
 describe('groups of services', () => {
-  it('are of a label, by keyboard, and lead to what they show', async () => {
+  it('are formed by a label, by keyboard, and lead to their services', async () => {
     const { page, param, done } = await open();
     await page.locator('.card').first().waitFor();
     await page.getByRole('button', { name: /^Group by/ }).focus();
@@ -55,7 +55,7 @@ describe('groups of services', () => {
     await accessible(page, 'groups of services');
     const heads = await page.locator('.group-head h2').allTextContents();
     assert.deepEqual(heads, ['namespace prod', 'namespace staging']);
-    // Shares are of all, and those of the groups add up.
+    // Shares refer to all services, and those of the groups add up.
     const shares = (await page.locator('.group-head .facts').allTextContents()).map((text) => Number(/([\d.]+)% of CPU/.exec(text)[1]));
     assert.ok(Math.abs(shares[0] + shares[1] - 100) < 0.11, `${shares}`);
     await section(page, 'namespace staging').locator('.card h2 a').first().click();
@@ -96,7 +96,7 @@ describe('the table of services', () => {
 });
 
 describe('the map of services', () => {
-  it('has rectangles as large as shares, with groups, and is walked through by arrows', async () => {
+  it('has rectangles in proportion to shares, with groups, and is navigated by arrow keys', async () => {
     for (const options of [{ viewport: { width: 1280, height: 720 } }, NARROW]) {
       const { page, param, done } = await open('?v=1&show=map', options);
       await page.locator('.service-map[data-tiles="9"]').waitFor();
@@ -126,17 +126,17 @@ describe('the map of services', () => {
 });
 
 describe('costs', () => {
-  it('are known once prices are, which the server keeps for everybody', async () => {
+  it('are shown once there are prices, which the server stores for all users', async () => {
     const { page, param, done } = await open();
     await page.locator('.card').first().waitFor();
     await page.getByRole('button', { name: 'Cost', exact: true }).click();
-    await page.getByText('Costs need prices').waitFor();
+    await page.getByText('Set the price of a core-hour and of a GiB-hour to see costs').waitFor();
     await page.getByRole('button', { name: 'Set prices' }).click();
     await accessible(page, 'the form of prices');
-    await page.getByRole('button', { name: 'Keep' }).click();
-    await page.getByText('One of the prices has to be more than nothing').waitFor();
-    await page.getByLabel('A core-hour').fill('0.03');
-    await page.getByLabel('A GiB-hour of memory').fill('0.004');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('One of the prices must be above zero').waitFor();
+    await page.getByLabel('Price of a core-hour').fill('0.03');
+    await page.getByLabel('Price of a GiB-hour of memory').fill('0.004');
     await page.getByLabel('Currency').fill('€');
     await page.keyboard.press('Enter');
     await page.locator('.card .cost').first().waitFor();
@@ -150,36 +150,36 @@ describe('costs', () => {
     await page.getByRole('radio', { name: 'Services as a map of their shares' }).click();
     await page.locator('a.map-tile[title*="% of cost"][title$="€ a month"]').first().waitFor();
     await done();
-    // Somebody else sees the same by the link.
+    // Another user sees the same by the link.
     const other = await open('?v=1&sort=cost&show=table');
-    await other.page.getByRole('columnheader', { name: 'Cost a month' }).waitFor();
+    await other.page.getByRole('columnheader', { name: 'Cost per month' }).waitFor();
     await other.done();
   });
 
-  it('say it where a server keeps no prices', async () => {
+  it('show an error if the server refuses the prices', async () => {
     mock.routes.set('/settings.v1.SettingsService/Get', () => [403, { code: 'permission_denied', message: 'not for you' }]);
     const { page, done } = await open('?v=1&sort=cost', { allowErrors: true });
-    await page.getByText('The prices could not be read: not for you').waitFor();
+    await page.getByText('Cannot load the prices: not for you').waitFor();
     await page.locator('.card').first().waitFor();
     await done();
   });
 });
 
 describe('five thousand services', () => {
-  it('are usable soon after their answers, as cards, a table and a map', async (t) => {
+  it('are usable soon after the responses, as cards, a table and a map', async (t) => {
     mock.mode = 'many';
     for (const show of ['cards', 'table', 'map']) {
       const { page, done } = await open('about:blank');
       const { answers } = await firstSight(page, `${mock.url}?v=1&show=${show}&from=now-1h`, SERVICES);
       const typed = await filterServices(page, 'service-4999');
-      t.diagnostic(`5,000 services as ${show}: from the answers to the first ${answers.toFixed(0)} ms, a filter ${typed.toFixed(0)} ms`);
-      // Recorded, not asserted, but for what no machine excuses.
+      t.diagnostic(`5,000 services as ${show}: from the responses to the first ${answers.toFixed(0)} ms, a filter ${typed.toFixed(0)} ms`);
+      // The times are recorded; only limits that no slow machine excuses are asserted.
       assert.ok(answers < 3000 && typed < 1000);
       await done();
     }
   });
 
-  it('are scrolled to the last, and the rows of a table are few', async () => {
+  it('scroll to the last one, and the rows of a table are few', async () => {
     mock.mode = 'many';
     const { page, done } = await open('?v=1&from=now-1h&sort=name');
     await page.locator('.card').nth(59).waitFor();

@@ -1,4 +1,4 @@
-// The Status view, and what is printed of a view, in Chromium against the stand-in.
+// The Status view, and the print of a view, in Chromium against the stand-in.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
@@ -17,13 +17,13 @@ alluvium_store_rejected_profiles_total{reason="too_old"} 3
 alluvium_store_head_bytes ${5 * MIB}
 `;
 
-/** Two collectors, one of which has more than it can send. */
+/** Two collectors, one of which cannot send all its profiles. */
 const collectors = (now) => [['web-1', 0, 800, 0], ['<i>web-2</i>', 1200, 180_000, 7]].map(([host, profiles, oldestMs, dropped]) => ({
   agent: 'alluvium/0.1.0', address: '10.0.0.8', firstSeen: now - 60_000, lastSeen: now, requests: 4, failed: 0, bytes: MIB, lastStatus: 200,
   queue: { host, component: 'pyroscope.write.default', profiles, oldestMs, dropped, failures: 0 },
 }));
 
-/** The server's own routes, as they answer. */
+/** The routes of the server, with their responses. */
 function told() {
   const now = Date.now();
   const intake = { name: '<img src=x onerror=alert(1)>', profiles: 5, stacks: 50, series: 2, first: new Date(now - 60_000).toISOString(), last: new Date(now).toISOString() };
@@ -43,23 +43,23 @@ function told() {
 beforeEach(() => mock.reset());
 
 describe('the status view', () => {
-  it('says what is stored, what is done to it, who sends, what is refused, the limits, and the configuration', async () => {
+  it('shows storage, maintenance, clients, refused profiles, limits, and the configuration', async () => {
     told();
     for (const options of [{}, { colorScheme: 'dark', viewport: { width: 390, height: 800 } }]) {
       const { page, done } = await open('status', options);
       const part = (name) => page.getByRole('region', { name, exact: true });
       await part('Storage of this tenant').getByText('12 MiB').waitFor();
-      await part('Storage of this tenant').getByText('3 MiB a day').waitFor();
-      await part('Maintenance, since the start').getByText('2 jobs are waiting').waitFor();
-      await part('Who sends profiles here, since the start').getByText('<b>alluvium/0.1.0</b>').waitFor();
-      const rows = await part('Collectors that push here, as each said last').locator('.grid-body .grid-row').evaluateAll((all) => all.map((row) => [0, 3, 4, 6].map((at) => row.children[at].textContent)));
+      await part('Storage of this tenant').getByText('3 MiB per day').waitFor();
+      await part('Maintenance since the start').getByText('2 jobs are pending').waitFor();
+      await part('Clients since the start').getByText('<b>alluvium/0.1.0</b>').waitFor();
+      const rows = await part('Collectors, as of their last request').locator('.grid-body .grid-row').evaluateAll((all) => all.map((row) => [0, 3, 4, 6].map((at) => row.children[at].textContent)));
       assert.deepEqual(rows, [['<i>web-2</i>', '3 min behind', '1,200', '7'], ['web-1', 'up to date', '0', '0']]);
-      await part('What was refused, since the start').getByText('too_old').waitFor();
-      await part('Biggest series, last 24 hours').getByText('pod="a\\"b", service_name="checkout"').waitFor();
+      await part('Refused profiles since the start').getByText('too_old').waitFor();
+      await part('Largest series, last 24 hours').getByText('pod="a\\"b", service_name="checkout"').waitFor();
       await part('Limits of this tenant').getByText('max_profile_size_bytes').waitFor();
       const config = part('Configuration in force, without secrets');
       assert.equal(await config.locator('pre').textContent(), 'limits:\n  retention_period: 31d');
-      await config.getByRole('button', { name: 'All of it' }).click();
+      await config.getByRole('button', { name: 'All settings' }).click();
       assert.match(await config.locator('pre').textContent(), /http_listen_port: 4040/);
       await accessible(page, `status, ${options.colorScheme ?? 'light'}`);
       await done();
@@ -67,13 +67,13 @@ describe('the status view', () => {
   });
 });
 
-describe('on paper', () => {
-  it('a view is light, says what it shows and when, and needs no pixel of the screen', async () => {
+describe('in print', () => {
+  it('a view is light, names its content and its time, and does not depend on the size of the screen', async () => {
     const { page, done } = await open(profilePath({ from: 'now-1h' }), { colorScheme: 'dark' });
     await drawn(page);
     const corner = () => page.locator('.flame canvas').evaluate((canvas) => [...canvas.getContext('2d').getImageData(canvas.width - 2, canvas.height - 2, 1, 1).data].slice(0, 3));
     assert.ok((await corner()).every((value) => value < 64), 'dark on the screen');
-    // As a browser does it: the event, and no frame before the paper.
+    // Like a browser: the event, and no frame before the print.
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     assert.ok((await corner()).every((value) => value > 230), 'light on paper');
     assert.match(await page.locator('#time-range .value').textContent(), /^\d+ \w+ \d\d:\d\d – \d\d:\d\d$/);

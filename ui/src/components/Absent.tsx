@@ -1,4 +1,4 @@
-// Why the service, or anything at all, is not there, and what there is instead.
+// The notice for a range without the selected service, or without any profiles. It offers what exists instead.
 
 import { For, Match, Switch } from 'solid-js';
 import type { Range } from '../lib/time.ts';
@@ -9,9 +9,9 @@ import { NothingInRange } from './NothingInRange.tsx';
 export interface AbsentProps {
   catalogue: Catalogue;
   service: string;
-  /** Where all services are. */
+  /** Address of the Services view. */
   home: string;
-  /** Where it is told how to send. */
+  /** Address of the view that explains how to send profiles. */
   send: string;
   onFollow: (event: MouseEvent & { currentTarget: HTMLAnchorElement }) => void;
   onService: (service: string) => void;
@@ -32,14 +32,14 @@ export function Absent(props: AbsentProps) {
   const is = (kind: string): boolean => absence.data()?.kind === kind;
   return (
     <Switch>
-      <Match when={absence.error()}>{(error) => <Failure what="The store could not be asked what it holds" error={error()} retry={absence.retry} />}</Match>
+      <Match when={absence.error()}>{(error) => <Failure what="Cannot find out what is stored" error={error()} retry={absence.retry} />}</Match>
       <Match when={is('nothing stored')}><NothingStored send={props.send} onFollow={props.onFollow} onRefresh={props.onRefresh} /></Match>
       <Match when={is('nothing in range')}><NothingInRange nearest={nearest()} onRange={props.onRange} /></Match>
       <Match when={is('service elsewhere')}><NothingInRange nearest={nearest()} what={`${props.service} has no profiles in this range`} onRange={props.onRange} /></Match>
       <Match when={is('no such service')}>
         <Notice
           icon="compass"
-          title={`There is no service ${props.service}`}
+          title={`Service ${props.service} does not exist`}
           actions={
             <>
               <For each={similar()}>{(name) => <button type="button" class="button primary" onClick={() => props.onService(name)}>{name}</button>}</For>
@@ -47,7 +47,7 @@ export function Absent(props: AbsentProps) {
             </>
           }
         >
-          <p>{similar().length > 0 ? 'Did you mean one of these?' : 'No name is like it. The last 30 days hold nothing of it either.'}</p>
+          <p>{similar().length > 0 ? 'Did you mean one of these?' : 'No service has a similar name. It has no profiles in the last 30 days either.'}</p>
         </Notice>
       </Match>
     </Switch>

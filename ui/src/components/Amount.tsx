@@ -1,4 +1,4 @@
-// A value with its unit, which is explained where one points at it.
+// A value with its unit. A tooltip explains the unit.
 
 import { explainUnit, formatValue, type Unit } from '../lib/format.ts';
 

@@ -1,5 +1,5 @@
-// Who calls whom, as a drawing: boxes of functions, the larger their text the more they have of their own, and lines of
-// calls, the thicker the more goes through them. It scrolls, zooms by keys and buttons, and arrows go from call to call.
+// The call graph: boxes for functions, with larger text for a larger own value, and lines for calls, thicker for a larger value.
+// It scrolls, and zooms by keys and buttons. Arrow keys move from call to call.
 
 import { createEffect, createMemo, createSignal, For, on, Show } from 'solid-js';
 import { INK } from '../flame/colours.ts';
@@ -21,14 +21,14 @@ const COUNTS: readonly Radio<PartProps['nodes']>[] = [
   { value: '80', label: 'The 80 largest functions', text: '80' },
   { value: '200', label: 'The 200 largest functions', text: '200' },
 ];
-/** Text of a box, in pixels: of what has nothing of its own, and what the largest has more. */
+/** Text size in a box, in pixels: for a function without an own value, and what the largest own value adds. */
 const LEAST_TEXT = 11;
 const MORE_TEXT = 13;
-/** Width of a character of the monospaced font, more or less, in its size. */
+/** Approximate width of a character of the monospaced font, relative to its size. */
 const CHARACTER = 0.61;
 const LONGEST = 44;
 const STEP = 1.25;
-/** Text is never smaller than this when one arrives. */
+/** Smallest scale at which the graph opens, so that its text is readable. */
 const LEAST_SCALE = 0.6;
 
 export function CallGraph(props: PartProps) {
@@ -40,7 +40,7 @@ export function CallGraph(props: PartProps) {
 
   const wanted = createMemo(() => ({ flame: props.tree.flame, most: Number(props.nodes) }));
   const drawn = createLoader(wanted, async ({ flame, most }): Promise<DrawnGraph> => {
-    // Names stay here: the worker needs none.
+    // The worker needs no names, so they are not copied to it.
     const graph = await work('graph', { flame: { ...flame, names: [], files: [], mappings: [] }, most });
     const largest = graph.nodes.reduce((max, { self }) => Math.max(max, self), 1e-300);
     const boxes = graph.nodes.map(({ name, self }) => {
@@ -56,7 +56,7 @@ export function CallGraph(props: PartProps) {
   const selected = createMemo(() => drawn.data()?.graph.nodes.findIndex(({ name }) => name === props.name) ?? -1);
   const pointed = createMemo(() => drawn.data()?.graph.nodes.findIndex(({ name }) => name === props.hovered) ?? -1);
 
-  /** The scale at which all of it is seen. */
+  /** The scale at which the whole graph is visible. */
   const fitting = ({ places }: DrawnGraph): number => Math.min(scroller.clientWidth / (places.width + 2 * MARGIN), scroller.clientHeight / (places.height + 2 * MARGIN));
   const show = (node: number): void => {
     const found = drawn.data();
@@ -67,7 +67,7 @@ export function CallGraph(props: PartProps) {
       top: (found.places.y[node]! + box.height / 2 + MARGIN) * scale() - scroller.clientHeight / 2,
     });
   };
-  // One arrives at the function that is looked at, with text that can be read; new values of the same move nothing.
+  // A new graph opens at the selected function, with readable text. New values of the same graph move nothing.
   let arrived = '';
   createEffect(on(drawn.data, (found, before) => {
     if (!found) return;
@@ -144,26 +144,26 @@ export function CallGraph(props: PartProps) {
       ...(graph.without.nodes > 0 ? [`${formatWhole(graph.without.nodes)} ${graph.without.nodes === 1 ? 'function' : 'functions'}`] : []),
       ...(graph.without.calls > 0 ? [`${formatWhole(graph.without.calls)} ${graph.without.calls === 1 ? 'call' : 'calls'}`] : []),
     ];
-    return left.length === 0 ? 'nothing is left out' : `left out: ${left.join(', ')}`;
+    return left.length === 0 ? 'nothing omitted' : `omitted: ${left.join(', ')}`;
   };
 
   return (
     <div class="call-graph" classList={{ stale: drawn.pending() }}>
       <div class="part-head">
-        <Show when={drawn.data()} fallback={<span class="muted">The calls are laid out …</span>}>
-          {(found) => <span class="facts" role="status" title={`Left out are functions below ${formatShare(NODE_FRACTION)} of all or beyond the largest, calls below ${formatShare(EDGE_FRACTION)}, and calls over what is left out where another way leads there`}><b>{formatWhole(found().graph.nodes.length)}</b> functions, <b>{formatWhole(found().graph.calls.length)}</b> calls; {without(found().graph)}</span>}
+        <Show when={drawn.data()} fallback={<span class="muted">Laying out the call graph …</span>}>
+          {(found) => <span class="facts" role="status" title={`The graph omits functions below ${formatShare(NODE_FRACTION)} of the total or beyond the largest, calls below ${formatShare(EDGE_FRACTION)}, and calls through omitted functions if another path leads there`}><b>{formatWhole(found().graph.nodes.length)}</b> functions, <b>{formatWhole(found().graph.calls.length)}</b> calls; {without(found().graph)}</span>}
         </Show>
         <span class="grow" />
         <Radios label="Functions" value={props.nodes} choices={COUNTS} onChoose={props.onNodes} />
-        <button type="button" class="button square" aria-label="Download the drawing" title="Download the drawing" disabled={!drawn.data()} onClick={save}><Icon name="download" /></button>
+        <button type="button" class="button square" aria-label="Download as SVG" title="Download as SVG" disabled={!drawn.data()} onClick={save}><Icon name="download" /></button>
         <div class="group" role="group" aria-label="Zoom">
-          <button type="button" class="button square" aria-label="Smaller" title="Smaller  -" onClick={() => zoom(1 / STEP)}><Icon name="minus" /></button>
-          <button type="button" class="button square" aria-label="Larger" title="Larger  +" onClick={() => zoom(STEP)}><Icon name="plus" /></button>
-          <button type="button" class="button square" aria-label="All of it" title="All of it" onClick={whole}><Icon name="fit" /></button>
+          <button type="button" class="button square" aria-label="Zoom out" title="Zoom out  -" onClick={() => zoom(1 / STEP)}><Icon name="minus" /></button>
+          <button type="button" class="button square" aria-label="Zoom in" title="Zoom in  +" onClick={() => zoom(STEP)}><Icon name="plus" /></button>
+          <button type="button" class="button square" aria-label="Zoom to fit" title="Zoom to fit" onClick={whole}><Icon name="fit" /></button>
         </div>
       </div>
-      <Show when={drawn.error()}>{(error) => <div class="fill"><Failure what="The call graph could not be laid out" error={error()} retry={drawn.retry} /></div>}</Show>
-      <div class="graph-scroll" id="call-graph" ref={scroller} tabindex="0" role="application" aria-roledescription="call graph" aria-label="Call graph. Arrow keys go to callers, callees and neighbours, Enter selects, plus and minus zoom; the table beside it holds the same values." onKeyDown={keys}>
+      <Show when={drawn.error()}>{(error) => <div class="fill"><Failure what="Cannot lay out the call graph" error={error()} retry={drawn.retry} /></div>}</Show>
+      <div class="graph-scroll" id="call-graph" ref={scroller} tabindex="0" role="application" aria-roledescription="call graph" aria-label="Call graph. Arrow keys go to callers, callees and neighbours, Enter selects, plus and minus zoom. The table beside it has the same values." onKeyDown={keys}>
         <Show when={drawn.data()}>
           {(found) => (
             <svg width={(found().places.width + 2 * MARGIN) * scale()} height={(found().places.height + 2 * MARGIN) * scale()} viewBox={`${-MARGIN} ${-MARGIN} ${found().places.width + 2 * MARGIN} ${found().places.height + 2 * MARGIN}`} aria-hidden="true">
@@ -177,7 +177,7 @@ export function CallGraph(props: PartProps) {
                       <path d={curve(path())} stroke-width={strokeOf(share())} />
                       <path class="head" d={arrow(path(), share())} />
                       <Show when={share() >= TOLD}><text {...middleOf(path())}>{amount(call.value)}</text></Show>
-                      <title>{`${found().boxes[call.from]!.full} → ${found().boxes[call.to]!.full}: ${amount(call.value)}, ${formatShare(share())}${call.over ? ', over functions that are left out' : ''}`}</title>
+                      <title>{`${found().boxes[call.from]!.full} → ${found().boxes[call.to]!.full}: ${amount(call.value)}, ${formatShare(share())}${call.over ? ', through omitted functions' : ''}`}</title>
                     </g>
                   );
                 }}
@@ -218,7 +218,7 @@ export function CallGraph(props: PartProps) {
   );
 }
 
-/** Both ends of a long name: what it is of, and what it is. */
+/** Shortens a long name to its two ends: its package and its function. */
 function cut(name: string): string {
   const first = Array.from(name.slice(0, LONGEST * 2));
   if (first.length <= LONGEST && name.length <= LONGEST * 2) return first.join('');

@@ -1,6 +1,6 @@
-// The time chart on uPlot: one line or one a value of a label. A pointer or the arrow keys show all values at a time and
-// select a range, for which a bar offers what can be done with it. Gaps are gaps.
-// New values go into the same plot: what someone is about to select, or looks at, stays.
+// The time chart on uPlot: one line, or one line for each value of a label. A pointer or the arrow keys show all values at a time
+// and select a range, for which a bar offers actions. A time without data is a gap in the line.
+// New values go into the same plot, so that the user's selection and cursor stay.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show } from 'solid-js';
 import uPlot from 'uplot';
@@ -13,28 +13,28 @@ import { inZone, zone } from '../lib/zone.ts';
 import { Icon, type IconName } from './Icon.tsx';
 
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** exponent);
-/** The pointer moves so far at least in a drag. */
+/** Least distance of a drag, in pixels; a shorter one is a click. */
 const DRAG_PX = 4;
-/** Of the bar with the selected range. */
+/** Width of the bar for the selected range. */
 const BAR_WIDTH = 400;
 
 export interface ChartProps {
   lines: readonly Line[];
-  /** What the lines are of. */
+  /** The range that the chart is drawn over. */
   range: Range;
   /** Seconds between points. */
   step: number;
   unit: Unit;
   title: string;
-  /** Of the page: its name there. */
+  /** Id of the element in the page. */
   id?: string;
-  /** The axis reaches at least this far, so that charts beside each other are of one scale. */
+  /** Least upper end of the value axis, so that charts beside each other have the same scale. */
   top?: number;
-  /** A range that is marked, as long as no other is being chosen. */
+  /** A range to mark while the user selects no other. */
   marked?: Range | undefined;
-  /** What can be done with a chosen range, the first by Enter. A single one is done at once, by who drags. */
+  /** Actions for a selected range. Enter runs the first. A single action runs as soon as the drag ends. */
   actions: readonly RangeAction[];
-  /** A click on a time, or Enter at one, means it; in milliseconds. */
+  /** Called for a click on a point, or for Enter at one, with its time in milliseconds. */
   onPoint?: (time: number) => void;
 }
 
@@ -47,11 +47,11 @@ export interface RangeAction {
 export function Chart(props: ChartProps) {
   let host!: HTMLDivElement;
   let plot: uPlot | undefined;
-  /** A drag is under way. */
+  /** True during a drag. */
   let pressed = false;
-  /** Where a selection by keys began, an index of the data. */
+  /** Start of a selection by keys, as an index into the data; -1 for none. */
   let anchor = -1;
-  /** Chosen by a drag or by keys. */
+  /** The range that the user has selected by a drag or by keys. */
   const [selection, setSelection] = createSignal<Range>();
   const [hover, setHover] = createSignal<{ index: number; x: number; y: number; keyboard: boolean }>();
   const [width, setWidth] = createSignal(0);
@@ -71,7 +71,7 @@ export function Chart(props: ChartProps) {
     const time = times()[index ?? -1];
     if (time != null) props.onPoint?.(time * 1000);
   };
-  /** Paints the selected range where it now is. */
+  /** Paints the selected or marked range at its current position. */
   const mark = (): void => {
     const range = selection() ?? props.marked;
     if (!plot) return;
@@ -98,7 +98,7 @@ export function Chart(props: ChartProps) {
       pressed = true;
       from = clientX;
     });
-    // A drag ends in a click, too.
+    // The browser also sends a click at the end of a drag; ignore it.
     plot.over.addEventListener('click', ({ clientX }) => Math.abs(clientX - from) < DRAG_PX && pick(hover()?.index));
     mark();
   };
@@ -109,7 +109,7 @@ export function Chart(props: ChartProps) {
     const at = hover();
     if (at?.keyboard) point(at.index);
   };
-  // What the plot is made of; with the rest it is only given new values.
+  // A change of these builds a new plot. All other changes only set new values.
   const made = createMemo(() => JSON.stringify([props.lines.map(({ label, colour }) => [label, colour]), props.unit, dark(), zone()]));
 
   onMount(() => {
@@ -126,7 +126,7 @@ export function Chart(props: ChartProps) {
     });
   });
 
-  /** Puts the keyboard's cursor on a time. */
+  /** Moves the keyboard cursor to a point. */
   const point = (index: number): void => {
     const time = times()[index];
     if (!plot || time == null) return;
@@ -198,7 +198,7 @@ export function Chart(props: ChartProps) {
         tabindex="0"
         role="application"
         aria-roledescription="time chart"
-        aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}. Arrow keys move through time, with Shift they select a range, Enter takes it, Escape clears.${props.onPoint ? ' Enter without a range opens the time.' : ''}`}
+        aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}. Arrow keys move through time, with Shift they select a range, Enter applies it, Escape clears it.${props.onPoint ? ' Enter without a range opens the profile at that time.' : ''}`}
         onKeyDown={keys}
         onBlur={() => hover()?.keyboard && setHover(undefined)}
       />
@@ -239,9 +239,9 @@ export function Chart(props: ChartProps) {
 }
 
 interface Told {
-  /** A range was dragged, or given up. */
+  /** Called after a drag with its range, or with null for a drag that is too short. */
   selected: (range: Range | null) => void;
-  /** The pointer is at a time, or gone. */
+  /** Called when the pointer is at a point, or with undefined when it leaves the chart. */
   pointed: (at: { index: number; x: number; y: number; keyboard: false } | undefined) => void;
 }
 
@@ -274,7 +274,7 @@ function options(host: HTMLElement, props: ChartProps, told: Told): uPlot.Option
       },
       {
         stroke: muted, font, size: 72, gap: 6, space: 28,
-        // Bytes are counted in powers of two, and so are their ticks.
+        // Bytes have ticks at powers of two, as their units do.
         ...(props.unit.startsWith('bytes') ? { incrs: POWERS_OF_TWO } : {}),
         grid: { stroke: line, width: 1 }, ticks: { show: false },
         values: (_, splits) => splits.map(axisFormat(Math.max(...splits), props.unit)),
@@ -290,7 +290,7 @@ function options(host: HTMLElement, props: ChartProps, told: Told): uPlot.Option
           width: 1.5,
           ...(props.lines.length === 1 ? { fill: stroke.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.12)') } : {}),
           spanGaps: false,
-          // A point alone between two holes would not be seen as a line.
+          // A single point between two gaps has no line, so it is drawn as a dot.
           points: {
             show: true, size: 4, fill: stroke,
             filter: (self, series) => {

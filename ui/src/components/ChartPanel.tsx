@@ -1,5 +1,5 @@
-// A chart with its head: what it shows, its mean and largest value, the label that splits it, and the same as a table.
-// Lines are drawn over the range that they are of: where a newer one could not be had, the panel says so.
+// A chart with its head: the title, the mean and largest value, the label that splits the lines, and a switch to a table.
+// The lines are drawn over the range that they were loaded for. If newer lines cannot be loaded, the panel says so.
 
 import { For, Show, type JSX } from 'solid-js';
 import { formatRange, type Unit } from '../lib/format.ts';
@@ -13,22 +13,22 @@ import { Icon } from './Icon.tsx';
 import { Picker } from './Picker.tsx';
 
 export interface ChartPanelProps {
-  /** What is asked for, whether or not it is there. */
+  /** Title of the requested chart, shown until its data arrives. */
   title: string;
   chart: Loader<ChartData>;
-  /** What the lines may be split by. */
+  /** Labels that can split the lines. */
   labels: Loader<string[]>;
   by: string;
   table: boolean;
-  /** Said beside the title. */
+  /** Note beside the title. */
   note?: string | undefined;
   onBy: (label: string) => void;
   onTable: (table: boolean) => void;
-  /** Further tools in its head. */
+  /** Further controls in the head. */
   tools?: JSX.Element;
-  /** What can be done with a range that is chosen. */
+  /** Actions for a selected range. */
   actions: readonly RangeAction[];
-  /** Narrows to one value of the label. */
+  /** Filters by one value of the label. */
   onOnly: (label: string, value: string) => void;
 }
 
@@ -51,12 +51,12 @@ export function ChartPanel(props: ChartPanelProps) {
         <span class="spring" />
         {props.tools}
         <Picker label="Split by" placeholder="Find a label" value={props.by} shown={props.by || 'no label'} choices={labels()} loading={props.labels.pending()} error={props.labels.error()} onPick={(by) => props.onBy(by)} />
-        <button type="button" class="button square" aria-label="Chart as a table" title="Chart as a table" aria-pressed={props.table} onClick={() => props.onTable(!props.table)}><Icon name="table" /></button>
+        <button type="button" class="button square" aria-label="Show chart as table" title="Show chart as table" aria-pressed={props.table} onClick={() => props.onTable(!props.table)}><Icon name="table" /></button>
       </div>
       <Show when={props.chart.error() && data()}>
         {(old) => (
           <div class="banner" role="alert">
-            <span>The chart could not be read: {props.chart.error()?.message}. This one is of {formatRange(old().range)}.</span>
+            <span>Cannot load the chart: {props.chart.error()?.message}. The chart shows {formatRange(old().range)}.</span>
             <button type="button" class="button" onClick={props.chart.retry}>Try again</button>
           </div>
         )}

@@ -1,4 +1,4 @@
-// The values of a time chart as a table, the newest first: the chart's equal in text.
+// The values of a time chart as a table, the newest first, for readers who cannot see the chart.
 
 import { createMemo } from 'solid-js';
 import { formatMoment, formatValue, type Unit } from '../lib/format.ts';
@@ -8,7 +8,7 @@ import { Grid, type Column } from './Grid.tsx';
 interface Row {
   /** Milliseconds. */
   time: number;
-  /** A value a line. */
+  /** The value of each line, null where a line has none. */
   values: readonly (number | null)[];
 }
 

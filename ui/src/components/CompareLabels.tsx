@@ -1,5 +1,5 @@
-// Compares two values of one label: the label, then the baseline's value, then the comparison's. Where a label tells
-// versions, the last two are offered at once.
+// Compares two values of one label. The user selects the label, the baseline's value, and the comparison's value. If a label
+// contains versions, a button selects the last two.
 
 import { createSignal, Match, Show, Switch } from 'solid-js';
 import { labelNames, labelValues } from '../lib/api.ts';
@@ -11,7 +11,7 @@ import { Popover } from './Popover.tsx';
 import { Suggest } from './Suggest.tsx';
 
 export interface CompareLabelsProps {
-  /** What both sides have in common. */
+  /** The selector that both sides share. */
   selector: string;
   range: Range;
   versions: Versions | null;

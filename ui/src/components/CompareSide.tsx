@@ -1,4 +1,4 @@
-// One side of a comparison: its filters, its range, and its chart, in which another range is dragged.
+// One side of a comparison: its filters, its range, and a chart in which the user drags another range.
 
 import { Show, type JSX } from 'solid-js';
 import { formatRange, formatSpan, type Unit } from '../lib/format.ts';
@@ -13,9 +13,9 @@ import { Filters } from './Filters.tsx';
 export interface CompareSideProps {
   name: 'Baseline' | 'Comparison';
   side: Side;
-  /** The largest value of both sides. */
+  /** The largest value of both charts. */
   top: number;
-  /** Before the filters. */
+  /** Controls before the filters. */
   children?: JSX.Element;
   onFilters: (matchers: Matcher[]) => void;
   onRange: (range: Range) => void;
@@ -42,7 +42,7 @@ export function CompareSide(props: CompareSideProps) {
         <Show when={mean()}>{(found) => <span>mean <Amount value={found().value} unit={found().unit} /></span>}</Show>
       </div>
       <Show when={chart.error()}>
-        {(error) => <div class="banner" role="alert"><span>The chart could not be read: {error().message}</span><button type="button" class="button" onClick={chart.retry}>Try again</button></div>}
+        {(error) => <div class="banner" role="alert"><span>Cannot load the chart: {error().message}</span><button type="button" class="button" onClick={chart.retry}>Try again</button></div>}
       </Show>
       <Show when={chart.data()} fallback={<div class="chart"><div class="skeleton chart-skeleton" /></div>}>
         {(found) => (
@@ -56,7 +56,7 @@ export function CompareSide(props: CompareSideProps) {
               title={`${props.name}: ${found().query.type.chartTitle}`}
               top={props.top}
               marked={range().start > window().start || range().end < window().end ? range() : undefined}
-              actions={[{ label: `Take as the ${props.name.toLowerCase()}`, icon: 'compare', run: props.onRange }]}
+              actions={[{ label: `Use as ${props.name.toLowerCase()}`, icon: 'compare', run: props.onRange }]}
             />
           </div>
         )}

@@ -1,4 +1,4 @@
-// Everything about one component: how it is and why, what goes in and out, its values, and its live data.
+// The panel of one component: its health with the reason, its inputs and outputs, its values, and its live data.
 
 import { createMemo, createSignal, For, Index, Match, Show, Switch } from 'solid-js';
 import { copyText } from '../lib/clipboard.ts';
@@ -16,7 +16,7 @@ export type Tab = (typeof TABS)[number];
 const NAMES: Record<Tab, string> = { overview: 'Overview', arguments: 'Arguments', exports: 'Exports', debug: 'Debug info', live: 'Live' };
 
 export interface ComponentPanelProps {
-  /** As the list has it. */
+  /** The component as in the list, without arguments and exports. */
   component: Component;
   detail: Loader<Detail>;
   overview: Overview | undefined;
@@ -32,7 +32,7 @@ export function ComponentPanel(props: ComponentPanelProps) {
   let tabs!: HTMLDivElement;
   const opened: Opened = new Map();
   const [copied, setCopied] = createSignal(false);
-  // New values come every few seconds; what is the same is not drawn again.
+  // New values arrive every few seconds; equal values are not drawn again.
   const detail = createMemo(() => (props.detail.data()?.id === props.component.id ? props.detail.data() : undefined), undefined, {
     equals: (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b),
   });
@@ -52,7 +52,7 @@ export function ComponentPanel(props: ComponentPanelProps) {
           <div class="muted kind-name">{props.component.name}</div>
           <h2 title={props.component.id}>{props.component.label || props.component.localId}</h2>
         </div>
-        <button type="button" class="button plain square" aria-label="Copy the id" onClick={async () => {
+        <button type="button" class="button plain square" aria-label="Copy the component ID" onClick={async () => {
           setCopied(await copyText(props.component.id));
           setTimeout(() => setCopied(false), 1500);
         }}><Icon name={copied() ? 'check' : 'copy'} /></button>
@@ -67,17 +67,17 @@ export function ComponentPanel(props: ComponentPanelProps) {
       </div>
       <div class="tab-panel" role="tabpanel" id="tab-panel" aria-labelledby={`tab-${props.tab}`} tabindex="0">
         <Switch>
-          {/* No stream is asked for before it is known whether there are any. */}
+          {/* The stream opens only once the overview says whether live debugging is on. */}
           <Match when={props.tab === 'live' && !props.overview}><div class="skeleton line-skeleton" /></Match>
           <Match when={props.tab === 'live'}>
             <LiveTail id={props.component.id} enabled={props.overview!.live.enabled} />
           </Match>
           <Match when={props.tab === 'overview'}><Summary {...props} /></Match>
-          <Match when={props.detail.error() && !detail()}><Failure what="The component could not be read" error={props.detail.error()!} retry={props.detail.retry} /></Match>
+          <Match when={props.detail.error() && !detail()}><Failure what="Cannot load the component" error={props.detail.error()!} retry={props.detail.retry} /></Match>
           <Match when={!detail()}><div class="skeleton line-skeleton" /><div class="skeleton line-skeleton" /></Match>
-          <Match when={props.tab === 'arguments'}><Fields fields={detail()!.arguments} path="arguments" opened={opened} none="It has no arguments." /></Match>
-          <Match when={props.tab === 'exports'}><Fields fields={detail()!.exports} path="exports" opened={opened} none="It exports nothing." /></Match>
-          <Match when={props.tab === 'debug'}><Fields fields={detail()!.debugInfo} path="debug" opened={opened} none="It has nothing to say about itself." /></Match>
+          <Match when={props.tab === 'arguments'}><Fields fields={detail()!.arguments} path="arguments" opened={opened} none="This component has no arguments." /></Match>
+          <Match when={props.tab === 'exports'}><Fields fields={detail()!.exports} path="exports" opened={opened} none="This component has no exports." /></Match>
+          <Match when={props.tab === 'debug'}><Fields fields={detail()!.debugInfo} path="debug" opened={opened} none="This component has no debug info." /></Match>
         </Switch>
       </div>
     </aside>
@@ -115,15 +115,15 @@ function Summary(props: ComponentPanelProps) {
       <div class={`health health-${props.component.health.state}`}>
         <b>{props.component.health.state}</b>
         <span class="muted">{since()}</span>
-        <p>{props.component.health.message || 'It gives no reason.'}</p>
+        <p>{props.component.health.message || 'No reason given.'}</p>
       </div>
       <Show when={props.component.modules.length > 0}>
-        <button type="button" class="button" onClick={() => props.onOpen(props.component)}><Icon name="pipeline" />Open its graph</button>
+        <button type="button" class="button" onClick={() => props.onOpen(props.component)}><Icon name="pipeline" />Open the module</button>
       </Show>
       {links('Data from', () => flowing(props.component.feeders, true))}
       {links('Data to', () => flowing(props.component.flowsTo, false))}
-      {links('Refers to', () => plain(props.component.referencesTo))}
-      {links('Referred to by', () => plain(props.component.referencedBy))}
+      {links('References', () => plain(props.component.referencesTo))}
+      {links('Referenced by', () => plain(props.component.referencedBy))}
     </>
   );
 }

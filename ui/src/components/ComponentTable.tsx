@@ -1,4 +1,4 @@
-// The components as a table, the graph's equal in text: sorted by any column and filtered.
+// The components as a table with the data of the graph. It can be sorted by any column and filtered.
 
 import { createMemo } from 'solid-js';
 import { formatSpan, formatValue } from '../lib/format.ts';
@@ -11,7 +11,7 @@ export interface ComponentTableProps {
   components: readonly Component[];
   flows: Flows;
   selected: string;
-  /** A column, `-` before it for descending; empty for the order of the configuration. */
+  /** Column to sort by, with a leading `-` for descending order; empty for the order of the configuration. */
   sort: string;
   onSort: (sort: string) => void;
   onSelect: (id: string) => void;

@@ -1,4 +1,4 @@
-// Where one is in a flame graph: the callers of the zoomed frame, and what it has.
+// The breadcrumb of a flame graph: the callers of the zoomed frame, and its value.
 
 import { createMemo, For, Show } from 'solid-js';
 import { ancestors } from '../flame/layout.ts';
@@ -10,7 +10,7 @@ import { Icon } from './Icon.tsx';
 export function Crumbs(props: { tree: Tree; focus: number; zoomed: { share: string; value: string }; onZoom: (node: number) => void }) {
   const nameOf = (node: number): string => props.tree.flame.names[props.tree.flame.name[node] ?? -1] ?? '';
   const chain = createMemo(() => ancestors(props.tree.flame, props.focus));
-  /** The root, the nearest callers, and a hole between them when they are many. */
+  /** The root and the nearest callers; null stands for those omitted between them. */
   const crumbs = createMemo<(number | null)[]>(() => {
     const all = chain();
     return all.length <= 6 ? all : [0, null, ...all.slice(-4)];
@@ -34,7 +34,7 @@ export function Crumbs(props: { tree: Tree; focus: number; zoomed: { share: stri
       <span class="facts">
         <span><b>{props.zoomed.value}</b></span>
         <Show when={props.focus > 0} fallback={<span class="wide-only">{formatWhole(props.tree.flame.count)} frames</span>}>
-          <span><b>{props.zoomed.share}</b><span class="wide-only"> of all</span></span>
+          <span><b>{props.zoomed.share}</b><span class="wide-only"> of total</span></span>
           <button type="button" onClick={() => props.onZoom(0)}>Reset zoom</button>
         </Show>
       </span>

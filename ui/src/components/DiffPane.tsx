@@ -1,5 +1,5 @@
-// The flame graph of a difference with its table: frames in the colour of their change, both sides of each told, by share or
-// by value a second.
+// The flame graph of a difference with its table. The colour of a frame shows its change, by share or by value per second, and
+// its tooltip shows both sides.
 
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import { diffColour, diffScale } from '../flame/diff-colours.ts';
@@ -21,27 +21,27 @@ export interface DiffPaneProps extends Omit<FlamePaneProps, 'look' | 'tools' | '
   flame: Flame;
   sides: Sides;
   by: DiffBy;
-  /** Left out where only shares can be compared. */
+  /** Absent if only shares can be compared. */
   onBy?: (by: DiffBy) => void;
   share: Measure;
-  /** Null while it is not known how long, or how often, the values were counted. */
+  /** Null while the factors to values per second are not known. */
   rate: Measure | null;
-  /** A value a second, with its unit. */
+  /** Formats a value per second with its unit. */
   amount: (value: number) => string;
-  /** Which changes are more than noise; undefined as long as nobody knows. */
+  /** The changes that are more than noise; undefined until they are known. */
   changes: Changes | undefined;
 }
 
 const WAYS: readonly Radio<DiffBy>[] = [
-  { value: 'share', label: 'Compare by share of all', text: 'Share' },
-  { value: 'rate', label: 'Compare by value a second', text: 'Per second' },
+  { value: 'share', label: 'Compare by share of total', text: 'Share' },
+  { value: 'rate', label: 'Compare by value per second', text: 'Per second' },
 ];
 const PALETTES: readonly Radio<Contrast>[] = [
   { value: 'red-green', label: 'More is red, less is green', text: 'Red, green' },
-  { value: 'orange-blue', label: 'More is orange, less is blue, for every eye', text: 'Orange, blue' },
+  { value: 'orange-blue', label: 'More is orange, less is blue, for colour-blind readers', text: 'Orange, blue' },
 ];
 
-/** The colours of frames: by what is compared. */
+/** Returns the colours and signs of the frames of a difference. */
 export function diffPaint(sides: Sides, measure: Measure, palette: Contrast, night: boolean): Paint {
   const scale = diffScale(palette, night);
   return { colour: (node) => diffColour(scale, measure(pairAt(sides, node))), sign: (node) => signOf(pairAt(sides, node)) };
@@ -71,7 +71,7 @@ export function DiffPane(props: DiffPaneProps) {
       <span>less</span>
       <span class="scale" aria-hidden="true"><For each={scale()}>{(colour) => <i style={{ background: colour }} />}</For></span>
       <span>more</span>
-      <span class="muted wide-only">{props.by === 'rate' ? 'in value a second' : 'in share of all'}; a frame is as wide as the mean of its shares · + new, − gone</span>
+      <span class="muted wide-only">{props.by === 'rate' ? 'value per second' : 'share of total'}; the width of a frame is the mean of its shares · + new, − removed</span>
       <span class="spring" />
       <Radios label="Colours of the difference" value={contrast()} choices={PALETTES} onChoose={setContrast} />
     </div>
@@ -95,7 +95,7 @@ function Values(props: { tree: Tree; sides: Sides; node: number; share: Measure;
       </tr>
     );
   };
-  const sign = (): string => ({ '+': 'New: the baseline does not have it', '−': 'Gone: the comparison does not have it', '': '' })[signOf(pairAt(props.sides, props.node))];
+  const sign = (): string => ({ '+': 'New: not in the baseline', '−': 'Removed: not in the comparison', '': '' })[signOf(pairAt(props.sides, props.node))];
   return (
     <>
       <table class="tip-table number">

@@ -1,5 +1,5 @@
-// The table of a difference: functions with their share on both sides, the change in points and in value a second. What
-// noise explains is dim.
+// The table of a difference: functions with their share on both sides, the change in percentage points and in value per
+// second. Changes that noise explains are dim.
 
 import { createMemo, Show, type Accessor } from 'solid-js';
 import { diffRows, readDiffSort, signOf, sortDiffRows, writeDiffSort, type DiffKey, type DiffRow, type DiffSort, type Measure, type Pair, type Sides } from '../flame/diff.ts';
@@ -19,28 +19,28 @@ export interface DiffTableProps extends TableState {
   sides: Sides;
   share: Measure;
   rate: Measure | null;
-  /** A value a second, with its unit. */
+  /** Formats a value per second with its unit. */
   amount: (value: number) => string;
   colour: (pair: Pair) => string;
   changes: Changes | undefined;
-  /** There are no values a second, and will be none. */
+  /** True if the difference has no values per second. */
   onlyShares: boolean;
 }
 
-/** What the numbers of a column are. */
+/** Tooltips of the columns of numbers. */
 const MEANS: Partial<Record<DiffKey, string>> = {
-  left: 'Share of all before',
-  right: 'Share of all after',
-  change: 'Change of the share, in percentage points: from 10% to 12% is +2',
-  rate: 'Change of the value a second',
+  left: 'Share of total in the baseline',
+  right: 'Share of total in the comparison',
+  change: 'Change of the share in percentage points: from 10% to 12% is +2',
+  rate: 'Change of the value per second',
 };
 
-const PARTS: readonly Radio<DiffSort['of']>[] = [{ value: 'self', label: 'Self: without what it calls', text: 'Self' }, { value: 'total', label: 'Total: with what it calls', text: 'Total' }];
+const PARTS: readonly Radio<DiffSort['of']>[] = [{ value: 'self', label: 'Self: without callees', text: 'Self' }, { value: 'total', label: 'Total: with callees', text: 'Total' }];
 
 export function DiffTable(props: DiffTableProps) {
   const sort = createMemo(() => readDiffSort(props.sort));
   const rows = createMemo(() => diffRows(props.flame, props.sides));
-  // What has nothing of its own on either side tells nothing of what changed there.
+  // A function without a value on either side has no change to show.
   const present = createMemo(() => rows().filter(({ [sort().of]: { left, right } }) => left !== 0 || right !== 0));
   const sorted = createMemo(() => sortDiffRows(present(), props.flame.names, sort(), props.share, props.rate ?? props.share));
   const filtered = createMemo(() => {
@@ -64,7 +64,7 @@ export function DiffTable(props: DiffTableProps) {
     label,
     class: 'number',
     cell: (row: Accessor<DiffRow>) => <span classList={{ zero: isNoise(row()) && key !== 'left' && key !== 'right' }}>{text(row())}</span>,
-    title: (row) => (isNoise(row) && (key === 'change' || key === 'rate') ? 'No more than its share varies by itself' : (MEANS[key] ?? '')),
+    title: (row) => (isNoise(row) && (key === 'change' || key === 'rate') ? 'Within the normal variation of this share' : (MEANS[key] ?? '')),
   });
   const columns: Column<DiffRow>[] = [
     {
@@ -81,7 +81,7 @@ export function DiffTable(props: DiffTableProps) {
       cell: (row) => (
         <>
           <i class="swatch" style={{ background: props.colour(pair(row())) }} />
-          <Show when={signOf(pair(row()))}>{(sign) => <span class="sign" title={sign() === '+' ? 'New' : 'Gone'}>{sign()}</span>}</Show>
+          <Show when={signOf(pair(row()))}>{(sign) => <span class="sign" title={sign() === '+' ? 'New' : 'Removed'}>{sign()}</span>}</Show>
           <span class="text">{shortName(nameOf(row()))}</span>
         </>
       ),

@@ -1,5 +1,5 @@
-// Single profiles as dots over time, coloured by their series, sized or coloured by their value; or as a heat map when they are
-// many. A click opens one, or zooms to the time of a cell. The table beside it holds the same.
+// Single profiles as dots over time, coloured by series, or sized or coloured by value. Many profiles become a heat map. A click
+// opens a profile, or zooms to the time of a cell. The table below has the same data.
 
 import { createMemo, createSignal, Show } from 'solid-js';
 import { axisFormat, formatClock, formatDay, formatMoment, formatValue, formatWhole } from '../lib/format.ts';
@@ -13,14 +13,14 @@ import { labelText, radiusOf, seriesColours, valueColour, type DotStyle } from '
 export interface DotChartProps {
   data: SampleData;
   style: DotStyle;
-  /** Key of the one that is open. */
+  /** Key of the opened profile. */
   opened: string;
   onOpen: (sample: Sample) => void;
   onZoom: (range: Range) => void;
 }
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [72, 16, 14, 22];
-/** Pixels around a dot that belong to it. */
+/** Distance in pixels at which the pointer still hits a dot. */
 const NEAR = 9;
 
 export function DotChart(props: DotChartProps) {
@@ -28,7 +28,7 @@ export function DotChart(props: DotChartProps) {
   let canvas!: HTMLCanvasElement;
   const [hover, setHover] = createSignal<{ sample?: Sample; cell?: Cell; x: number; y: number }>();
   const colours = createMemo(() => seriesColours(props.data.samples));
-  // Small dots lie on large ones.
+  // Small dots are drawn over large ones.
   const ordered = createMemo(() => (props.style === 'size' ? [...props.data.samples].sort((a, b) => b.total - a.total) : props.data.samples));
   const most = (): number => props.data.most || 1;
   const x = (time: number, { width }: Size): number => LEFT + ((time - props.data.range.start) / (props.data.range.end - props.data.range.start)) * (width - LEFT - RIGHT);
@@ -117,7 +117,7 @@ export function DotChart(props: DotChartProps) {
       <canvas
         ref={canvas}
         role="img"
-        aria-label={`${formatWhole(props.data.count)} profiles by time and value; the table holds the same`}
+        aria-label={`${formatWhole(props.data.count)} profiles by time and value; the table has the same data`}
         data-dots={props.data.samples.length}
         data-style={props.style}
         data-cells={props.data.cells.length}
@@ -139,7 +139,7 @@ export function DotChart(props: DotChartProps) {
               {(sample) => <><div class="muted">{formatMoment(sample().time, true)}</div><b>{formatValue(sample().total, props.data.type.unit)}</b><div class="name">{labelText(sample())}</div></>}
             </Show>
             <Show when={!at().sample && at().cell}>
-              {(cell) => <><div class="muted">{formatMoment(cell().time, true)}</div><b>{formatWhole(cell().count)} profiles</b><div>of {formatValue((most() * cell().row) / ROWS, props.data.type.unit)} to {formatValue((most() * (cell().row + 1)) / ROWS, props.data.type.unit)}; a click zooms</div></>}
+              {(cell) => <><div class="muted">{formatMoment(cell().time, true)}</div><b>{formatWhole(cell().count)} profiles</b><div>of {formatValue((most() * cell().row) / ROWS, props.data.type.unit)} to {formatValue((most() * (cell().row + 1)) / ROWS, props.data.type.unit)}; click to zoom</div></>}
             </Show>
           </div>
         )}

@@ -1,4 +1,4 @@
-// What is shown as a file: every stack as pprof or collapsed text, the flame graph as a picture or drawing.
+// The menu of downloads: all stacks as pprof, collapsed stacks or a speedscope file, and the flame graph as SVG or PNG.
 
 import { INK } from '../flame/colours.ts';
 import { png, type Still } from '../flame/png.ts';
@@ -15,22 +15,22 @@ import { Icon } from './Icon.tsx';
 import { Menu, type Action } from './Menu.tsx';
 import { Popover } from './Popover.tsx';
 
-/** What is drawn, without the ink, which follows the theme. */
+/** The flame graph to draw, without the ink, which follows the theme. */
 export interface Drawing extends Omit<Still, 'ink'> {
-  /** What it shows. */
+  /** Title above the drawing. */
   title: string;
-  /** The values of a node in words. */
+  /** Returns the values of a node as text. */
   values: (node: number) => string;
 }
 
 export interface DownloadProps {
-  /** What the stacks are of; the name of each where there are several. */
+  /** The queries whose stacks can be downloaded; each has a name if there are several. */
   queries: readonly { name: string; query: Query }[];
-  /** What files are named after. */
+  /** Service name, the first part of the file names. */
   service: string;
-  /** Something is drawn. */
+  /** True once a flame graph is shown. */
   ready: boolean;
-  /** Made when it is asked for. */
+  /** Makes the drawing, on request. */
   drawing: () => Drawing | null;
 }
 
@@ -39,7 +39,7 @@ export function Download(props: DownloadProps) {
     const stamp = new Date(range.start).toISOString().slice(0, 16).replace(/:/g, '');
     return [props.service, ...type.id.split(':').slice(0, 2), stamp, of].filter(Boolean).join('.').replace(/[^\w.-]+/g, '_');
   };
-  /** Makes a file of the question, and says when that fails. */
+  /** Returns an action that makes a file and saves it. A toast reports a failure. */
   const save = (query: Query, of: string, suffix: string, make: () => Promise<Blob>) => (): void => {
     make().then(
       (blob) => saveFile(blob, `${nameOf(query, of)}${suffix}`),
@@ -49,13 +49,13 @@ export function Download(props: DownloadProps) {
   const merged = ({ type, selector, range }: Query): Promise<Blob> => mergedPprof(type.id, selector, range);
   const drawing = (): Drawing => {
     const made = props.drawing();
-    if (!made) throw new Error('there is no flame graph yet');
+    if (!made) throw new Error('no flame graph is loaded yet');
     return made;
   };
   const read = async (query: Query): Promise<Stack[]> => readStacks(new Uint8Array(await (await merged(query)).arrayBuffer()));
   const stacks = ({ name, query }: DownloadProps['queries'][number]): Action[] => [
     { label: name === '' ? 'pprof' : `${name}, pprof`, hint: '.pb.gz', run: save(query, name.toLowerCase(), '.pb.gz', async () => gzip(await merged(query))) },
-    { label: name === '' ? 'Copy line for go tool pprof' : `${name}, copy line for go tool pprof`, run: () => void copyGoToolPprof(query.type.id, query.selector, query.range) },
+    { label: name === '' ? 'Copy command for go tool pprof' : `${name}, copy command for go tool pprof`, run: () => void copyGoToolPprof(query.type.id, query.selector, query.range) },
     { label: name === '' ? 'Collapsed stacks' : `${name}, collapsed stacks`, hint: '.txt', run: save(query, name.toLowerCase(), '.txt', async () => new Blob([collapsed(await read(query))], { type: 'text/plain' })) },
     ...(name === '' ? [{ label: 'Open in speedscope', hint: 'new tab', run: () => void window.open(speedscopeLink(query.type.id, query.selector, query.range, `${props.service} ${query.type.label}`), '_blank', 'noopener') }] : []),
     { label: name === '' ? 'speedscope file' : `${name}, speedscope`, hint: '.json', run: save(query, name.toLowerCase(), '.speedscope.json', async () => new Blob([speedscope(await read(query), `${props.service} ${query.type.label}`, query.type.unit)], { type: 'application/json' })) },
@@ -64,10 +64,10 @@ export function Download(props: DownloadProps) {
     const of = props.queries.length > 1 ? 'diff' : '';
     const ink = INK[dark() ? 'dark' : 'light'];
     return [
-      { label: 'Drawing', hint: '.svg', run: save(query, of, '.svg', async () => new Blob([svg({ ...drawing(), ink })], { type: 'image/svg+xml' })) },
-      { label: 'Picture', hint: '.png', run: save(query, of, '.png', async () => {
+      { label: 'Flame graph as SVG', hint: '.svg', run: save(query, of, '.svg', async () => new Blob([svg({ ...drawing(), ink })], { type: 'image/svg+xml' })) },
+      { label: 'Flame graph as PNG', hint: '.png', run: save(query, of, '.png', async () => {
         const { blob, cut } = await png({ ...drawing(), ink }, getComputedStyle(document.body).fontFamily);
-        if (cut > 0) say(`The picture has no room for the ${cut} deepest levels`);
+        if (cut > 0) say(`The PNG is too small for the ${cut} deepest levels`);
         return blob;
       }) },
     ];

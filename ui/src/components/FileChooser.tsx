@@ -1,4 +1,4 @@
-// Chooses a file of a profile, and says which files are read.
+// The button that opens a profile from a file, and the list of supported formats.
 
 import { For, onMount } from 'solid-js';
 import { Icon } from './Icon.tsx';
@@ -6,12 +6,12 @@ import { Icon } from './Icon.tsx';
 const FORMATS: readonly (readonly [name: string, what: string])[] = [
   ['pprof', 'cpu.pprof, heap.pb.gz: go tool pprof, most profilers'],
   ['JFR', 'recording.jfr: Java, async-profiler'],
-  ['collapsed stacks', 'main;work 12: a line a stack'],
-  ['speedscope', 'a JSON file of speedscope.app'],
+  ['collapsed stacks', 'main;work 12: one stack per line'],
+  ['speedscope', 'a JSON file from speedscope.app'],
   ['perf script', 'perf script > out.txt'],
 ];
 
-/** `ready` is given a function that opens the browser's dialog. */
+/** Passes to `ready` a function that opens the browser's file dialog. */
 export function FileChooser(props: { onFile: (file: File) => void; ready: (open: () => void) => void }) {
   let input!: HTMLInputElement;
   onMount(() => props.ready(() => input.click()));
@@ -24,7 +24,7 @@ export function FileChooser(props: { onFile: (file: File) => void; ready: (open:
         id="file-input"
         onChange={(event) => {
           const chosen = event.currentTarget.files?.[0];
-          // The same file may be chosen once more.
+          // Without the reset, choosing the same file again would send no event.
           if (chosen) props.onFile(chosen);
           event.currentTarget.value = '';
         }}
@@ -36,7 +36,7 @@ export function FileChooser(props: { onFile: (file: File) => void; ready: (open:
 
 export function FileFormats() {
   return (
-    <dl class="formats" aria-label="Files that are read">
+    <dl class="formats" aria-label="Supported file formats">
       <For each={FORMATS}>{([name, what]) => <div><dt>{name}</dt><dd>{what}</dd></div>}</For>
     </dl>
   );

@@ -1,5 +1,5 @@
-// Label filters as chips: key, operator, value. Keys and values are completed from the store, within what the other
-// filters leave.
+// Label filters as chips: label, operator, value. The store completes labels and values, restricted to the profiles that match
+// the other filters.
 
 import { createSignal, For, Show } from 'solid-js';
 import { labelNames, labelValues } from '../lib/api.ts';
@@ -79,7 +79,7 @@ function Editor(props: { start?: Matcher; selector: string; range: Range; onDone
   const [op, setOp] = createSignal<Operator>(props.start?.op ?? '=');
   const where = { selector: props.selector, range: props.range };
   const names = createLoader(() => where, async ({ selector, range }, signal) => (await labelNames(selector, range, signal)).filter((label) => label !== 'service_name'));
-  // Values are asked for once there is a name.
+  // The values are loaded once a label is chosen.
   const values = createLoader(() => (name() === '' ? null : { label: name(), ...where }), ({ label, selector, range }, signal) => labelValues(label, selector, range, signal));
   return (
     <div class="chip-editor">
@@ -98,7 +98,7 @@ function Editor(props: { start?: Matcher; selector: string; range: Range; onDone
         }
       >
         <div class="head">
-          <button type="button" class="button" title="Another label" onClick={() => setName('')}>
+          <button type="button" class="button" title="Choose another label" onClick={() => setName('')}>
             <span class="value">{name()}</span>
           </button>
           <Radios label="Operator" value={op()} choices={OPERATORS.map((choice) => ({ value: choice.op, label: choice.label, text: choice.op }))} onChoose={setOp} />

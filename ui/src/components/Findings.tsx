@@ -1,4 +1,4 @@
-// What got worse: the functions whose share rose by more than noise, the largest first; or why nobody can tell.
+// The functions whose share rose by more than noise, the largest rise first; or the reason why this is not known.
 
 import { For, Match, Switch } from 'solid-js';
 import { nameText } from '../flame/names.ts';
@@ -7,7 +7,7 @@ import { formatShare, formatSigned } from '../lib/format.ts';
 import type { Loader } from '../lib/loader.ts';
 import type { Changes, Rise } from '../models/changes.ts';
 
-export function Findings(props: { changes: Loader<Changes>; /** As the URL tells it. */ selected: string; onPick: (name: string) => void }) {
+export function Findings(props: { changes: Loader<Changes>; /** The selected function, as in the URL. */ selected: string; onPick: (name: string) => void }) {
   const rises = (): readonly Rise[] => {
     const found = props.changes.data();
     return found?.kind === 'tested' ? found.rises : [];
@@ -16,12 +16,12 @@ export function Findings(props: { changes: Loader<Changes>; /** As the URL tells
     <div class="findings" role="status" aria-busy={props.changes.pending()}>
       <Switch fallback={<span class="muted">Looking for changes that noise does not explain …</span>}>
         <Match when={props.changes.error()}>
-          {(error) => <><span class="bad">Which changes are noise is not known: {error().message}</span> <button type="button" class="button" onClick={props.changes.retry}>Try again</button></>}
+          {(error) => <><span class="bad">Cannot tell changes from noise: {error().message}</span> <button type="button" class="button" onClick={props.changes.retry}>Try again</button></>}
         </Match>
-        <Match when={props.changes.data()?.kind === 'too few'}><span class="muted">There are too few profiles to tell a change from noise. Longer ranges have more.</span></Match>
-        <Match when={props.changes.data() && rises().length === 0}><span class="muted">No function's own share rose by more than it varies by itself.</span></Match>
+        <Match when={props.changes.data()?.kind === 'too few'}><span class="muted">There are too few profiles to tell changes from noise. Choose longer ranges.</span></Match>
+        <Match when={props.changes.data() && rises().length === 0}><span class="muted">No function's own share rose by more than its normal variation.</span></Match>
         <Match when={rises().length > 0}>
-          <span>Rose by more than noise:</span>
+          <span>Increases beyond noise:</span>
           <ul>
             <For each={rises()}>
               {(rise) => (

@@ -1,5 +1,5 @@
-// The flame graph on a canvas: zoom on click, hover with a tooltip, keyboard cursor. It draws only on change, and only
-// what is visible. Which frame is zoomed, searched or selected is the business of its owner.
+// The flame graph on a canvas: zoom on click, tooltip on hover, keyboard cursor. It draws only on change, and only the visible
+// part. Its owner holds the zoomed frame, the search and the selection.
 
 import { createEffect, createMemo, createSignal, on, onCleanup, Show } from 'solid-js';
 import { INK } from '../flame/colours.ts';
@@ -13,23 +13,23 @@ import { FrameTip } from './FrameTip.tsx';
 
 export interface FlameGraphProps {
   tree: Tree;
-  /** Of the element, and what it is called by those who hear it. */
+  /** Id of the element. The label is its name for screen readers. */
   id: string;
   label: string;
-  /** What it is of: when that changes, one begins at the root again; new values of the same leave everything in place. */
+  /** Key of the profile. A new key scrolls back to the root; new values under the same key leave everything in place. */
   of: string;
   look: FlameLook;
   flip: boolean;
-  /** Node that is zoomed to. */
+  /** The zoomed node. */
   focus: number;
   matched: Uint8Array | null;
-  /** Place of the search's steps, -1 for none. */
+  /** The node that the search has stepped to, -1 for none. */
   current: number;
-  /** Name index that is selected or pointed at elsewhere, -1 for none. */
+  /** Index of the name that is selected, or hovered in the table; -1 for none. */
   selected: number;
   hovered: number;
   onFocus: (node: number) => void;
-  /** A double click on a frame of that name. */
+  /** Called for a double click on a frame, with its name. */
   onOpen?: (name: string) => void;
   onHover: (name: number) => void;
   onMenu: (node: number, x: number, y: number) => void;
@@ -45,7 +45,7 @@ export function FlameGraph(props: FlameGraphProps) {
   const [hover, setHover] = createSignal<{ node: number; x: number; y: number; keyboard: boolean }>();
   const [view, setView] = createSignal({ from: 0, to: 1 });
   let drawn: Flame | undefined;
-  /** The name of the frame that was clicked last: where it was, another may be by the second click. */
+  /** Name of the last clicked frame. The first click of a double click zooms, so another frame may be there at the second. */
   let pressed = '';
   const flame = (): Flame => props.tree.flame;
 
@@ -87,7 +87,7 @@ export function FlameGraph(props: FlameGraphProps) {
     ink: INK[dark() ? 'dark' : 'light'],
   });
 
-  // Zooming glides, so that one sees where one goes; a new graph appears at once, and only a zoom under way goes on in it.
+  // A zoom is animated, so that the user sees where it goes. A new graph appears at once, but a running animation continues in it.
   let gliding = 0;
   createEffect(on([target, () => flame()], ([goal, flame], before) => {
     const under = gliding !== 0;
@@ -111,7 +111,7 @@ export function FlameGraph(props: FlameGraphProps) {
     props.onHover(-1);
   });
 
-  // With new values the pointer is over whatever is now there; the keyboard's cursor stays on its frame.
+  // With new values, the pointer hovers the frame at its position, and the keyboard cursor stays on its frame.
   createEffect(on(() => flame(), (flame, before) => {
     const at = hover();
     if (!at || !before) return;
@@ -121,10 +121,11 @@ export function FlameGraph(props: FlameGraphProps) {
     props.onHover(flame.name[node] ?? -1);
   }));
   createEffect(on([() => props.flip, () => props.of], () => {
-    // The root is what one wants to see first, wherever it is.
+    // Scroll to the root first, at the top or at the bottom.
     box.scrollTop = props.flip ? box.scrollHeight : 0;
   }));
-  // The frame that is zoomed or stepped to comes into view, once: by its path, since its number changes with every answer.
+  // The frame that is zoomed or stepped to is scrolled into view once. It is known by its path, because its index changes with every
+  // response.
   const shown = createMemo(() => {
     const node = props.current >= 0 ? props.current : props.focus;
     return node > 0 ? pathText(flame(), node) : '';
@@ -154,7 +155,7 @@ export function FlameGraph(props: FlameGraphProps) {
     props.onHover(-1);
   };
 
-  /** Puts the keyboard's cursor on a node. */
+  /** Moves the keyboard cursor to a node. */
   const put = (node: number): void => {
     if (node < 0) return;
     const now = picture();
@@ -212,7 +213,7 @@ export function FlameGraph(props: FlameGraphProps) {
       tabindex="0"
       role="application"
       aria-roledescription="flame graph"
-      aria-label={`${props.label}. Arrow keys move between frames, Enter opens one, Escape goes back; the table beside it holds the same values.`}
+      aria-label={`${props.label}. Arrow keys move between frames, Enter zooms, Escape goes back. The table beside it has the same values.`}
       onScroll={() => {
         setScroll(box.scrollTop);
         if (!hover()?.keyboard) setHover(undefined);

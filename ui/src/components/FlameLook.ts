@@ -1,19 +1,19 @@
-// How a flame graph is drawn and told: one of values, or one of the difference of two. The pane around it is the same.
+// The look of a flame graph: its colours, its texts and its table, for plain values or for a difference. The same pane shows both.
 
 import type { JSX } from 'solid-js';
 import type { Paint } from '../flame/draw.ts';
 import type { Tree } from '../flame/tree.ts';
 
-/** What the table beside a flame graph is told, and tells. */
+/** The state that the table shares with its flame graph, and its events. */
 export interface TableState {
-  /** From the root to the leaves. */
+  /** The graph from the root to the leaves, never the inverted one. */
   tree: Tree;
   sort: string;
   filter: string;
-  /** Name index that is selected or pointed at elsewhere, -1 for none. */
+  /** Index of the name that is selected, or hovered in the flame graph; -1 for none. */
   selected: number;
   hovered: number;
-  /** Counts up when the selected row should come into view. */
+  /** Counts up to scroll the selected row into view. */
   reveal: number;
   onSort: (sort: string) => void;
   onFilter: (filter: string) => void;
@@ -25,15 +25,15 @@ export interface TableState {
 
 export interface FlameLook {
   paint: (tree: Tree) => Paint;
-  /** The values of a frame, for its tooltip. */
+  /** Returns the values of a frame for its tooltip. */
   values: (tree: Tree, node: number) => JSX.Element;
-  /** The same for those who hear it. */
+  /** Returns the values of a frame as text for screen readers. */
   spoken: (tree: Tree, node: number) => string;
-  /** Of some frames, none of which is inside of another: their share and value. */
+  /** Returns the share and value of several frames, none of which is below another. */
   sum: (tree: Tree, nodes: readonly number[]) => { share: string; value: string };
   table: (state: TableState) => JSX.Element;
-  /** A value with its unit, where a frame has one; null where it has two. */
+  /** Formats a value with its unit; null if a frame has two values, as in a difference. */
   amount: ((value: number) => string) | null;
-  /** The colour of a name, where a name has one. */
+  /** Returns the colour of a name; empty in a difference. */
   swatch: (name: number) => string;
 }

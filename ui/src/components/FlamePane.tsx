@@ -1,5 +1,5 @@
-// Flame graph and table of one answer, with their tools: search, breadcrumb, which frames are shown and from which end,
-// which picture, the menu of a frame. What is zoomed, searched and selected belongs to the owner.
+// The flame graph and the table of one response, with their controls: search, breadcrumb, rules for frames, the choice of view,
+// and the menu of a frame. The owner holds the zoom, the search and the selection.
 
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
 import { findPath, pathText, widest, type Flame } from '../flame/layout.ts';
@@ -29,24 +29,24 @@ import { Split } from './Split.tsx';
 type View = Values<typeof FLAME>['view'];
 
 const VIEWS: readonly { view: View; label: string; icon: IconName }[] = [
-  { view: 'flame', label: 'Picture alone', icon: 'flame' },
-  { view: 'both', label: 'Both', icon: 'both' },
-  { view: 'table', label: 'Table', icon: 'table' },
+  { view: 'flame', label: 'Graph only', icon: 'flame' },
+  { view: 'both', label: 'Graph and table', icon: 'both' },
+  { view: 'table', label: 'Table only', icon: 'table' },
 ];
-/** A step of the search zooms in until its frame has this share of the width. */
+/** A step of the search zooms until the matching frame has this share of the width. */
 const VISIBLE_SHARE = 0.02;
 
 export interface FlamePaneProps {
   tree: Tree;
-  /** What it is of: when that changes, one begins at the root again. */
+  /** Key of the profile. A new key scrolls back to the root. */
   of: string;
   look: FlameLook;
-  /** The question whose stacks tell the lines of functions, where there is one. */
+  /** The query whose stacks give the lines of functions; null or absent without one. */
   stacks?: Query | null;
-  /** More tools, and what stands between them and the flame graph. */
+  /** Further controls, and a legend between them and the flame graph. */
   tools?: JSX.Element;
   legend?: JSX.Element;
-  /** A newer one is on its way. */
+  /** True while a newer response is loading. */
   stale: boolean;
   at: Reader<typeof FLAME>;
   onChange: Change<typeof FLAME>;
@@ -70,7 +70,7 @@ export function FlamePane(props: FlamePaneProps) {
   const panes = createMemo(() => PANES.filter(({ value }) => value === 'flame' || value === 'callers' || (props.look.amount !== null && (value !== 'list' || props.stacks))));
   const pane = createMemo<Pane>(() => (panes().some(({ value }) => value === at.pane()) ? at.pane() : 'flame'));
 
-  // Where a frame has gone by what is done to the graph, its function is still what one looks at.
+  // If a rule removes the zoomed frame, zoom to the widest frame of the same function.
   createEffect(on(flame, (now, before) => {
     if (!before || before.names !== now.names || at.focus() === '' || findPath(now, at.focus()) >= 0) return;
     const node = findPath(before, at.focus());
@@ -101,7 +101,7 @@ export function FlamePane(props: FlamePaneProps) {
     if (node < 0) return;
     if (pane() !== 'flame') props.onChange({ pane: 'flame' });
     setStepped(pathText(flame(), node));
-    // Where the frame could hardly be seen, zoom to a caller in which it can.
+    // If the frame is too narrow to see, zoom to a caller in which it is wide enough.
     const { start, total, parent } = flame();
     const zoomed = focus();
     const inside = start[node]! >= start[zoomed]! && start[node]! + total[node]! <= start[zoomed]! + total[zoomed]!;
@@ -113,7 +113,7 @@ export function FlamePane(props: FlamePaneProps) {
   const zoom = (node: number, replace = false): void => {
     props.onChange({ focus: node <= 0 ? '' : pathText(flame(), node) }, { replace });
   };
-  /** From another picture, or from the table. */
+  /** Zooms from another view or from the table, and switches to the flame graph. */
   const zoomTo = (node: number): void => props.onChange({ focus: node <= 0 ? '' : pathText(flame(), node), pane: 'flame' });
   const up = (): void => {
     if (pane() !== 'flame') props.onChange({ pane: 'flame' });
@@ -124,7 +124,7 @@ export function FlamePane(props: FlamePaneProps) {
   };
   const select = (name: number): void => {
     const text = nameText(flame().names[name] ?? '');
-    // Where the picture is of the selected function, there is always one.
+    // The other views show the selected function, so they always keep one selected.
     if (pane() !== 'flame') props.onChange({ sel: text });
     else props.onChange({ sel: text === at.sel() ? '' : text }, { replace: true });
   };
@@ -136,9 +136,9 @@ export function FlamePane(props: FlamePaneProps) {
   const flip = (): void => props.onChange({ orient: at.orient() === 'flame' ? 'icicle' : 'flame' }, { replace: true });
   const rule = (patch: (recipe: Recipe) => Partial<Recipe>): void => props.onChange(patch(recipe()));
 
-  /** What a picture of one function is of: what is selected, else what is zoomed to, else what has most of its own. */
+  /** The function that the other views show: the selected one, else the zoomed one, else the one with the largest own value. */
   const looked = createMemo(() => (at.sel() !== '' ? selected() : focus() > 0 ? flame().name[focus()]! : hottest(shaped().calls.flame)));
-  /** What a key is about: what is pointed at, or selected, or zoomed to. */
+  /** The function that a key applies to: the hovered one, else the selected one, else the zoomed one. */
   const atHand = (): number => (hovered() >= 0 ? hovered() : selected() >= 0 ? selected() : focus() > 0 ? flame().name[focus()]! : -1);
   const about = (run: (name: string) => void) => (): void => {
     const name = atHand();
@@ -199,9 +199,9 @@ export function FlamePane(props: FlamePaneProps) {
         />
         <span class="grow" />
         {props.tools}
-        <Radios label="Picture" value={pane()} choices={panes()} onChoose={(next) => open(next)()} />
+        <Radios label="View" value={pane()} choices={panes()} onChoose={(next) => open(next)()} />
         <FramesMenu recipe={recipe()} tree={props.tree} searched={at.search()} flip={at.orient() === 'flame'} onFlip={flip} onRecipe={(patch) => rule(() => patch)} />
-        <div class="group" role="group" aria-label="Shown">
+        <div class="group" role="group" aria-label="Panes">
           <For each={VIEWS}>
             {(choice) => (
               <button type="button" class="button square" aria-label={choice.label} title={choice.label} aria-pressed={at.view() === choice.view} onClick={show(choice.view)}>
@@ -221,7 +221,7 @@ export function FlamePane(props: FlamePaneProps) {
         showRight={at.view() !== 'flame'}
         left={
           <div class="pane" classList={{ stale: props.stale }} aria-busy={props.stale}>
-            <Show when={!empty()} fallback={<div class="fill"><Notice icon="empty" title="No stack is left" actions={<button type="button" class="button primary" onClick={() => rule(() => PLAIN)}>All frames</button>}><p>Nothing in this profile passes all of the rules above.</p></Notice></div>}>
+            <Show when={!empty()} fallback={<div class="fill"><Notice icon="empty" title="No stacks match" actions={<button type="button" class="button primary" onClick={() => rule(() => PLAIN)}>Remove all rules</button>}><p>No stack of this profile matches all of the rules above.</p></Notice></div>}>
               <Show when={pane() === 'flame' ? undefined : (pane() as Exclude<Pane, 'flame'>)} fallback={
                 <FlameGraph
                   id="flame"
@@ -242,7 +242,7 @@ export function FlamePane(props: FlamePaneProps) {
                 />
               }>
                 {(part) => (
-                  <Show when={looked() >= 0 || part() === 'graph'} fallback={<div class="fill"><Notice icon="empty" title="The function is not in this profile" actions={<button type="button" class="button" onClick={() => props.onChange({ sel: '' })}>Take the largest</button>}><p>{at.sel()}</p></Notice></div>}>
+                  <Show when={looked() >= 0 || part() === 'graph'} fallback={<div class="fill"><Notice icon="empty" title="The function is not in this profile" actions={<button type="button" class="button" onClick={() => props.onChange({ sel: '' })}>Show the largest function</button>}><p>{at.sel()}</p></Notice></div>}>
                     <Part
                       pane={part()}
                       tree={shaped().calls}
@@ -284,12 +284,12 @@ export function FlamePane(props: FlamePaneProps) {
         }
       />
       <Show when={menu()} keyed>
-        {(opened) => <ContextMenu x={opened.x} y={opened.y} label={`Actions of ${flame().names[opened.name]}`} actions={frameActions(flame(), opened.name, opened.node, deeds)} close={() => setMenu(undefined)} />}
+        {(opened) => <ContextMenu x={opened.x} y={opened.y} label={`Actions for ${flame().names[opened.name]}`} actions={frameActions(flame(), opened.name, opened.node, deeds)} close={() => setMenu(undefined)} />}
       </Show>
     </>
   );
 
-  /** A node of the table is one of the calls; what is drawn may be the inverted graph. */
+  /** Returns the drawn node for a node of the table. The drawn graph may be inverted, the table never is. */
   function drawnNode(node: number): number {
     const { calls } = shaped();
     return calls === shown() ? node : widest(flame(), calls.flame.name[node] ?? -1);

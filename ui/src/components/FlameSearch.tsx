@@ -1,4 +1,4 @@
-// The search of a flame graph: what is typed, what share of all matches it, and the steps from place to place.
+// The search of a flame graph: the text, the share of the total that matches, and the buttons that step through the matches.
 
 import { createEffect, createSignal, on, onCleanup, Show } from 'solid-js';
 import type { Found } from '../flame/search.ts';
@@ -9,9 +9,9 @@ export interface FlameSearchProps {
   ref: (input: HTMLInputElement) => void;
   text: string;
   found: { result: Found | null; error: string };
-  /** Share and value of all that matches. */
+  /** Share and value of all matching frames. */
   matching: { share: string; value: string };
-  /** Which of the places one is at, -1 for none. */
+  /** Index of the current match, -1 for none. */
   place: number;
   onText: (text: string) => void;
   onStep: (by: 1 | -1) => void;
@@ -71,8 +71,8 @@ export function FlameSearch(props: FlameSearchProps) {
       <Show when={props.found.result}>
         {(result) => (
           <span class="match" role="status">
-            <Show when={result().nodes.length > 0} fallback={props.text ? 'No frame matches' : ''}>
-              <b>{props.matching.share}</b> · {props.matching.value} · {props.place >= 0 ? `${formatWhole(props.place + 1)} of ` : ''}{formatWhole(result().nodes.length)} {result().nodes.length === 1 ? 'place' : 'places'}
+            <Show when={result().nodes.length > 0} fallback={props.text ? 'No matches' : ''}>
+              <b>{props.matching.share}</b> · {props.matching.value} · {props.place >= 0 ? `${formatWhole(props.place + 1)} of ` : ''}{formatWhole(result().nodes.length)} {result().nodes.length === 1 ? 'match' : 'matches'}
             </Show>
           </span>
         )}

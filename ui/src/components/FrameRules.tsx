@@ -1,5 +1,5 @@
-// What is done to a flame graph before it is shown: a menu of what can be switched, and a row that names all that is, each
-// with a button to take it back. Nothing is in that row when nothing is done.
+// The rules that are applied to a flame graph before it is shown: a menu that adds and switches them, and a row that lists the
+// active ones, each with a button to remove it. Without rules there is no row.
 
 import { createMemo, For, Show } from 'solid-js';
 import { shortName } from '../flame/packages.ts';
@@ -17,15 +17,15 @@ export interface FrameRulesProps {
 }
 
 export function FramesMenu(props: FrameRulesProps & { tree: Tree; searched: string; flip: boolean; onFlip: () => void }) {
-  /** The presets that have frames here, and those that are on. */
+  /** The presets that match frames of this graph, and those that are active. */
   const present = () => {
     const { names, files, mappings } = props.tree.flame;
     const found = new Set(presetOfNames(names, files, mappings));
     return PRESETS.filter(({ key }, index) => found.has(index + 1) || props.recipe.fold.includes(key));
   };
   const actions = (presets = present()): (Action | null)[] => [
-    { label: 'Inverted: leaves and who calls them', hint: 'i', on: props.recipe.invert, run: () => props.onRecipe({ invert: !props.recipe.invert }) },
-    { label: 'Recursion as one frame', hint: 'g', on: props.recipe.recursion, run: () => props.onRecipe({ recursion: !props.recipe.recursion }) },
+    { label: 'Invert: from leaves to callers', hint: 'i', on: props.recipe.invert, run: () => props.onRecipe({ invert: !props.recipe.invert }) },
+    { label: 'Collapse recursion', hint: 'g', on: props.recipe.recursion, run: () => props.onRecipe({ recursion: !props.recipe.recursion }) },
     { label: 'Root at the bottom', hint: 'f', on: props.flip, run: props.onFlip },
     ...(presets.length > 0 ? [null] : []),
     ...presets.map(({ key, label }) => ({
@@ -35,13 +35,13 @@ export function FramesMenu(props: FrameRulesProps & { tree: Tree; searched: stri
     })),
     null,
     { label: 'Only stacks that match the search', hint: 'O', disabled: props.searched === '', run: () => props.onRecipe(RULES.only(props.searched)(props.recipe)) },
-    { label: 'No stacks that match the search', disabled: props.searched === '', run: () => props.onRecipe(RULES.without(props.searched)(props.recipe)) },
-    { label: 'Hide what matches the search', hint: 'X', disabled: props.searched === '', run: () => props.onRecipe(RULES.hide(props.searched)(props.recipe)) },
+    { label: 'Exclude stacks that match the search', disabled: props.searched === '', run: () => props.onRecipe(RULES.without(props.searched)(props.recipe)) },
+    { label: 'Hide frames that match the search', hint: 'X', disabled: props.searched === '', run: () => props.onRecipe(RULES.hide(props.searched)(props.recipe)) },
     null,
-    { label: 'All frames as they came', hint: '0', disabled: isPlain(props.recipe), run: () => props.onRecipe(PLAIN) },
+    { label: 'Remove all rules', hint: '0', disabled: isPlain(props.recipe), run: () => props.onRecipe(PLAIN) },
   ];
   return (
-    <Popover label="Frames" haspopup="menu" align="right" title="Which frames are shown, and from which end" trigger={<><Icon name="frames" /><span class="wide-only">Frames</span><Icon name="down" class="chevron" /></>}>
+    <Popover label="Frames" haspopup="menu" align="right" title="Rules for frames" trigger={<><Icon name="frames" /><span class="wide-only">Frames</span><Icon name="down" class="chevron" /></>}>
       {(close) => <Menu label="Frames" actions={actions()} close={close} />}
     </Popover>
   );
@@ -60,12 +60,12 @@ export function FrameRules(props: FrameRulesProps & { shaped: Shaped; shown: { s
     const each = (key: 'only' | 'without' | 'hide', what: string): Rule[] => recipe[key].map((text) => ({ what, name: spoken(text), patch: { [key]: recipe[key].filter((other) => other !== text) } }));
     return [
       ...each('only', 'only stacks with'),
-      ...each('without', 'no stacks with'),
-      ...each('hide', 'without frames'),
+      ...each('without', 'exclude stacks with'),
+      ...each('hide', 'hide frames'),
       ...(recipe.package === '' ? [] : [{ what: 'only package', name: recipe.package, patch: { package: '' } }]),
       ...recipe.fold.map((key) => ({ what: 'folded', name: PRESETS.find((preset) => preset.key === key)?.label ?? key, patch: { fold: recipe.fold.filter((other) => other !== key) } })),
-      ...(recipe.recursion ? [{ what: 'recursion', name: 'as one frame', patch: { recursion: false } }] : []),
-      ...(recipe.invert ? [{ what: 'inverted', name: 'callers of leaves', patch: { invert: false } }] : []),
+      ...(recipe.recursion ? [{ what: 'recursion', name: 'collapsed', patch: { recursion: false } }] : []),
+      ...(recipe.invert ? [{ what: 'inverted', name: 'from leaves to callers', patch: { invert: false } }] : []),
     ];
   });
   const missing = (): boolean => {
@@ -74,21 +74,21 @@ export function FrameRules(props: FrameRulesProps & { shaped: Shaped; shown: { s
   };
   return (
     <Show when={rules().length > 0}>
-      <div class="rules" role="group" aria-label="Which frames are shown">
+      <div class="rules" role="group" aria-label="Rules for frames">
         <ul class="chips">
           <For each={rules()}>
             {(rule) => (
               <li class="chip">
                 <span class="edit"><span class="op">{rule.what}</span><span class="text" title={rule.name}>{rule.name}</span></span>
-                <button type="button" class="remove" aria-label={`Take back: ${rule.what} ${rule.name}`} onClick={() => props.onRecipe(rule.patch)}><Icon name="close" /></button>
+                <button type="button" class="remove" aria-label={`Remove rule: ${rule.what} ${rule.name}`} onClick={() => props.onRecipe(rule.patch)}><Icon name="close" /></button>
               </li>
             )}
           </For>
         </ul>
         <For each={props.shaped.errors}>{(error) => <span class="match bad" role="alert">{error}</span>}</For>
         <span class="grow" />
-        <Show when={missing()}><span class="match" role="status">Shown: {props.shown.value}, <b>{props.shown.share}</b> of all</span></Show>
-        <button type="button" class="button plain" title="All frames as they came  0" onClick={() => props.onRecipe(PLAIN)}>All frames</button>
+        <Show when={missing()}><span class="match" role="status">Shown: {props.shown.value}, <b>{props.shown.share}</b> of total</span></Show>
+        <button type="button" class="button plain" title="Remove all rules  0" onClick={() => props.onRecipe(PLAIN)}>Remove all rules</button>
       </div>
     </Show>
   );

@@ -1,4 +1,4 @@
-// What a frame is: its name, its values, where it comes from. Beside the pointer, never under it.
+// The tooltip of a frame: its name, its values, its file and binary. It is beside the pointer, never under it.
 
 import { createEffect, Show, type JSX } from 'solid-js';
 import type { Flame } from '../flame/layout.ts';
@@ -31,7 +31,7 @@ export function FrameTip(props: { flame: Flame; node: number; x: number; y: numb
           <Show when={binary()}><div>in {binary()}</div></Show>
         </div>
       </Show>
-      <Show when={props.flame.folded[props.node]}><div class="where">Frames too small to be sent</div></Show>
+      <Show when={props.flame.folded[props.node]}><div class="where">Sum of frames that are too small to be sent</div></Show>
     </div>
   );
 }

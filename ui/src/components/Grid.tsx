@@ -1,25 +1,25 @@
-// A table of any length: rows are made only where one looks, and stay when their values change. It is sorted by its heads,
-// walked through by arrows, and read as a grid.
+// A table of any length. Only the visible rows exist, and they stay when their values change. Clicks on the heads sort it, arrow
+// keys move through it, and screen readers read it as a grid.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type Accessor, type JSX } from 'solid-js';
 import { printing } from '../lib/printing.ts';
 import { Icon } from './Icon.tsx';
 
-/** Rows above and below what is in view. */
+/** Extra rows above and below the visible ones. */
 const SPARE = 6;
-/** Rows that are printed at most: some pages. */
+/** Maximum number of printed rows, a few pages. */
 const PRINTED = 200;
 
 export interface Column<R> {
-  /** How it is called by `sort`. */
+  /** Name of the column in `sort`. */
   key: string;
   label: string;
   class?: string;
-  /** Cannot be sorted by. */
+  /** True if the table cannot be sorted by this column. */
   fixed?: boolean;
-  /** What its head holds besides the name. */
+  /** Content of the head besides the label. */
   extra?: () => JSX.Element;
-  /** What stands in a cell, and its explanation. */
+  /** Content of a cell. `title` is its tooltip. */
   cell: (row: Accessor<R>) => JSX.Element;
   title?: (row: R) => string;
 }
@@ -34,14 +34,14 @@ export interface GridProps<R> {
   class?: string;
   columns: readonly Column<R>[];
   rows: readonly R[];
-  /** Pixels of a row. */
+  /** Height of a row in pixels. */
   height: number;
   sort?: Sort;
-  /** Said instead of rows. */
+  /** Text for a table without rows. */
   none: string;
-  /** When it becomes another table: scrolled to its top again. */
+  /** Key of the content. A new key scrolls back to the top. */
   of?: unknown;
-  /** The row to show, anew whenever `count` changes. */
+  /** Row to scroll into view whenever `count` changes. */
   reveal?: { index: () => number; count: number };
   selected?: (row: R) => boolean;
   hovered?: (row: R) => boolean;
@@ -50,7 +50,7 @@ export interface GridProps<R> {
   onOpen?: (row: R) => void;
   onHover?: (row: R | null) => void;
   onMenu?: (row: R, x: number, y: number) => void;
-  /** Another key on a row; true when it did something. */
+  /** Handles any other key on a row. Returns true if it did something. */
   onKey?: (key: string, row: R) => boolean;
 }
 
@@ -63,7 +63,7 @@ export function Grid<R>(props: GridProps<R>) {
   const count = (): number => (printing() ? Math.min(PRINTED, props.rows.length) : props.rows.length);
   const first = createMemo(() => (printing() ? 0 : Math.max(0, Math.floor(scroll() / props.height) - SPARE)));
   const last = createMemo(() => (printing() ? count() : Math.min(props.rows.length, first() + Math.ceil(height() / props.height) + 2 * SPARE)));
-  // Rows are known by their place, so that they outlive new values.
+  // Rows are keyed by index, so that they outlive new values.
   const visible = createMemo(() => Array.from({ length: Math.max(0, last() - first()) }, (_, at) => first() + at));
 
   onMount(() => {
@@ -133,7 +133,7 @@ export function Grid<R>(props: GridProps<R>) {
         <div role="presentation" style={{ height: `${count() * props.height}px` }} />
         <For each={visible()}>
           {(index) => {
-            // For a moment after the table has become shorter, a row that is about to go has no value.
+            // After the table has become shorter, a row that is about to be removed has no value for a moment.
             const row = createMemo<R>((before) => props.rows[index] ?? before, props.rows[index]!);
             return (
               <div

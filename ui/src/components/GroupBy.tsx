@@ -1,4 +1,4 @@
-// By which label services are grouped. Labels are asked for once somebody looks.
+// The label that services are grouped by. The labels are loaded when the list is opened.
 
 import { labelNames } from '../lib/api.ts';
 import { createLoader } from '../lib/loader.ts';

@@ -1,15 +1,15 @@
-// All keys, on `?`, the switch for those that are single letters, and the way to the tour.
+// The list of keys, opened with `?`, with the switch for single-letter keys and a button for the tour.
 
 import { For, onMount, Show } from 'solid-js';
 import { setSingleKeys, singleKeys } from '../lib/preferences.ts';
 import { Icon } from './Icon.tsx';
 
-/** What is done, and by which keys. */
+/** An action and its keys. */
 export type KeyHelp = readonly [what: string, keys: readonly string[]];
 
 export interface HelpProps {
   keys: readonly KeyHelp[];
-  /** Where there is a tour. */
+  /** Starts the tour; absent if the page has none. */
   onTour?: (() => void) | undefined;
   onClose: () => void;
 }
@@ -20,7 +20,7 @@ export function Help(props: HelpProps) {
   return (
     <dialog ref={dialog} aria-labelledby="help-title" onClose={() => props.onClose()} onClick={(event) => event.target === dialog && dialog.close()}>
       <header>
-        <h2 id="help-title">Keys</h2>
+        <h2 id="help-title">Keyboard shortcuts</h2>
         <button type="button" class="button plain square" aria-label="Close" onClick={() => dialog.close()}><Icon name="close" /></button>
       </header>
       <Show when={props.onTour}>
@@ -29,13 +29,13 @@ export function Help(props: HelpProps) {
             <button type="button" class="button" onClick={() => {
               dialog.close();
               onTour()();
-            }}><Icon name="compass" />A tour in five steps</button>
+            }}><Icon name="compass" />Take a tour in five steps</button>
           </div>
         )}
       </Show>
       <label class="checkbox keys-switch">
         <input type="checkbox" checked={singleKeys()} onChange={(event) => setSingleKeys(event.currentTarget.checked)} />
-        Single letters and signs are keys
+        Enable single-key shortcuts
       </label>
       <dl class="keys">
         <For each={props.keys}>

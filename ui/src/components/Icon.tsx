@@ -1,4 +1,4 @@
-// The few icons of the page, drawn as strokes on a 24 px grid; decoration only, never the sole name of a control.
+// The icons of the page, drawn as strokes on a 24 px grid. They are decoration: every control also has a name.
 
 const PATHS = {
   services: 'M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z',

@@ -1,4 +1,4 @@
-// What each line of a function has, as `go tool pprof -list` tells it, beside the text of the source where there is one.
+// The value of each line of a function, as in `go tool pprof -list`, beside the text of the source if it is available.
 
 import { createMemo, For, Index, Match, Show, Switch, type Accessor } from 'solid-js';
 import { isPlain } from '../flame/recipe.ts';
@@ -17,7 +17,7 @@ import type { PartProps } from './PartProps.ts';
 import { SourceBar } from './SourceBar.tsx';
 
 export function LineList(props: PartProps) {
-  // Once for a question, whatever function one goes to.
+  // The stacks of a query are loaded once, for all functions.
   const all = createLoader(() => props.stacks, async ({ type, selector, range }, signal) => {
     const bytes = await (await mergedPprof(type.id, selector, range, signal)).arrayBuffer();
     return work('lines', bytes, [bytes]);
@@ -28,13 +28,13 @@ export function LineList(props: PartProps) {
   return (
     <div class="line-list" classList={{ stale: all.pending() }} aria-busy={all.pending()}>
       <Switch fallback={<div class="fill" aria-busy="true" />}>
-        <Match when={!all.data() && all.error()}>{(error) => <div class="fill"><Failure what="The lines could not be read" error={error()} retry={all.retry} /></div>}</Match>
+        <Match when={!all.data() && all.error()}>{(error) => <div class="fill"><Failure what="Cannot load the lines" error={error()} retry={all.retry} /></div>}</Match>
         <Match when={all.data() && found().length === 0}>
-          <div class="fill"><Notice icon="empty" title="No line of it is known"><p>{name()}</p><p>Its profiles name no source: a program without debug information, or a frame of a runtime that has none.</p></Notice></div>
+          <div class="fill"><Notice icon="empty" title="No line numbers for this function"><p>{name()}</p><p>The profiles have no source positions for it. The program has no debug information, or the frame belongs to a runtime without any.</p></Notice></div>
         </Match>
         <Match when={all.data()}>
-          <Show when={all.error()}>{(error) => <div class="banner" role="alert"><span>These lines are older: {error().message}</span><button type="button" class="button" onClick={all.retry}>Try again</button></div>}</Show>
-          <Show when={!isPlain(props.recipe)}><p class="muted half-note">Lines are of all stacks, whatever frames are shown.</p></Show>
+          <Show when={all.error()}>{(error) => <div class="banner" role="alert"><span>The refresh failed, older lines are shown: {error().message}</span><button type="button" class="button" onClick={all.retry}>Try again</button></div>}</Show>
+          <Show when={!isPlain(props.recipe)}><p class="muted half-note">The values of lines come from all stacks. The rules for frames do not apply to them.</p></Show>
           <SourceBar />
           <Index each={found()}>{(one) => <Lines {...props} of={one()} repository={repository.data() ?? null} />}</Index>
         </Match>
@@ -63,11 +63,11 @@ function Lines(props: Omit<PartProps, 'of'> & { of: FunctionLines; repository: R
     { key, label, class: 'number', fixed: true, cell: (row) => <span classList={{ zero: row()[key] === 0 }}>{amount(row()[key])}</span> },
     { key: `${key} share`, label: '%', class: 'number share', fixed: true, cell: (row) => bar(row, key, share) },
   ];
-  // Beside a text there is less room, and most lines have nothing.
+  // Beside the source text there is less room, and most lines have no value.
   const beside = (key: 'self' | 'total', label: string): Column<SourceLine> => (
     { key, label, class: 'number share', fixed: true, title: (row) => share(row[key]), cell: (row) => <Show when={row().total > 0}>{bar(row, key, amount)}</Show> }
   );
-  const line: Column<SourceLine> = { key: 'line', label: 'Line', class: 'number line-number', fixed: true, cell: (row) => (row().line > 0 ? String(row().line) : '?'), title: (row) => (row.line > 0 ? where(row.line) : 'The line is not known') };
+  const line: Column<SourceLine> = { key: 'line', label: 'Line', class: 'number line-number', fixed: true, cell: (row) => (row().line > 0 ? String(row().line) : '?'), title: (row) => (row.line > 0 ? where(row.line) : 'Unknown line') };
   const written: Column<SourceLine> = { key: 'text', label: 'Source', class: 'source-text', fixed: true, title: (row) => row.text.trim(), cell: (row) => row().text };
   const columns = createMemo(() => (source.lines() ? [line, beside('self', 'Self'), beside('total', 'Total'), written] : [line, ...value('self', 'Self'), ...value('total', 'Total')]));
   return (
@@ -75,12 +75,12 @@ function Lines(props: Omit<PartProps, 'of'> & { of: FunctionLines; repository: R
       <div class="part-head">
         <h2 title={props.of.name}>{props.of.name}</h2>
         <span class="facts">
-          <span title={props.of.file}>{props.of.file === '' ? 'file not known' : props.of.file}</span>
+          <span title={props.of.file}>{props.of.file === '' ? 'unknown file' : props.of.file}</span>
           <span>self <b>{amount(props.of.self)}</b> {share(props.of.self)}</span>
           <span>total <b>{amount(props.of.total)}</b> {share(props.of.total)}</span>
           <span>{formatWhole(props.of.lines.length)} {props.of.lines.length === 1 ? 'line' : 'lines'}</span>
         </span>
-        <Show when={page()}>{(href) => <a href={href()} target="_blank" rel="noopener noreferrer">Open in its repository</a>}</Show>
+        <Show when={page()}>{(href) => <a href={href()} target="_blank" rel="noopener noreferrer">Open in the repository</a>}</Show>
       </div>
       <SourceFacts of={props.of} source={source} />
       <Grid
@@ -89,7 +89,7 @@ function Lines(props: Omit<PartProps, 'of'> & { of: FunctionLines; repository: R
         columns={columns()}
         rows={rows()}
         height={24}
-        none="No line"
+        none="No lines"
         of={`${props.of.name}\n${props.of.file}`}
         reveal={{ index: hottest, count: source.lines() ? 1 : 0 }}
         onSelect={(row) => void copy(row.line > 0 && props.of.file !== '' ? where(row.line) : props.of.name)}
@@ -98,17 +98,17 @@ function Lines(props: Omit<PartProps, 'of'> & { of: FunctionLines; repository: R
   );
 }
 
-/** Which file the text is of, and what may be wrong with it. */
+/** The file that the text comes from, and possible problems with it. */
 function SourceFacts(props: { of: FunctionLines; source: Source }) {
   const last = (): number => props.of.lines.at(-1)?.line ?? 0;
   return (
     <Show when={folder() && props.of.file !== ''}>
       <Switch>
-        <Match when={props.source.error()}>{(error) => <p class="half-note bad" role="alert">The source could not be read: {error().message}</p>}</Match>
+        <Match when={props.source.error()}>{(error) => <p class="half-note bad" role="alert">Cannot read the source: {error().message}</p>}</Match>
         <Match when={props.source.files().length === 0}><p class="half-note muted">{props.of.file} is not in {folder()?.name}.</p></Match>
         <Match when={props.source.files().length > 1}>
           <label class="half-note muted">
-            {formatWhole(props.source.files().length)} files end so, this is{' '}
+            {formatWhole(props.source.files().length)} files match this path; shown is{' '}
             <select class="field" onChange={(event) => props.source.choose(event.currentTarget.value)}>
               <For each={props.source.files()}>{({ path }) => <option value={path} selected={path === props.source.shown()?.path}>{path}</option>}</For>
             </select>
@@ -116,7 +116,7 @@ function SourceFacts(props: { of: FunctionLines; source: Source }) {
         </Match>
       </Switch>
       <Show when={props.source.lines() && last() > props.source.lines()!.length}>
-        <p class="half-note bad" role="alert">{props.source.shown()?.path} has {formatWhole(props.source.lines()!.length)} lines: it is not the version that was profiled.</p>
+        <p class="half-note bad" role="alert">{props.source.shown()?.path} has {formatWhole(props.source.lines()!.length)} lines. It is not the version that was profiled.</p>
       </Show>
     </Show>
   );

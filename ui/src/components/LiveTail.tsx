@@ -1,4 +1,4 @@
-// The live data of one component: a tail of what passes through it, with pause, filter and sampling.
+// The live data of one component: a tail of the data that passes through it, with pause, filter and sampling.
 
 import { createEffect, createMemo, createSignal, For, Match, on, onCleanup, Show, Switch } from 'solid-js';
 import { formatClock, formatValue } from '../lib/format.ts';
@@ -9,11 +9,11 @@ import { pathOfId } from '../pipeline/model.ts';
 import { Icon } from './Icon.tsx';
 import { Command, Notice } from './Notice.tsx';
 
-/** Entries that are kept to look at. */
+/** Maximum number of entries that are kept. */
 const MOST = 500;
-/** Entries that are drawn; a filter finds the others. */
+/** Maximum number of entries that are drawn. A filter finds the others. */
 const SHOWN = 200;
-/** How often the list is drawn anew while much comes. */
+/** Interval at which the list is redrawn while entries arrive. */
 const DRAW_MS = 250;
 const SAMPLES: readonly (readonly [string, string])[] = [['1', 'All'], ['0.5', '50%'], ['0.1', '10%'], ['0.01', '1%']];
 
@@ -27,14 +27,14 @@ export function LiveTail(props: { id: string; enabled: boolean }) {
   const tail = new Tail(MOST);
   let count = 0;
   let dirty = false;
-  // The tail goes on while paused; what is shown stands still.
+  // While paused, the tail continues, but the shown entries do not change.
   const show = (): void => {
     dirty = false;
     setShown(tail.list());
     setBehind(0);
   };
 
-  // As values: what they are made of changes every few seconds, and the stream must not begin anew.
+  // Memos: their sources change every few seconds, but the stream must restart only when a value changes.
   const id = createMemo(() => props.id);
   const enabled = createMemo(() => props.enabled);
   createEffect(on([id, sample, enabled], ([id, share, enabled]) => {
@@ -74,7 +74,7 @@ export function LiveTail(props: { id: string; enabled: boolean }) {
   const status = (): string => {
     const now = state();
     if (paused()) return behind() > 0 ? `Paused, ${behind()} newer` : 'Paused';
-    return now.at === 'open' ? 'Live' : now.at === 'waiting' ? `${now.reason}; trying again` : now.at === 'opening' ? 'Connecting' : 'Refused';
+    return now.at === 'open' ? 'Live' : now.at === 'waiting' ? `${now.reason}; retrying` : now.at === 'opening' ? 'Connecting' : 'Refused by the collector';
   };
 
   return (
@@ -82,7 +82,7 @@ export function LiveTail(props: { id: string; enabled: boolean }) {
       when={props.enabled}
       fallback={
         <Notice icon="pause" title="Live debugging is off">
-          <p>Flow rates are always counted; to see the data itself, put this into the configuration and reload:</p>
+          <p>Flow rates are always counted. To see the data itself, add this to the configuration and reload:</p>
           <Command text="livedebugging { enabled = true }" />
         </Notice>
       }
@@ -93,7 +93,7 @@ export function LiveTail(props: { id: string; enabled: boolean }) {
           <Icon name="search" />
           <input class="field" type="search" aria-label="Filter live data" placeholder="Filter" spellcheck={false} value={filter()} onInput={(event) => setFilter(event.currentTarget.value)} />
         </span>
-        <select class="field" aria-label="Share of the entries that is shown" value={sample()} onChange={(event) => setSample(event.currentTarget.value)}>
+        <select class="field" aria-label="Share of entries to show" value={sample()} onChange={(event) => setSample(event.currentTarget.value)}>
           <For each={SAMPLES}>{([share, label]) => <option value={share}>{label}</option>}</For>
         </select>
         <button type="button" class="button" onClick={() => (tail.clear(), show())}>Clear</button>
@@ -101,10 +101,10 @@ export function LiveTail(props: { id: string; enabled: boolean }) {
       <div class="live-status" role="status"><i class="live-dot" data-on={state().at === 'open' && !paused()} />{status()}</div>
       <Switch>
         <Match when={state().at === 'refused'}>
-          <Notice icon="alert" error title="The live data cannot be had"><p>{(state() as { reason: string }).reason}</p></Notice>
+          <Notice icon="alert" error title="Cannot load the live data"><p>{(state() as { reason: string }).reason}</p></Notice>
         </Match>
         <Match when={shown().length === 0}>
-          <p class="muted none">Nothing has passed yet. What passes from now on shows up here.</p>
+          <p class="muted none">No data yet. New data appears here.</p>
         </Match>
         <Match when={found().length === 0}>
           <p class="muted none">None of the last {shown().length} entries matches the filter.</p>
@@ -113,7 +113,7 @@ export function LiveTail(props: { id: string; enabled: boolean }) {
           <ol class="live-list" aria-label="Live data, newest first">
             <For each={found().slice(0, SHOWN)}>{(entry) => <Row entry={entry} />}</For>
           </ol>
-          <Show when={found().length > SHOWN}><p class="muted none">{found().length - SHOWN} older entries match too; a narrower filter shows them.</p></Show>
+          <Show when={found().length > SHOWN}><p class="muted none">{found().length - SHOWN} older entries also match. Use a narrower filter to see them.</p></Show>
         </Match>
       </Switch>
     </Show>
@@ -155,7 +155,7 @@ function Body(props: { entry: Entry }) {
                 {(step) => (
                   <li>
                     <b>{step.rule + 1}. {step.action}</b>
-                    <Show when={step.dropped}><span class="gone"> dropped it</span></Show>
+                    <Show when={step.dropped}><span class="gone"> dropped</span></Show>
                     <For each={Object.entries(step.set)}>{([name, value]) => <code class="set">+ {name} = {JSON.stringify(value)}</code>}</For>
                     <For each={step.removed}>{(name) => <code class="gone">− {name}</code>}</For>
                   </li>
@@ -183,7 +183,7 @@ function Body(props: { entry: Entry }) {
   }
 }
 
-/** Labels by name; with `before`, those that are new or different are marked. */
+/** A list of labels. With `before`, new and changed labels are marked. */
 function LabelList(props: { labels: Labels; before?: Labels }) {
   return (
     <dl class="label-list">

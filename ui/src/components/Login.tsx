@@ -1,4 +1,4 @@
-// The login: a user and a password, or a token alone. After it the page begins anew, with the same address.
+// The login form: a user and a password, or only a token. After a login, the page reloads with the same address.
 
 import { createSignal, Show } from 'solid-js';
 import { login } from '../lib/session.ts';
@@ -21,8 +21,8 @@ export function Login(props: { onDone: () => void }) {
   };
 
   return (
-    <Notice icon="key" title="Who are you?">
-      <p>This server wants to know who asks. Without a user the password is a token.</p>
+    <Notice icon="key" title="Log in">
+      <p>This server requires authentication. To log in with a token, leave the user empty.</p>
       <form class="login" onSubmit={(event) => void submit(event)}>
         <label>User<input ref={user} name="user" autocomplete="username" autofocus /></label>
         <label>Password or token<input ref={password} name="password" type="password" autocomplete="current-password" required /></label>

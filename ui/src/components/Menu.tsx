@@ -7,9 +7,9 @@ import { Icon } from './Icon.tsx';
 export interface Action {
   label: string;
   hint?: string;
-  /** Set for choices of which one is taken. */
+  /** Set for a choice of which exactly one is active. */
   checked?: boolean;
-  /** Set for what is switched on and off by itself. */
+  /** Set for an action that switches something on and off. */
   on?: boolean;
   disabled?: boolean;
   run: () => void;

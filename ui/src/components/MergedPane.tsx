@@ -1,4 +1,4 @@
-// A flame graph of values: frames in the colours of their packages, with what they take and what share that is.
+// A flame graph of values: frames in the colours of their packages, with their values and shares.
 
 import { createMemo, Show } from 'solid-js';
 import { colourNames, DARK, LIGHT, packagePaint } from '../flame/colours.ts';
@@ -13,7 +13,7 @@ import { TopTable } from './TopTable.tsx';
 
 export interface MergedPaneProps extends Omit<FlamePaneProps, 'look' | 'tree'> {
   flame: Flame;
-  /** A value with its unit. */
+  /** Formats a value with its unit. */
   amount: (value: number) => string;
 }
 
@@ -45,7 +45,7 @@ function Values(props: { tree: Tree; node: number; amount: (value: number) => st
   const total = (): number => flame().total[props.node]!;
   const self = (): number => flame().self[props.node]!;
   const parent = (): number => flame().parent[props.node]!;
-  /** The function whose value this is, as far as it was called so. */
+  /** The function whose value an inverted frame shows: the leaf of its path, called on this path. */
   const callee = (): string => {
     const [, leaf] = ancestors(flame(), props.node);
     const node = props.tree.reads === 'callers of one' ? 0 : leaf;
@@ -58,17 +58,17 @@ function Values(props: { tree: Tree; node: number; amount: (value: number) => st
           <dt>{props.tree.reads === 'callers of one' ? 'Total' : 'Self'}</dt>
           <dd class="number">{props.amount(total())}</dd>
           <dd class="number">{share(total(), flame().sum)}</dd>
-          <dd class="muted">of all{callee() === '' ? '' : `, in ${shortName(callee())}`}</dd>
+          <dd class="muted">of total{callee() === '' ? '' : `, in ${shortName(callee())}`}</dd>
         </>
       }>
         <dt>Total</dt>
         <dd class="number">{props.amount(total())}</dd>
         <dd class="number">{share(total(), flame().sum)}</dd>
-        <dd class="muted">of all{parent() > 0 ? `, ${share(total(), flame().total[parent()]!)} of its caller` : ''}</dd>
+        <dd class="muted">of total{parent() > 0 ? `, ${share(total(), flame().total[parent()]!)} of parent` : ''}</dd>
         <dt>Self</dt>
         <dd class="number">{props.amount(self())}</dd>
         <dd class="number">{share(self(), flame().sum)}</dd>
-        <dd class="muted">of all{total() > 0 ? `, ${share(self(), total())} of itself` : ''}</dd>
+        <dd class="muted">of total{total() > 0 ? `, ${share(self(), total())} of this frame` : ''}</dd>
       </Show>
     </dl>
   );

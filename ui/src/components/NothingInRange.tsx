@@ -1,4 +1,4 @@
-// Nothing in this range, and the nearest range that has something.
+// The notice for a range without profiles. It offers the nearest range that has some.
 
 import { Show } from 'solid-js';
 import { formatRange } from '../lib/format.ts';
@@ -7,7 +7,7 @@ import { Notice } from './Notice.tsx';
 
 export interface NothingInRangeProps {
   what?: string;
-  /** Null when there is none, undefined when nobody knows. */
+  /** The nearest range with profiles; null if there is none, undefined if it is not known. */
   nearest: Range | null | undefined;
   onRange: (range: { from: string; until: string }) => void;
 }
@@ -16,7 +16,7 @@ export function NothingInRange(props: NothingInRangeProps) {
   return (
     <Notice
       icon="clock"
-      title={props.what ?? 'Nothing in this range'}
+      title={props.what ?? 'No profiles in this range'}
       actions={
         <>
           <Show when={props.nearest}>
@@ -27,7 +27,7 @@ export function NothingInRange(props: NothingInRangeProps) {
         </>
       }
     >
-      <p>{props.nearest ? 'The nearest profiles are from another time.' : props.nearest === null ? 'No profiles of the last 30 days were found either. Check that the collector runs and sends.' : 'Try another range.'}</p>
+      <p>{props.nearest ? 'The nearest profiles are outside this range.' : props.nearest === null ? 'The last 30 days have no profiles either. Check that the collector runs and sends profiles.' : 'Try another range.'}</p>
     </Notice>
   );
 }

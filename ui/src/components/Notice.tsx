@@ -1,4 +1,4 @@
-// Empty and error states: what is the matter and what to do about it.
+// Empty and error states: the problem, and what the user can do about it.
 
 import { createSignal, For, onCleanup, Show, type JSX } from 'solid-js';
 import { ApiError } from '../lib/api.ts';
@@ -19,24 +19,24 @@ export function Notice(props: { icon: IconName; title: string; error?: boolean; 
   );
 }
 
-/** What a failed question means for the person who asked it. */
+/** Returns advice for the user about a failed request. */
 export function advice(error: Error): string {
-  if (!(error instanceof ApiError)) return 'The answer could not be read. Is something else than a profile store behind this address?';
+  if (!(error instanceof ApiError)) return 'The response cannot be parsed. Check that a profile server is behind this address.';
   switch (error.code) {
     case 'network':
-      return 'Check that the server runs and that this machine reaches it, then try again.';
+      return 'Check that the server runs and that this machine can reach it, then try again.';
     case 'invalid_argument':
-      return 'The question was refused. Check the filters and the range.';
+      return 'The server refused the request. Check the filters and the range.';
     case 'unauthenticated':
     case 'permission_denied':
-      return 'You are not allowed to ask this. Sign in, or ask for access to this tenant.';
+      return 'You have no access. Log in, or ask an administrator for access to this tenant.';
     case 'resource_exhausted':
     case 'deadline_exceeded':
-      return 'The question was too large. A shorter range or more filters make it smaller.';
+      return 'The query is too large. Use a shorter range or more filters.';
     case 'unimplemented':
-      return 'This server does not answer this kind of question.';
+      return 'This server does not support this kind of request.';
     default:
-      return 'Try again; if it stays, the log of the server says more.';
+      return 'Try again. If the error persists, look into the log of the server.';
   }
 }
 
@@ -70,20 +70,20 @@ export function Command(props: { text: string }) {
 }
 
 export interface NothingStoredProps {
-  /** Where it is told how programs send, and the way there. */
+  /** Address of the view that explains how to send profiles. */
   send: string;
   onFollow: (event: MouseEvent & { currentTarget: HTMLAnchorElement }) => void;
   onRefresh: () => void;
 }
 
-/** Nothing was ever stored: the commands that would store something. */
+/** The notice for an empty server, with commands that send a first profile. */
 export function NothingStored(props: NothingStoredProps) {
-  // Whoever runs the command should see the page come alive by itself.
+  // Refresh, so that the first profile appears without a reload of the page.
   const timer = setInterval(() => document.visibilityState === 'visible' && props.onRefresh(), 3000);
   onCleanup(() => clearInterval(timer));
   return (
-    <Notice icon="empty" title="Nothing is stored yet" actions={<a class="button primary" href={props.send} onClick={(event) => props.onFollow(event)}><Icon name="send" />From Go, Java, Python, ...: send profiles here</a>}>
-      <p>As soon as a profile arrives it shows up here. Any of these makes one arrive:</p>
+    <Notice icon="empty" title="No profiles are stored yet" actions={<a class="button primary" href={props.send} onClick={(event) => props.onFollow(event)}><Icon name="send" />Send profiles from Go, Java, Python, ...</a>}>
+      <p>The first profile appears here as soon as it arrives. Each of these commands sends one:</p>
       <For each={firstCommands(serverAddress(location.origin, BASE), loggedIn())}>
         {({ title, text }) => (
           <>

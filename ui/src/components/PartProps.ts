@@ -1,4 +1,4 @@
-// What each picture beside the flame graph is given.
+// The properties of the views beside the flame graph.
 
 import type { Recipe } from '../flame/recipe.ts';
 import type { Tree } from '../flame/tree.ts';
@@ -8,23 +8,23 @@ import type { FLAME } from '../urls.ts';
 import type { FlameLook } from './FlameLook.ts';
 
 export interface PartProps {
-  /** From the root to the leaves. */
+  /** The graph from the root to the leaves, after the rules. */
   tree: Tree;
-  /** What it is of. */
+  /** Key of the profile. */
   of: string;
-  /** What was done to it before. */
+  /** The rules that were applied to the tree. */
   recipe: Recipe;
   look: FlameLook;
-  /** The function that is looked at, -1 when there is none. */
+  /** Index of the name of the shown function, -1 for none. */
   name: number;
-  /** Pointed at here or elsewhere, -1 for none. */
+  /** Index of the hovered name, -1 for none. */
   hovered: number;
-  /** The question whose stacks tell the lines of functions. */
+  /** The query whose stacks give the lines of functions. */
   stacks: Query | null;
-  /** How many nodes the call graph has. */
+  /** Maximum number of nodes of the call graph. */
   nodes: Values<typeof FLAME>['nodes'];
   onNodes: (nodes: Values<typeof FLAME>['nodes']) => void;
-  /** Goes on to another function. */
+  /** Switches to another function. */
   onWalk: (name: string) => void;
   onHover: (name: number) => void;
   onMenu: (name: number, x: number, y: number) => void;

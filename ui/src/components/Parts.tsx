@@ -1,4 +1,4 @@
-// The pictures beside the flame graph, each of one function or of all; each is loaded when it is opened.
+// The views beside the flame graph. Each is loaded when it is opened.
 
 import { Match, Switch, type Component } from 'solid-js';
 import { Dynamic } from 'solid-js/web';
@@ -14,9 +14,9 @@ export type Pane = Values<typeof FLAME>['pane'];
 export const PANES: readonly Radio<Pane>[] = [
   { value: 'flame', label: 'Flame graph', text: 'Flame', hint: '4' },
   { value: 'callers', label: 'Callers and callees of a function', text: 'Callers', hint: '5' },
-  { value: 'peek', label: 'Peek: calls of a function in numbers', text: 'Peek', hint: '6' },
+  { value: 'peek', label: 'Peek: callers and callees of a function as tables', text: 'Peek', hint: '6' },
   { value: 'graph', label: 'Call graph', text: 'Graph', hint: '7' },
-  { value: 'list', label: 'Values of a function by line', text: 'List', hint: '8' },
+  { value: 'list', label: 'List: values of a function by line', text: 'List', hint: '8' },
 ];
 
 const PARTS: Record<Exclude<Pane, 'flame'>, () => Promise<Component<PartProps>>> = {
@@ -30,7 +30,7 @@ export function Part(props: PartProps & { pane: Exclude<Pane, 'flame'> }) {
   const part = createLoader(() => props.pane, async (pane) => ({ component: await PARTS[pane]() }));
   return (
     <Switch fallback={<div class="fill" aria-busy="true" />}>
-      <Match when={part.error()}>{(error) => <div class="fill"><Failure what="This part of the page could not be loaded" error={error()} retry={part.retry} /></div>}</Match>
+      <Match when={part.error()}>{(error) => <div class="fill"><Failure what="Cannot load this part of the page" error={error()} retry={part.retry} /></div>}</Match>
       <Match when={part.data()}>{(found) => <Dynamic component={found().component} {...props} />}</Match>
     </Switch>
   );

@@ -1,5 +1,5 @@
-// A function between two tables: who calls it and what it calls, each with the value of that call. Enter or a click goes on
-// to the function of a row.
+// A function between two tables: its callers and its callees, each with the value of that call. Enter or a click switches to
+// the function of a row.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { shortName } from '../flame/packages.ts';
@@ -24,10 +24,10 @@ export function PeekTables(props: PartProps) {
       title: nameOf,
       cell: (row) => <><i class="swatch" style={{ background: props.look.swatch(row().name) }} /><span class="text">{shortName(nameOf(row()))}</span></>,
     },
-    number('value', 'Call', ({ value }) => amount(value), 'What the call has, with all that it leads to'),
-    number('share', 'Share', ({ value }) => share(value, found().total), 'Of the function that is looked at'),
-    number('self', 'Self', ({ self }) => amount(self), 'Of the function of this row, wherever it is called'),
-    number('total', 'Total', ({ total }) => amount(total), 'Of the function of this row, wherever it is called'),
+    number('value', 'Call', ({ value }) => amount(value), 'Value of the call, with all callees'),
+    number('share', 'Share', ({ value }) => share(value, found().total), 'Share of the total of the selected function'),
+    number('self', 'Self', ({ self }) => amount(self), 'Value of the function in this row, over all its calls'),
+    number('total', 'Total', ({ total }) => amount(total), 'Value of the function in this row, over all its calls'),
   ];
   const table = (label: string, head: string, rows: () => readonly PeekRow[], none: string) => (
     <Grid
@@ -46,16 +46,16 @@ export function PeekTables(props: PartProps) {
   );
   return (
     <div class="peek">
-      {table('Callers', 'Called by', () => found().callers, 'Nobody calls it: stacks begin with it')}
+      {table('Callers', 'Called by', () => found().callers, 'No callers: stacks begin with this function')}
       <div class="part-head">
         <h2 title={name()}>{name()}</h2>
         <span class="facts">
           <span>self <b>{amount(found().self)}</b> {share(found().self, props.tree.flame.sum)}</span>
           <span>total <b>{amount(found().total)}</b> {share(found().total, props.tree.flame.sum)}</span>
-          {found().root > 0 && found().callers.length > 0 ? <span>begins stacks of <b>{amount(found().root)}</b></span> : ''}
+          {found().root > 0 && found().callers.length > 0 ? <span>as root <b>{amount(found().root)}</b></span> : ''}
         </span>
       </div>
-      {table('Callees', 'Calls', () => found().callees, 'It calls nothing that is seen')}
+      {table('Callees', 'Calls', () => found().callees, 'No callees in this profile')}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// A button that shows what is picked and opens a list to pick another.
+// A button that shows the picked value and opens a list of the others.
 
 import { Icon } from './Icon.tsx';
 import { Popover } from './Popover.tsx';
@@ -6,15 +6,15 @@ import { Suggest, type Choice } from './Suggest.tsx';
 
 export interface PickerProps {
   id?: string;
-  /** `Service`, `Profile type`: before the value and as the name of the button. */
+  /** Text before the value and name of the button, for example `Service`. */
   label: string;
   value: string;
-  /** What is shown for the value. */
+  /** Text that is shown for the value. */
   shown: string;
   choices: readonly Choice[];
   placeholder: string;
   loading?: boolean;
-  /** Why there are no choices. */
+  /** Set if the choices could not be loaded. */
   error?: Error | undefined;
   plain?: boolean;
   onPick: (value: string) => void;

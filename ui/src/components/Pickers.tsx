@@ -1,4 +1,4 @@
-// Which service and which profile type.
+// The pickers of the service and of the profile type.
 
 import { createMemo } from 'solid-js';
 import { createKeys } from '../lib/keys.ts';
@@ -10,7 +10,7 @@ export interface PickersProps {
   catalogue: Catalogue;
   service: string;
   type: ProfileType | null;
-  /** `keeps`: the type that is shown is there, too. */
+  /** Called with the new service. `keeps` is true if it also has the shown profile type. */
   onService: (service: string, keeps: boolean) => void;
   onType: (type: string) => void;
 }

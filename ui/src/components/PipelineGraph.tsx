@@ -1,5 +1,5 @@
-// The component graph: pan by dragging, zoom by wheel, pinch or keys, arrows from node to node. It draws only on change, and
-// only what is in view. Which component is selected is the business of its owner.
+// The component graph: pan by dragging, zoom by wheel, pinch or keys, move from node to node by arrow keys. It draws only on
+// change, and only the visible part. Its owner holds the selected component.
 
 import { createEffect, createMemo, createSignal, on, Show } from 'solid-js';
 import { dark } from '../lib/preferences.ts';
@@ -9,20 +9,20 @@ import { edgesOf, type Component, type Flows } from '../pipeline/model.ts';
 import { createCanvas } from './canvas.ts';
 import { Icon } from './Icon.tsx';
 
-/** Text is never smaller than this when one arrives; a larger graph is entered at its beginning. */
+/** Smallest scale at which the graph opens, so that its text is readable. A larger graph opens at its beginning. */
 const FIRST_SCALE = 0.62;
 const STEP = 1.3;
-/** Pixels that a press may move and still be a click. */
+/** Maximum movement of a click, in pixels. */
 const CLICK = 4;
 
 export interface PipelineGraphProps {
   components: readonly Component[];
   flows: Flows;
   matched: ReadonlySet<number> | null;
-  /** Whole id, empty for none. */
+  /** Id with the module, empty for none. */
   selected: string;
   onSelect: (id: string) => void;
-  /** Opens the module that a component made. */
+  /** Called to open the module that a component created. */
   onOpen: (component: Component) => void;
 }
 
@@ -34,7 +34,7 @@ export function PipelineGraph(props: PipelineGraphProps) {
   const [hovered, setHovered] = createSignal(-1);
   const [cursor, setCursor] = createSignal(-1);
 
-  // The shape of the graph: it changes at a reload, while health and rates change all the time.
+  // The shape of the graph changes only at a reload, but health and rates change all the time.
   const shape = createMemo(() => ({ ids: props.components.map(({ id }) => id), edges: edgesOf(props.components) }), undefined, {
     equals: (a, b) => a.ids.length === b.ids.length && a.edges.length === b.edges.length && a.ids.every((id, at) => id === b.ids[at]) && a.edges.every((edge, at) => edge.from === b.edges[at]!.from && edge.to === b.edges[at]!.to),
   });
@@ -79,7 +79,7 @@ export function PipelineGraph(props: PipelineGraphProps) {
   const whole = (): void => {
     setCamera(fit(placed(), size().width, size().height));
   };
-  /** Moves the camera so that a node is in view, and not at the very edge. */
+  /** Moves the camera so that a node is visible, with a margin to the edge. */
   const reveal = (node: number): void => {
     if (node < 0) return;
     const { x, y, scale } = camera();
@@ -116,7 +116,7 @@ export function PipelineGraph(props: PipelineGraphProps) {
     const { x, y, scale } = camera();
     return nodeAt(placed(), x + (event.clientX - at.left) / scale, y + (event.clientY - at.top) / scale);
   };
-  // Fingers or the mouse's button that are down, where they are.
+  // The positions of the fingers, or of the mouse, that are down.
   const down = new Map<number, { x: number; y: number }>();
   let moved = 0;
   const press = (event: PointerEvent): void => {
@@ -187,7 +187,7 @@ export function PipelineGraph(props: PipelineGraphProps) {
       tabindex="0"
       role="application"
       aria-roledescription="component graph"
-      aria-label="Component graph. Arrow keys move between components, Enter opens one, plus and minus zoom, 0 shows all; the table holds the same values."
+      aria-label="Component graph. Arrow keys move between components, Enter opens one, plus and minus zoom, 0 shows all. The table has the same values."
       onKeyDown={keys}
       onBlur={() => setCursor(-1)}
     >
@@ -210,9 +210,9 @@ export function PipelineGraph(props: PipelineGraphProps) {
         }}
       />
       <div class="zoom-tools group" role="group" aria-label="Zoom">
-        <button type="button" class="button square" aria-label="Smaller" onClick={() => zoom(1 / STEP)}><Icon name="minus" /></button>
-        <button type="button" class="button square" aria-label="Larger" onClick={() => zoom(STEP)}><Icon name="plus" /></button>
-        <button type="button" class="button square" aria-label="Show all" onClick={whole}><Icon name="fit" /></button>
+        <button type="button" class="button square" aria-label="Zoom out" onClick={() => zoom(1 / STEP)}><Icon name="minus" /></button>
+        <button type="button" class="button square" aria-label="Zoom in" onClick={() => zoom(STEP)}><Icon name="plus" /></button>
+        <button type="button" class="button square" aria-label="Zoom to fit" onClick={whole}><Icon name="fit" /></button>
       </div>
       <div class="visually-hidden" aria-live="polite">{spoken()}</div>
       <Show when={props.components[hovered()]}>

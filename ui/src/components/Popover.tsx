@@ -1,18 +1,18 @@
 // A button that opens a panel below itself. The panel stays inside the window, closes on Escape and on a click
-// elsewhere, and gives the focus back.
+// elsewhere, and returns the focus to the button.
 
 import { createEffect, createSignal, onCleanup, Show, type JSX } from 'solid-js';
 import { Portal } from 'solid-js/web';
 
 export interface PopoverProps {
-  /** What the panel is called, and the button too for those who do not see it. */
+  /** Name of the panel and of the button for screen readers. */
   label: string;
-  /** The button's own text is its name. */
+  /** True if the text of the button is its name. */
   named?: boolean;
   class?: string;
-  /** Inside of the button. */
+  /** Content of the button. */
   trigger: JSX.Element;
-  /** Inside of the panel. */
+  /** Content of the panel. */
   children: (close: () => void) => JSX.Element;
   haspopup?: 'menu' | 'listbox' | 'dialog';
   align?: 'left' | 'right';
@@ -103,7 +103,7 @@ function Panel(props: { anchor: HTMLElement; align: 'left' | 'right'; label: str
   });
   return (
     <div class="popover" role="dialog" aria-label={props.label} ref={panel} onFocusOut={(event) => {
-      // Tab out of the panel closes it; a click on nothing focusable inside does not.
+      // Moving the focus out of the panel closes it. A click inside on something that takes no focus does not.
       const to = event.relatedTarget as Node | null;
       if (to && !panel.contains(to)) props.close();
     }}>

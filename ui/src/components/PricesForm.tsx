@@ -1,4 +1,4 @@
-// What a core and a GiB cost by the hour: kept on the server, for everybody of the tenant.
+// The form for the prices of a core-hour and of a GiB-hour. The server stores them for all users of the tenant.
 
 import { createSignal, Show } from 'solid-js';
 import { readPrices, type Prices } from '../lib/cost.ts';
@@ -27,21 +27,21 @@ function Form(props: PricesFormProps & { close: () => void }) {
     event.preventDefault();
     const prices = readPrices(JSON.stringify({ core: Number(core.value || 0), gib: Number(gib.value || 0), currency: currency.value.trim() }));
     if (prices === null) {
-      setRefusal('One of the prices has to be more than nothing');
+      setRefusal('One of the prices must be above zero');
       return;
     }
     setBusy(true);
-    await props.onKeep(prices).then(() => props.close(), (error: unknown) => setRefusal(`They could not be kept: ${error instanceof Error ? error.message : String(error)}`));
+    await props.onKeep(prices).then(() => props.close(), (error: unknown) => setRefusal(`Cannot store the prices: ${error instanceof Error ? error.message : String(error)}`));
     setBusy(false);
   };
   return (
     <form class="body prices" onSubmit={(event) => void submit(event)}>
-      <label>A core-hour<input class="field" ref={core} type="number" min="0" step="any" inputmode="decimal" value={props.prices?.core ?? ''} placeholder="0.03" /></label>
-      <label>A GiB-hour of memory<input class="field" ref={gib} type="number" min="0" step="any" inputmode="decimal" value={props.prices?.gib ?? ''} placeholder="0.004" /></label>
+      <label>Price of a core-hour<input class="field" ref={core} type="number" min="0" step="any" inputmode="decimal" value={props.prices?.core ?? ''} placeholder="0.03" /></label>
+      <label>Price of a GiB-hour of memory<input class="field" ref={gib} type="number" min="0" step="any" inputmode="decimal" value={props.prices?.gib ?? ''} placeholder="0.004" /></label>
       <label>Currency<input class="field" ref={currency} maxlength="8" value={props.prices?.currency ?? ''} placeholder="€" /></label>
-      <p class="muted">The server keeps them for everybody who asks it.</p>
+      <p class="muted">The server stores the prices for all users of this tenant.</p>
       <Show when={refusal()}><p class="bad" role="alert">{refusal()}</p></Show>
-      <div><button type="submit" class="button primary" disabled={busy()}>Keep</button></div>
+      <div><button type="submit" class="button primary" disabled={busy()}>Save</button></div>
     </form>
   );
 }

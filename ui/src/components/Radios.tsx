@@ -1,13 +1,13 @@
-// One of a few, side by side: one stop for Tab, arrows choose.
+// A radio group side by side: one stop for Tab, arrow keys choose.
 
 import { For } from 'solid-js';
 
 export interface Radio<T> {
   value: T;
-  /** What is read, and shown when one points at it. */
+  /** Name for screen readers, also the tooltip. */
   label: string;
   text: string;
-  /** The key that does the same. */
+  /** Key that chooses the value. */
   hint?: string;
 }
 

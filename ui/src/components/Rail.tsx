@@ -1,4 +1,4 @@
-// The left rail: the views that there are, the theme, the keys. On narrow screens it is a strip on top.
+// The left rail: links to the views, the theme, the list of keys. On narrow screens it is a strip on top.
 
 import { For, Show } from 'solid-js';
 import { BASE } from '../lib/base.ts';
@@ -42,9 +42,9 @@ export function Rail(props: { home: string; links: readonly RailLink[]; onFollow
         <Icon name={themeIcon()} />
         <span class="tip" aria-hidden="true">Theme: {theme()}</span>
       </button>
-      <button type="button" class="rail-item" classList={{ unseen: props.unseen ?? false }} aria-label="Keys" onClick={() => props.onHelp()}>
+      <button type="button" class="rail-item" classList={{ unseen: props.unseen ?? false }} aria-label="Keyboard shortcuts" onClick={() => props.onHelp()}>
         <Icon name="help" />
-        <span class="tip" aria-hidden="true">Keys ?</span>
+        <span class="tip" aria-hidden="true">Keyboard shortcuts ?</span>
       </button>
     </nav>
   );

@@ -1,5 +1,5 @@
-// A function in the middle of all its calls: who leads to it above, what it leads to below. A click on a frame goes on to
-// that function.
+// A function in the middle of all its calls: its callers above, its callees below. A click on a frame switches to that
+// function.
 
 import { Show } from 'solid-js';
 import { ROW } from '../flame/draw.ts';
@@ -33,22 +33,22 @@ export function Sandwich(props: PartProps) {
   const walk = ({ flame }: Tree, node: number): void => {
     if (node > 0 && !flame.folded[node]) props.onWalk(flame.names[flame.name[node]!] ?? '');
   };
-  /** Each has what it needs; where both need more than there is, half of it. */
+  /** Height that a half needs. If there is too little room for both, each gets half of it. */
   const needed = ({ flame }: Tree): number => flame.depth * ROW;
   return (
     <div class="sandwich">
       <div class="part-head">
         <h2 title={name()}>{name()}</h2>
-        <span class="facts"><span>total <b>{sum().value}</b></span><span><b>{sum().share}</b> of all</span></span>
+        <span class="facts"><span>total <b>{sum().value}</b></span><span><b>{sum().share}</b> of total</span></span>
       </div>
       <div class="half callers" style={{ flex: `0 1 ${needed(both().callers)}px` }}>
         {half('flame-callers', `Callers of ${name()}, each above what it calls`, () => both().callers, true)}
       </div>
-      <Show when={both().callers.flame.count === 1}><p class="muted half-note">Nobody calls it: stacks begin with it.</p></Show>
+      <Show when={both().callers.flame.count === 1}><p class="muted half-note">No callers: stacks begin with this function.</p></Show>
       <div class="half callees" style={{ 'min-height': `min(50%, ${needed(both().callees)}px)` }}>
         {half('flame-callees', `Callees of ${name()}, each below its caller`, () => both().callees, false)}
       </div>
-      <Show when={both().callees.flame.count === 1}><p class="muted half-note">It calls nothing that is seen.</p></Show>
+      <Show when={both().callees.flame.count === 1}><p class="muted half-note">No callees in this profile.</p></Show>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// The bar of a view that is about a selection: service, profile type, filters, the view's own tools, the range.
+// The bar of a view with a selection: service, profile type, filters, the controls of the view, the range.
 
 import { Show, type JSX } from 'solid-js';
 import type { Matcher } from '../lib/selector.ts';
@@ -18,10 +18,10 @@ export interface SelectionBarProps {
   from: string;
   until: string;
   busy: boolean;
-  /** The address of what is shown, and with the range as it is now. */
+  /** Address of the shown state. `pinned` is the same with an absolute range. */
   href: string;
   pinned: string | null;
-  /** Tools of the view. */
+  /** Controls of the view. */
   children?: JSX.Element;
   onService: (service: string, keeps: boolean) => void;
   onType: (type: string) => void;
@@ -45,7 +45,7 @@ export function SelectionBar(props: SelectionBarProps) {
       </div>
       <div class="progress" data-on={props.busy} />
       <Show when={selection.matchers().error}>
-        {(error) => <div class="banner" role="alert"><span>The filters in the link cannot be read: {error()}</span><button type="button" class="button" onClick={() => props.onFilters([])}>Remove them</button></div>}
+        {(error) => <div class="banner" role="alert"><span>Cannot parse the filters in the link: {error()}</span><button type="button" class="button" onClick={() => props.onFilters([])}>Remove them</button></div>}
       </Show>
     </>
   );

@@ -1,4 +1,4 @@
-// One service: its share of the fleet, its CPU beside its memory, each a link to its profiles.
+// The card of one service: its share of the fleet, and its CPU beside its memory, each a link to its profiles.
 
 import { For, Show, type Accessor } from 'solid-js';
 import { formatShare, type Unit } from '../lib/format.ts';
@@ -11,7 +11,7 @@ import { Spark } from './Spark.tsx';
 type Click = MouseEvent & { currentTarget: HTMLAnchorElement };
 
 export interface ServiceLinks {
-  /** Where the profiles of a type of a service are; of the service's first one without. */
+  /** Returns the address of the profiles of a service; without a type, of its first profile type. */
   href: (service: RankedService, type?: string) => string;
   onFollow: (event: Click) => void;
 }
@@ -19,15 +19,15 @@ export interface ServiceLinks {
 export interface ServiceCardProps extends ServiceLinks {
   service: RankedService;
   range: Range;
-  /** What the share is of. */
+  /** The quantity that the share refers to. */
   what: Ranked['what'];
-  /** What it costs, as text, where that is shown. */
+  /** Cost as text; empty if costs are not shown. */
   cost: string;
 }
 
 const RESOURCES: readonly { name: Resource; label: string; unit: Unit; none: string }[] = [
   { name: 'cpu', label: 'CPU', unit: 'cores', none: 'No CPU profiles arrive from this service. Scrape its process_cpu profile, or run the eBPF profiler on its host.' },
-  { name: 'memory', label: 'Memory', unit: 'bytes', none: 'No profiles of memory in use arrive from this service. Scrape its memory profile, or switch on heap profiles in its client library.' },
+  { name: 'memory', label: 'Memory', unit: 'bytes', none: 'No profiles of memory in use arrive from this service. Scrape its memory profile, or enable heap profiles in its client library.' },
 ];
 
 export function ServiceCard(props: ServiceCardProps) {
@@ -45,7 +45,7 @@ export function ServiceCard(props: ServiceCardProps) {
         <Show when={props.service.share !== null}>
           <span class="share" title={`Share of the fleet in ${props.what}`}>{formatShare(props.service.share ?? 0)} of {props.what}</span>
         </Show>
-        <Show when={props.cost}><b class="cost" title="A month of 730 hours that goes as this range did">{props.cost}</b></Show>
+        <Show when={props.cost}><b class="cost" title="Projected cost of a month of 730 hours with the same use as in this range">{props.cost}</b></Show>
       </header>
       <div class="meter"><i style={{ width: `${(props.service.share ?? 0) * 100}%` }} /></div>
       <Show

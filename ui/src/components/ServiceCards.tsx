@@ -1,4 +1,4 @@
-// Cards of services, in groups where there are any. Of thousands those are made that one has come to.
+// Cards of services, in groups if there are any. Of thousands of services, only the cards down to the scroll position exist.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show } from 'solid-js';
 import { formatCost, type Prices } from '../lib/cost.ts';
@@ -18,14 +18,14 @@ export interface ServiceCardsProps extends ServiceLinks {
   range: Range;
 }
 
-/** Cards that are made at a time, and that are printed at least. */
+/** Number of cards that are added at a time, and least number that is printed. */
 const CHUNK = 60;
 const PRINTED = 200;
 
 export function ServiceCards(props: ServiceCardsProps) {
   const [limit, setLimit] = createSignal(CHUNK);
   const all = createMemo(() => props.groups.reduce((sum, { services }) => sum + services.length, 0));
-  // Groups and cards are known by their names, so that a refresh draws only what has changed.
+  // Groups and cards are keyed by name, so that a refresh draws only what has changed.
   const groups = createMemo(() => {
     let left = printing() ? Math.max(PRINTED, limit()) : limit();
     const out = new Map<string, { group: Group; keys: readonly string[] }>();
@@ -85,12 +85,12 @@ function GroupHead(props: { group: Group; label: string; what: Ranked['what']; c
   );
 }
 
-/** Makes more when one comes near to it, or presses it. */
+/** A button that adds more cards when it comes near the visible part, or is pressed. */
 function More(props: { left: number; onMore: () => void }) {
   let button!: HTMLButtonElement;
   onMount(() => {
     const observer = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && props.onMore(), { rootMargin: '400px' });
-    // One that is still near is told so again only when it is looked at anew.
+    // The observer reports a button that stays near only once, so observe it again after each addition.
     createEffect(on(() => props.left, () => {
       observer.unobserve(button);
       observer.observe(button);

@@ -1,4 +1,4 @@
-// The fleet as rectangles: as large as what a service takes, or costs, in the rectangle of its group. The table holds the same.
+// The fleet as a treemap: the area of a rectangle is the use or the cost of a service. The table has the same data.
 
 import { createMemo, createSignal, For, onCleanup, onMount, Show } from 'solid-js';
 import { DARK, hueOf, LIGHT, oklch } from '../flame/colours.ts';
@@ -16,10 +16,10 @@ export interface ServiceMapProps extends ServiceLinks {
   prices: Prices | null;
 }
 
-/** Rectangles of services; smaller ones are one. */
+/** Maximum number of rectangles; smaller services share one in each group. */
 const MOST_TILES = 300;
 const HEAD = 18;
-/** Pixels in which a name can be read. */
+/** Least size of a rectangle with a readable name, in pixels. */
 const [NAMED_WIDTH, NAMED_HEIGHT] = [44, 18];
 
 interface Rest {
@@ -50,15 +50,15 @@ export function ServiceMap(props: ServiceMapProps) {
     return treemap<RankedService | Rest>([...shown.map((service) => ({ item: service, size: service.size })), ...(others.count > 0 ? [{ item: others, size: others.size }] : [])], inside(tile));
   }));
   const links = createMemo(() => tiles().filter((tile): tile is Tile<RankedService> => 'key' in tile.item));
-  // Known by their keys, so that the one with the focus keeps it.
+  // Keyed, so that the focused tile keeps the focus.
   const byKey = createMemo(() => new Map(links().map((tile) => [tile.item.key, tile])));
   const rests = createMemo(() => tiles().filter((tile): tile is Tile<Rest> => !('key' in tile.item)));
   const place = ({ x, y, width, height }: Box) => ({ left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
   const palette = () => (dark() ? DARK : LIGHT);
   const fill = ({ group, name }: RankedService): string => oklch(palette().lightness, palette().chroma, hueOf(grouped() ? group : name));
-  /** So many lines of text. */
+  /** Whether a box has room for a number of lines of text. */
   const fits = ({ width, height }: Box, lines: number): boolean => width >= NAMED_WIDTH && height >= lines * NAMED_HEIGHT;
-  /** What is told besides name and share. */
+  /** The text of a tile besides name and share. */
   const rest = ({ group, cpu, memory, cost }: RankedService): string => [
     '',
     ...(grouped() ? [`${props.label} ${group || '(none)'}`] : []),
@@ -110,7 +110,7 @@ export function ServiceMap(props: ServiceMapProps) {
         </For>
       </ul>
       <For each={rests()}>
-        {(tile) => <div class="map-tile rest" style={place(tile)} title={`${formatWhole(tile.item.count)} smaller services; the table has them`}><Show when={fits(tile, 1)}>{formatWhole(tile.item.count)} more</Show></div>}
+        {(tile) => <div class="map-tile rest" style={place(tile)} title={`${formatWhole(tile.item.count)} smaller services; the table lists them`}><Show when={fits(tile, 1)}>{formatWhole(tile.item.count)} more</Show></div>}
       </For>
     </div>
   );

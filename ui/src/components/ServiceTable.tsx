@@ -1,4 +1,4 @@
-// Services as rows, however many there are.
+// Services as rows of a table.
 
 import { createMemo } from 'solid-js';
 import { formatCost, type Prices } from '../lib/cost.ts';
@@ -24,8 +24,8 @@ export function ServiceTable(props: ServiceTableProps) {
     ...(props.label === '' ? [] : [{ key: 'group', label: props.label, fixed: true, class: 'ellipsis', title: ({ group }: RankedService) => group, cell: (row: () => RankedService) => row().group || '(none)' }]),
     { key: 'cpu', label: 'CPU', class: 'number', title: () => explainUnit('cores'), cell: (row) => valueOf(row().cpu?.mean, 'cores') },
     { key: 'memory', label: 'Memory', class: 'number', title: () => explainUnit('bytes'), cell: (row) => valueOf(row().memory?.mean, 'bytes') },
-    { key: 'share', label: `of ${props.ranked.what}`, fixed: true, class: 'number', cell: (row) => (row().share === null ? '' : formatShare(row().share ?? 0)) },
-    ...(props.prices === null ? [] : [{ key: 'cost', label: 'Cost a month', class: 'number', cell: (row: () => RankedService) => costOf(row().cost) }]),
+    { key: 'share', label: `Share of ${props.ranked.what}`, fixed: true, class: 'number', cell: (row) => (row().share === null ? '' : formatShare(row().share ?? 0)) },
+    ...(props.prices === null ? [] : [{ key: 'cost', label: 'Cost per month', class: 'number', cell: (row: () => RankedService) => costOf(row().cost) }]),
   ]);
   return (
     <div class="service-table" classList={{ grouped: props.label !== '', priced: props.prices !== null }}>
@@ -36,7 +36,7 @@ export function ServiceTable(props: ServiceTableProps) {
         rows={props.services}
         height={26}
         sort={{ key: props.order, down: props.order !== 'name' }}
-        none="No service"
+        none="No services"
         onSort={(key) => props.onOrder(key as Order)}
         onSelect={props.onOpen}
       />

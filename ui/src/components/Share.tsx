@@ -1,4 +1,4 @@
-// A link to exactly this state; a relative range may be pinned to where it is now.
+// A link to exactly this state. A relative range can be pinned to its current times.
 
 import { createSignal, Show } from 'solid-js';
 import { copyText } from '../lib/clipboard.ts';
@@ -9,9 +9,9 @@ import { Icon } from './Icon.tsx';
 import { Popover } from './Popover.tsx';
 
 export interface ShareProps {
-  /** The path of what is shown. */
+  /** Path of the shown state. */
   href: string;
-  /** The same with the range as it is now, when it would else move on. */
+  /** The same path with an absolute range; null if the range does not move with the present. */
   pinned: string | null;
 }
 
@@ -30,7 +30,7 @@ export function Share(props: ShareProps) {
             </label>
           </Show>
           <Show when={isLongLink(link())}>
-            <p class="long-link">It has {formatWhole(link().length)} characters. Many servers and chats cut links at {formatWhole(LONGEST_LINK)}: shorter filters, searches or statements make it shorter.</p>
+            <p class="long-link">The link has {formatWhole(link().length)} characters. Many servers and chats cut links at {formatWhole(LONGEST_LINK)}. Use shorter filters, searches or statements.</p>
           </Show>
           <div>
             <button

@@ -1,4 +1,4 @@
-// Chooses the folder in which the source of a profile is: its files are read here, and go nowhere.
+// Chooses the folder with the source code of a profile. The browser reads the files and sends them nowhere.
 
 import { Show } from 'solid-js';
 import { formatWhole } from '../lib/format.ts';
@@ -19,14 +19,14 @@ export function SourceBar() {
         id="source-input"
         onChange={(event) => {
           takeFolder([...(event.currentTarget.files ?? [])]);
-          // The same folder may be chosen once more.
+          // Without the reset, choosing the same folder again would send no event.
           event.currentTarget.value = '';
         }}
       />
-      <Show when={folder()} fallback={<span class="muted">To see the text of the lines, choose the folder of their source. It is read in this browser and sent nowhere.</span>}>
-        {(found) => <span class="facts"><span>source from <b>{found().name}</b></span><span><b>{formatWhole(found().count)}</b> {found().count === 1 ? 'file' : 'files'}</span></span>}
+      <Show when={folder()} fallback={<span class="muted">To see the text of the lines, choose the folder with the source code. This browser reads it and sends it nowhere.</span>}>
+        {(found) => <span class="facts"><span>source folder <b>{found().name}</b></span><span><b>{formatWhole(found().count)}</b> {found().count === 1 ? 'file' : 'files'}</span></span>}
       </Show>
-      <button type="button" class="button" onClick={() => input.click()}><Icon name="file" />{folder() ? 'Another folder' : 'Choose a folder'}</button>
+      <button type="button" class="button" onClick={() => input.click()}><Icon name="file" />{folder() ? 'Choose another folder' : 'Choose a folder'}</button>
       <Show when={folder()}><button type="button" class="button plain" onClick={closeFolder}>Close</button></Show>
     </div>
   );

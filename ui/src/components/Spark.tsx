@@ -1,4 +1,4 @@
-// A small line over time without axes; where data is missing the line is interrupted.
+// A small line over time without axes. A time without data is a gap in the line.
 
 import { createMemo } from 'solid-js';
 import type { Range } from '../lib/time.ts';

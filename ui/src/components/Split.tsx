@@ -1,4 +1,4 @@
-// Two parts side by side with a divider that is dragged or moved by the arrow keys; the share is remembered.
+// Two parts side by side, with a divider that can be dragged or moved by the arrow keys. The browser remembers its position.
 
 import { createSignal, Show, type JSX } from 'solid-js';
 import { recallNumber, remember } from '../lib/stored.ts';

@@ -1,5 +1,5 @@
-// Where a statement is written. The editor is loaded beside what it is for: until it is there, and where it cannot be had,
-// the statement is plain text.
+// The editor of the SQL statement. CodeMirror is loaded separately: until it is there, and if it cannot be loaded, a plain text
+// area takes its place.
 
 import { createEffect, onCleanup, onMount, Show } from 'solid-js';
 import { createLoader } from '../lib/loader.ts';
@@ -15,8 +15,8 @@ export interface SqlEditorProps {
 }
 
 const LABEL = 'SQL statement';
-const HINT = 'SELECT … — Ctrl Enter runs it, Ctrl Space completes';
-/** Lines that are seen without scrolling, as the editor has them. */
+const HINT = 'SELECT … — Ctrl Enter to run, Ctrl Space to complete';
+/** Least and largest number of visible lines, the same as in the editor. */
 const [LEAST_LINES, MOST_LINES] = [5, 16];
 
 export function SqlEditor(props: SqlEditorProps) {
@@ -56,7 +56,7 @@ export function SqlEditor(props: SqlEditorProps) {
   );
 }
 
-/** `typing` is where somebody writes already. */
+/** `typing` is the text area if the user is already typing in it. */
 function Editor(props: SqlEditorProps & { make: typeof createCode; typing: HTMLTextAreaElement | null }) {
   let host!: HTMLDivElement;
   const place = props.typing && ([props.typing.selectionStart, props.typing.selectionEnd] as const);

@@ -1,4 +1,4 @@
-// The rows of a statement as a table, lines, or bars.
+// The rows of a statement as a table, as lines, or as bars.
 
 import { createMemo, For, Show } from 'solid-js';
 import { formatWhole } from '../lib/format.ts';
@@ -19,7 +19,7 @@ export function SqlTable(props: { rows: readonly SqlRow[] }) {
 export function SqlLines(props: { rows: readonly SqlRow[] }) {
   const shape = createMemo(() => linesOf(props.rows));
   return (
-    <Show when={shape()} fallback={<p class="muted more">Lines need a column of times and one of numbers.</p>}>
+    <Show when={shape()} fallback={<p class="muted more">Lines need a column with times and one with numbers.</p>}>
       {(found) => (
         <div class="sql-lines">
           <Chart lines={found().lines} range={found().range} step={found().step} unit="count" title="Rows" actions={[]} />
@@ -35,7 +35,7 @@ export function SqlBars(props: { rows: readonly SqlRow[] }) {
   const most = (): number => Math.max(1e-300, ...(shape()?.bars ?? []).map(({ value }) => Math.abs(value)));
   const text = (value: number): string => (Number.isInteger(value) ? formatWhole(value) : String(Number(value.toPrecision(4))));
   return (
-    <Show when={shape()} fallback={<p class="muted more">Bars need a column of names and one of numbers.</p>}>
+    <Show when={shape()} fallback={<p class="muted more">Bars need a column with names and one with numbers.</p>}>
       {(found) => (
         <div class="sql-bars" tabindex="0" role="region" aria-label={`Bars of ${found().column}`}>
           <table>

@@ -1,5 +1,5 @@
-// An input with a list below it: type to filter, arrows to move, Enter to choose. The list is always shown; a popover
-// around it decides when that is. Optionally what was typed may be chosen as it is.
+// An input with a list below it: type to filter, arrow keys to move, Enter to choose. The list is always visible; the popover
+// around it opens and closes. Optionally the user can choose the typed text itself.
 
 import { createEffect, createMemo, createSignal, createUniqueId, For, on, onMount, Show } from 'solid-js';
 import { filterItems } from '../lib/suggest.ts';
@@ -17,12 +17,12 @@ export interface SuggestProps {
   placeholder: string;
   choices: readonly Choice[];
   selected?: string;
-  /** Text to begin with. */
+  /** Initial text. */
   initial?: string;
-  /** What is typed may be chosen although it is not in the list. */
+  /** True if the user can choose a typed text that is not in the list. */
   free?: boolean;
   loading?: boolean;
-  /** Why there are no choices. */
+  /** Set if the choices could not be loaded. */
   error?: Error | undefined;
   onChoose: (value: string) => void;
 }
@@ -37,7 +37,7 @@ export function Suggest(props: SuggestProps) {
   let input!: HTMLInputElement;
   onMount(() => input.focus());
   const hits = createMemo<Choice[]>(() => {
-    // The text to begin with is a choice made earlier, not a filter.
+    // The initial text is an earlier choice, not a filter.
     const filter = typed() === (props.initial ?? '') ? '' : typed();
     const found = filterItems(props.choices, filter, ({ label, value, group }) => `${label} ${value} ${group ?? ''}`);
     const exact = props.choices.some(({ value }) => value === typed());
@@ -114,10 +114,10 @@ export function Suggest(props: SuggestProps) {
           )}
         </For>
         <Show when={shown().length === 0}>
-          <div class="none" role="option" aria-selected="false" aria-disabled="true">{props.loading ? 'Loading' : props.error ? `These could not be read: ${props.error.message}` : 'Nothing matches'}</div>
+          <div class="none" role="option" aria-selected="false" aria-disabled="true">{props.loading ? 'Loading' : props.error ? `Cannot load the choices: ${props.error.message}` : 'No matches'}</div>
         </Show>
         <Show when={hits().length > SHOWN}>
-          <div class="none" role="presentation">{hits().length - SHOWN} more; type to narrow</div>
+          <div class="none" role="presentation">{hits().length - SHOWN} more; type to filter</div>
         </Show>
       </div>
     </>

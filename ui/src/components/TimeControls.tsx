@@ -1,4 +1,4 @@
-// The range of time: presets, two absolute ends, half a range back and forward, twice as wide, the time zone, and refreshing.
+// The time range: presets, two absolute ends, half a range back and forward, twice the length, the time zone, and the refresh.
 
 import { createSignal, For, Show } from 'solid-js';
 import { formatRange } from '../lib/format.ts';
@@ -11,23 +11,23 @@ import { Menu } from './Menu.tsx';
 import { Popover } from './Popover.tsx';
 import { Radios, type Radio } from './Radios.tsx';
 
-const ZONES: readonly Radio<Zone>[] = [{ value: 'local', label: 'Time of this browser', text: 'Browser' }, { value: 'utc', label: 'UTC', text: 'UTC' }];
+const ZONES: readonly Radio<Zone>[] = [{ value: 'local', label: 'Time zone of this browser', text: 'Browser' }, { value: 'utc', label: 'UTC', text: 'UTC' }];
 
 export interface TimeControlsProps {
-  /** As the URL names it. */
+  /** Start of the range as in the URL. */
   from: string;
   until: string;
   range: Range;
   /** Seconds between refreshes, 0 for none. */
   seconds: number;
-  /** What the range is called when that says more than its ends. */
+  /** Name of the range, if it says more than its two ends. */
   name?: string | undefined;
   onRange: (range: { from: string; until: string }) => void;
   onSeconds: (seconds: number) => void;
   onRefresh: () => void;
 }
 
-/** What a range is called: a preset, or its two ends. */
+/** Returns the name of a range: its preset, or its two ends. */
 export function rangeName(from: string, until: string, range: Range): string {
   const preset = until === 'now' ? PRESETS.find((known) => known.from === from) : undefined;
   if (preset) return preset.label;
@@ -36,7 +36,7 @@ export function rangeName(from: string, until: string, range: Range): string {
 }
 
 export function TimeControls(props: TimeControlsProps) {
-  // On paper `Last hour` is no time.
+  // In print, `Last hour` would not say which hour.
   const name = (): string => (printing() ? formatRange(props.range) : (props.name ?? rangeName(props.from, props.until, props.range)));
   const present = (): boolean => props.until === 'now';
   const earlier = (): void => props.onRange(shiftRange(props.range, -1, Date.now()));
@@ -66,7 +66,7 @@ export function TimeControls(props: TimeControlsProps) {
         <button type="button" class="button square" aria-label="Later" title="Half a range forward  ]" disabled={present()} onClick={later}>
           <Icon name="right" />
         </button>
-        <button type="button" class="button square wide-only" aria-label="Twice as long" title="Twice as long" onClick={() => props.onRange(widenRange(props.range, Date.now()))}>
+        <button type="button" class="button square wide-only" aria-label="Zoom out time range" title="Zoom out time range" onClick={() => props.onRange(widenRange(props.range, Date.now()))}>
           <Icon name="zoomOut" />
         </button>
       </div>
@@ -97,7 +97,7 @@ function RangePanel(props: { from: string; until: string; range: Range; onPick: 
   const wrong = (): string => {
     const start = fromInput(ends().from);
     const end = fromInput(ends().until);
-    if (Number.isNaN(start) || Number.isNaN(end)) return 'Both ends must be a date and a time';
+    if (Number.isNaN(start) || Number.isNaN(end)) return 'Both ends must have a date and a time';
     return end - start < 1000 ? 'The end must be after the start' : '';
   };
   return (
@@ -122,7 +122,7 @@ function RangePanel(props: { from: string; until: string; range: Range; onPick: 
           value={zone()}
           choices={ZONES}
           onChoose={(next) => {
-            // The typed moments stay the same, and are written in the other zone.
+            // The typed times stay the same, and are written in the other time zone.
             const moments = [fromInput(ends().from), fromInput(ends().until)] as const;
             setZone(next);
             if (!moments.some(Number.isNaN)) setEnds({ from: toInput(moments[0]), until: toInput(moments[1]) });

@@ -1,5 +1,5 @@
-// The top table: functions with their own value and their total, sorted by any column and filtered. It is the flame graph's
-// equal in text.
+// The top table: functions with their self and total values. It can be sorted by any column and filtered, and has the data of
+// the flame graph for readers who cannot see it.
 
 import { createMemo, type Accessor } from 'solid-js';
 import type { Flame } from '../flame/layout.ts';
@@ -15,7 +15,7 @@ import { Icon } from './Icon.tsx';
 export interface TopTableProps extends TableState {
   flame: Flame;
   colours: readonly string[];
-  /** A value with its unit. */
+  /** Formats a value with its unit. */
   amount: (value: number) => string;
 }
 
@@ -25,7 +25,7 @@ export function TopTable(props: TopTableProps) {
   const filtered = createMemo(() => filterKeepingOrder(sorted(), props.filter, props.flame.names));
   const name = (row: TopRow): string => props.flame.names[row.name] ?? '';
   const share = (value: number): number => (props.flame.sum > 0 ? value / props.flame.sum : 0);
-  // Bars are relative to the largest of their column: shares of a long tail are all small.
+  // Bars are relative to the largest value of their column, because in a long tail all shares are small.
   const most = createMemo(() => rows().reduce((max, row) => ({ self: Math.max(max.self, row.self), total: Math.max(max.total, row.total) }), { self: 1e-12, total: 1e-12 }));
 
   const value = (key: 'self' | 'total', label: string): Column<TopRow>[] => [

@@ -1,4 +1,4 @@
-// A tour of five steps: where the answers to the questions are that people come with. By keyboard: arrows, Escape.
+// A tour in five steps: where the page answers the most frequent questions. Keys: arrows, Escape.
 
 import { createSignal, onMount, Show } from 'solid-js';
 import { Icon, type IconName } from './Icon.tsx';
@@ -7,24 +7,24 @@ interface Step {
   icon: IconName;
   title: string;
   text: string;
-  /** The view to see it in. */
+  /** Path of the view for this step. */
   to: string;
   label: string;
 }
 
 export interface TourProps {
-  /** The address of a view by its path. */
+  /** Returns the address of a view by its path. */
   href: (path: string) => string;
   onFollow: (event: MouseEvent & { currentTarget: HTMLAnchorElement }) => void;
   onClose: () => void;
 }
 
 const STEPS: readonly [Step, ...Step[]] = [
-  { icon: 'services', title: 'Where does the fleet spend?', text: 'Services shows each with its share of CPU and memory and how that went, the largest first. A click on one opens its profile.', to: '', label: 'Services' },
-  { icon: 'profile', title: 'Which function is it?', text: 'In Profile a frame is as wide as what it and all that it calls take. A click zooms in, Esc goes up, / searches; the table beside it sorts functions by what they take themselves. Drag in the chart to look at that time only.', to: 'profile', label: 'Profile' },
-  { icon: 'compare', title: 'Did the release make it worse?', text: 'Compare holds two times, versions or labels against each other: red grew, green shrank, and a list above says what is more than noise.', to: 'compare', label: 'Compare' },
-  { icon: 'file', title: 'Show me this very profile', text: 'Samples has a dot a profile, and pprof of each to download. A profile from elsewhere is dropped on any page: it is looked at and not kept.', to: 'samples', label: 'Samples' },
-  { icon: 'send', title: 'And mine?', text: 'Send profiles here has the lines for each language, with the address of this server. The address of every page is a link that shows the same to somebody else, ? lists the keys.', to: 'send', label: 'Send profiles here' },
+  { icon: 'services', title: 'Which services use the most?', text: 'Services shows each service with its share of CPU and memory, and its use over time, the largest first. A click on a service opens its profile.', to: '', label: 'Services' },
+  { icon: 'profile', title: 'Which function is it?', text: 'In Profile, the width of a frame is its total value, with all its callees. A click zooms in, Esc goes up, / searches. The table beside it sorts functions by their self value. Drag in the chart to select a shorter time.', to: 'profile', label: 'Profile' },
+  { icon: 'compare', title: 'Did the release make it worse?', text: 'Compare compares two times, versions or label values. Red frames have grown, green frames have shrunk. A list above the graph shows the increases beyond noise.', to: 'compare', label: 'Compare' },
+  { icon: 'file', title: 'What is in a single profile?', text: 'Samples has a dot for each profile, and you can download each as pprof. Drop a profile file on any page to look at it; the server does not keep it.', to: 'samples', label: 'Samples' },
+  { icon: 'send', title: 'How do I send my profiles?', text: 'Send profiles here has the instructions for each language, with the address of this server. The address of every page is a link that shows the same to others. ? lists the keyboard shortcuts.', to: 'send', label: 'Send profiles here' },
 ];
 
 export default function Tour(props: TourProps) {

@@ -1,4 +1,4 @@
-// One value of a label: its share, how it went, its top function, and what can be done with it.
+// The card of one value of a label: its share, its values over time, its top function, and its actions.
 
 import { createSignal, onCleanup, onMount, Show } from 'solid-js';
 import { shortName } from '../flame/packages.ts';
@@ -10,7 +10,7 @@ import { Spark } from './Spark.tsx';
 export interface ValueCardProps {
   of: Breakdown;
   value: LabelValue;
-  /** Chosen for a comparison. */
+  /** True if the value is selected for a comparison. */
   picked: boolean;
   href: string;
   onFollow: (event: MouseEvent & { currentTarget: HTMLAnchorElement }) => void;
@@ -21,7 +21,7 @@ export interface ValueCardProps {
 
 export function ValueCard(props: ValueCardProps) {
   let card!: HTMLLIElement;
-  // The top function is asked for once someone looks.
+  // The top function is loaded once the card is visible.
   const [seen, setSeen] = createSignal(false);
   const top = createTop(() => (seen() ? props.of : null), props.value.value);
   onMount(() => {
@@ -39,7 +39,7 @@ export function ValueCard(props: ValueCardProps) {
     <li class="card" ref={card}>
       <header>
         <h2 title={props.value.value}><a href={props.href} onClick={(event) => props.onFollow(event)}>{name()}</a></h2>
-        <span class="share" title="Share of all that is selected">{formatShare(props.value.share)}</span>
+        <span class="share" title="Share of the selected profiles">{formatShare(props.value.share)}</span>
       </header>
       <div class="meter" aria-hidden="true"><i style={{ width: `${props.value.share * 100}%` }} /></div>
       <div class="measure">
@@ -48,12 +48,12 @@ export function ValueCard(props: ValueCardProps) {
       </div>
       <p class="top-function">
         <Show when={!top.error()} fallback={<span class="bad">{top.error()?.message}</span>}>
-          <Show when={top.data()} fallback={<span class="muted">{top.pending() || !seen() ? '…' : 'No function has a value of its own'}</span>}>
-            {(found) => <><span class="text" title={found().name}>{shortName(found().name)}</span><b title="Share of this value that the function takes itself">{formatShare(found().share)}</b></>}
+          <Show when={top.data()} fallback={<span class="muted">{top.pending() || !seen() ? '…' : 'No function has a self value'}</span>}>
+            {(found) => <><span class="text" title={found().name}>{shortName(found().name)}</span><b title="Self value of the function, as a share of this label value">{formatShare(found().share)}</b></>}
           </Show>
         </Show>
       </p>
-      <div class="group" role="group" aria-label={`Actions of ${name()}`}>
+      <div class="group" role="group" aria-label={`Actions for ${name()}`}>
         <button type="button" class="button" onClick={() => props.onOnly()}>Only</button>
         <button type="button" class="button" onClick={() => props.onWithout()}>Without</button>
         <button type="button" class="button" aria-pressed={props.picked} onClick={() => props.onPick()}>Compare</button>

@@ -1,18 +1,19 @@
-// Values of the configuration language as a tree; lists of objects, such as targets, as a table. Values are data, never markup.
+// Values of the configuration language as a tree; lists of objects, such as targets, as a table. Values are shown as text, never as
+// markup.
 
 import { createMemo, createSignal, For, Match, Show, Switch } from 'solid-js';
 import { formatWhole } from '../lib/format.ts';
 import type { Field, Value } from '../pipeline/model.ts';
 
-/** Rows of a table or items of a list that are shown at first, and more at each click. */
+/** Number of rows or items that are shown at first. A click adds four times as many. */
 const ROWS = 50;
-/** What is longer starts folded. */
+/** A list or object with more items than this starts folded. */
 const FOLD = 12;
 
-/** More blocks than these start folded. */
+/** If there are more blocks than this, all start folded. */
 const OPEN_BLOCKS = 4;
 
-/** What tells a folded block from the next: the first of its texts that say something. */
+/** Returns the first two descriptive texts of a block, which tell it from its neighbours while it is folded. */
 function hint(body: readonly Field[]): string {
   const say = (name: string): string => {
     const field = body.find((field) => field.name === name);
@@ -21,7 +22,7 @@ function hint(body: readonly Field[]): string {
   return ['health', 'url', 'name', 'path', 'action', 'target_label', 'regex'].map(say).filter(Boolean).slice(0, 2).join(' ');
 }
 
-/** Which parts are open, by path: it outlives the new values that come every few seconds. */
+/** The open parts by path. It outlives the new values that arrive every few seconds. */
 export type Opened = Map<string, boolean>;
 
 interface Pair {
@@ -120,7 +121,7 @@ function Inside(props: { value: Value; path: string; opened: Opened }) {
   );
 }
 
-/** Objects with simple values: a row an object, a column a name, those first that most have. */
+/** A table with a row for each object and a column for each name; the most frequent names come first. */
 function ObjectTable(props: { items: readonly Value[] }) {
   const rows = createMemo(() => props.items.map((item) => new Map(pairsOf(item).map(({ key, value }) => [key, value]))));
   const columns = createMemo(() => {
@@ -158,7 +159,7 @@ function More(props: { count: number; children: (shown: number) => unknown }) {
   );
 }
 
-/** A value without an inside. `bare` leaves the quotes of text away, for tables. */
+/** A value without inner values. `bare` omits the quotes of text, for tables. */
 function Simple(props: { value: Value; bare?: boolean }) {
   const text = (): string => {
     const { type, value } = props.value;

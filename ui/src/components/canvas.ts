@@ -1,5 +1,5 @@
-// A canvas that fills its box: as sharp as the screen, drawn anew only when something that it shows has changed, and at
-// most once a frame.
+// A canvas that fills its box at the resolution of the screen. It is redrawn only when its content has changed, and at most
+// once per frame.
 
 import { createEffect, createSignal, on, onCleanup, onMount, type Accessor } from 'solid-js';
 import { printing } from '../lib/printing.ts';
@@ -10,15 +10,15 @@ export interface Size {
 }
 
 export interface CanvasParts {
-  /** Both exist once the component is mounted. */
+  /** The box and the canvas; both exist once the component is mounted. */
   box: () => HTMLElement;
   canvas: () => HTMLCanvasElement;
   paint: (context: CanvasRenderingContext2D, size: Size) => void;
-  /** Reads every signal that the picture depends on. */
+  /** Reads every signal that `paint` depends on. */
   watch: () => void;
 }
 
-/** The size in CSS pixels; 0 by 0 until it is known. */
+/** Returns the size in CSS pixels, 0 by 0 until it is known. */
 export function createCanvas(parts: CanvasParts): Accessor<Size> {
   const [size, setSize] = createSignal<Size>({ width: 0, height: 0 });
   onMount(() => {
@@ -39,7 +39,7 @@ export function createCanvas(parts: CanvasParts): Accessor<Size> {
       canvas.style.height = `${height}px`;
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       setSize({ width, height });
-      // A canvas of another size is empty: it is not left so for a frame.
+      // A resized canvas is empty, so paint it at once instead of in the next frame.
       paint();
     };
     const observer = new ResizeObserver(resize);
@@ -49,7 +49,7 @@ export function createCanvas(parts: CanvasParts): Accessor<Size> {
       parts.watch();
       requested ||= requestAnimationFrame(paint);
     });
-    // No frame comes between the beginning of printing and the paper.
+    // The browser runs no animation frame between the start of printing and the print, so paint at once.
     createEffect(on(printing, paint, { defer: true }));
     onCleanup(() => {
       observer.disconnect();

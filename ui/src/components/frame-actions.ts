@@ -1,4 +1,4 @@
-// What can be done with a frame, as its menu has it.
+// The actions in the menu of a frame.
 
 import type { Flame } from '../flame/layout.ts';
 import { exactly, LONGEST_NAME } from '../flame/names.ts';
@@ -13,26 +13,26 @@ export interface FrameDeeds {
   walk: (name: string) => void;
   showInTable: (name: string) => void;
   search: (name: string) => void;
-  /** Adds to what is done to the graph. */
+  /** Changes the rules of the graph. */
   rule: (patch: (recipe: Recipe) => Partial<Recipe>) => void;
 }
 
 const add = (texts: readonly string[], text: string): readonly string[] => (texts.includes(text) ? texts : [...texts, text]);
 
-/** Rules about frames, by text as in the search. */
+/** The rules that select frames by a text as in the search. */
 export const RULES = {
   only: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ only: add(recipe.only, text) }),
   without: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ without: add(recipe.without, text) }),
   hide: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ hide: add(recipe.hide, text) }),
 };
 
-/** The package of a function; empty when it has none, or one whose name is too long for a link. */
+/** Returns the package of a function; empty if it has none, or if its name is too long for a link. */
 export function packageOf(flame: Flame, name: number): string {
   const one = placeOf(flame.names[name] ?? '', flame.mappings[name], flame.files[name]).package;
   return one.length > LONGEST_NAME ? '' : one;
 }
 
-/** `node` is that of the graph which is drawn, -1 where the function is not in it. */
+/** Returns the actions. `node` is a node of the drawn graph, -1 if the function is not in it. */
 export function frameActions(flame: Flame, name: number, node: number, deeds: FrameDeeds): (Action | null)[] {
   const text = flame.names[name] ?? '';
   const file = flame.files[name] ?? '';
@@ -45,14 +45,14 @@ export function frameActions(flame: Flame, name: number, node: number, deeds: Fr
     { label: 'Zoom', hint: 'Enter', disabled: node < 0, run: () => deeds.zoom(node) },
     { label: 'Callers and callees', hint: 'c', disabled: root, run: () => deeds.walk(text) },
     { label: 'Show in table', run: () => deeds.showInTable(text) },
-    { label: 'Search for this', run: () => deeds.search(text.length > LONGEST_NAME ? exactly(text) : text) },
+    { label: 'Search for this function', run: () => deeds.search(text.length > LONGEST_NAME ? exactly(text) : text) },
     null,
-    { label: 'Only stacks with it', hint: 'o', disabled: root, run: () => deeds.rule(RULES.only(exactly(text))) },
-    { label: 'No stacks with it', disabled: root, run: () => deeds.rule(RULES.without(exactly(text))) },
-    { label: 'Hide it', hint: 'x', disabled: root, run: () => deeds.rule(RULES.hide(exactly(text))) },
-    { label: 'Only its package', hint: 'k', disabled: root || one === '', run: () => deeds.rule(() => ({ package: one })) },
+    { label: 'Only stacks with this function', hint: 'o', disabled: root, run: () => deeds.rule(RULES.only(exactly(text))) },
+    { label: 'Exclude stacks with this function', disabled: root, run: () => deeds.rule(RULES.without(exactly(text))) },
+    { label: 'Hide this function', hint: 'x', disabled: root, run: () => deeds.rule(RULES.hide(exactly(text))) },
+    { label: 'Only this package', hint: 'k', disabled: root || one === '', run: () => deeds.rule(() => ({ package: one })) },
     null,
-    { label: 'Copy name', run: copy(text) },
+    { label: 'Copy function name', run: copy(text) },
     { label: 'Copy file:line', disabled: where === '', run: copy(where) },
   ];
 }

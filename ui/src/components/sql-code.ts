@@ -1,5 +1,5 @@
-// The editor of statements: CodeMirror, in a shadow tree. There its rules are a style sheet that is made by script, which a
-// strict Content-Security-Policy allows; in the document they would be a style element, which it does not.
+// The SQL editor: CodeMirror in a shadow tree. There, CodeMirror adopts a style sheet that a script makes, which a strict
+// Content-Security-Policy allows. In the document it would add a style element, which the policy forbids.
 
 import { acceptCompletion, autocompletion, closeCompletion, type CompletionContext, type CompletionResult } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
@@ -52,7 +52,7 @@ export function createCode(host: HTMLElement, options: CodeOptions): Code {
   const root = host.attachShadow({ mode: 'open' });
   const complete = async ({ state, pos }: CompletionContext): Promise<CompletionResult | null> => {
     const { from, words } = await options.complete(state.doc.toString(), pos);
-    // They are in order, and made anew with every letter.
+    // The completions are already filtered and sorted, and are computed again for every letter.
     return words.length === 0 ? null : { from, filter: false, options: words.map(({ text, kind }) => ({ label: text, detail: kind })) };
   };
   const view = new EditorView({

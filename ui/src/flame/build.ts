@@ -1,33 +1,33 @@
-// A flame graph in the making, out of the frames of another: functions below functions, each once below the same
-// callers. What it was made of is known by node, so that other values of the same frames can follow.
+// Builds a flame graph from the frames of another: each function appears once below the same callers. The result maps the nodes
+// of the source to its own nodes, so that other values of the same frames can follow.
 
 import { emptyFlame, nameHashes, pathBelow, pathOfRoot, type Flame } from './layout.ts';
 
-/** A made flame graph, and where the own value of each node of its source went: -1 where it was left out. */
+/** A built flame graph, and the node to which the own value of each source node went; -1 if it was left out. */
 export interface Made {
   flame: Flame;
   of: Int32Array;
 }
 
-/** `name` puts the callees of a node as the server does; `largest` the widest first. */
+/** Order of the callees of a node: `name` as the server does, `largest` with the widest first. */
 export type Order = 'name' | 'largest';
 
 export class Builder {
   count = 1;
   readonly name: Int32Array;
   readonly parent: Int32Array;
-  /** Of each node: whether it stands for what was too small to be sent. */
+  /** 1 for a node that stands for frames that are too small to be sent. */
   readonly folded: Uint8Array;
   private readonly self: Float64Array;
   private readonly line: Float64Array;
-  /** The value for which the line is the one with the largest. */
+  /** Value of the largest frame so far, which sets the line of the node. */
   private readonly weight: Float64Array;
-  /** The nodes by their parent and name: an open hash table, 0 where nothing is. */
+  /** Open hash table of nodes by parent and name; 0 is an empty slot. */
   private readonly known: Int32Array;
   private readonly of: Int32Array;
   private readonly source: Flame;
 
-  /** Has room for `capacity` nodes, the root among them; the root is called as that of the source. */
+  /** Has room for `capacity` nodes, including the root. By default, the root has the name of the source's root. */
   constructor(source: Flame, capacity: number, root = source.name[0] ?? 0) {
     this.source = source;
     this.name = new Int32Array(capacity);
@@ -42,7 +42,7 @@ export class Builder {
     this.parent[0] = -1;
   }
 
-  /** The node below `parent` for a frame of the source, made if it is not there yet; -1 when there is no room for it. */
+  /** Returns the node below `parent` for a frame of the source, and adds it if necessary; -1 if there is no room. */
   below(parent: number, frame: number): number {
     const name = this.source.name[frame]!;
     const last = this.known.length - 1;
@@ -66,7 +66,7 @@ export class Builder {
     return at;
   }
 
-  /** A node that stands for several frames has the line of the largest of them. */
+  /** Takes the line of a frame, if the frame is the largest of those that the node stands for. */
   hear(at: number, frame: number): void {
     const weight = this.source.total[frame]!;
     if (weight <= this.weight[at]! || this.source.name[frame] !== this.name[at]) return;
@@ -74,13 +74,13 @@ export class Builder {
     this.line[at] = this.source.line[frame]!;
   }
 
-  /** Gives the own value of a frame to a node. */
+  /** Adds the own value of a frame to a node. */
   give(at: number, frame: number, value = this.source.self[frame]!): void {
     this.self[at]! += value;
     this.of[frame] = at;
   }
 
-  /** The flame graph; shares are still of `sum`. */
+  /** Returns the flame graph. Shares still refer to `sum`. */
   finish(order: Order, sum = this.source.sum): Made {
     const { count, name, parent, source } = this;
     const total = this.self.slice(0, count);
@@ -138,7 +138,7 @@ export class Builder {
   }
 }
 
-/** The children of each node, one after the other: those of `node` from `start[node]` to `start[node + 1]`. */
+/** Returns the children of all nodes in one array: those of `node` are at `start[node]` to `start[node + 1]`. */
 function childrenOf(parent: Int32Array, count: number): { start: Int32Array; nodes: Int32Array } {
   const start = new Int32Array(count + 1);
   for (let at = 1; at < count; at += 1) start[parent[at]! + 1]! += 1;
@@ -152,7 +152,7 @@ function childrenOf(parent: Int32Array, count: number): { start: Int32Array; nod
   return { start, nodes };
 }
 
-/** The place of each name among all, sorted by name and file. */
+/** Returns the rank of each name, sorted by name and file. */
 function namesInOrder({ names, files }: Flame): Int32Array {
   const order = Int32Array.from(names, (_, index) => index);
   const compare = (one: string, two: string): number => (one < two ? -1 : one > two ? 1 : 0);

@@ -1,5 +1,5 @@
-// Who calls whom, of the largest functions: what `go tool pprof -svg` draws. A function or a call that is small against all
-// is left out, and how many were is said; a call over functions that are left out leads to the next that is not.
+// The call graph of the largest functions, as `go tool pprof -svg` draws it. Small functions and calls are omitted and counted. A
+// call through omitted functions leads to the next function that is not omitted.
 
 import type { Flame } from './layout.ts';
 import { topRows } from './top.ts';
@@ -9,7 +9,7 @@ export interface CallNode {
   name: number;
   self: number;
   total: number;
-  /** It calls itself. */
+  /** True if the function calls itself. */
   recursive: boolean;
 }
 
@@ -18,18 +18,18 @@ export interface Call {
   from: number;
   to: number;
   value: number;
-  /** Never direct: functions that are left out are between. */
+  /** True if all calls go through omitted functions. */
   over: boolean;
 }
 
 export interface CallGraph {
   nodes: CallNode[];
   calls: Call[];
-  /** What was left out. */
+  /** Number of omitted functions and calls. */
   without: { nodes: number; calls: number };
 }
 
-/** Shares of all below which a function, and a call, is left out: those of `go tool pprof`. */
+/** Shares of the total below which functions and calls are omitted; the same as in `go tool pprof`. */
 export const NODE_FRACTION = 0.005;
 export const EDGE_FRACTION = 0.001;
 
@@ -38,12 +38,12 @@ export function callGraph(flame: Flame, most: number): CallGraph {
   for (let node = 0; node < flame.count; node += 1) if (flame.folded[node]) folded.add(flame.name[node]!);
   const rows = topRows(flame).filter(({ name }) => !folded.has(name));
   const large = rows.filter(({ total, self }) => Math.max(total, self) >= flame.sum * NODE_FRACTION);
-  // What is large of itself is worth as much as what leads to it.
+  // The rank of a function is the sum of its total and its self value.
   const kept = large.sort((one, two) => two.total + two.self - one.total - one.self || one.name - two.name).slice(0, most);
   const at = new Map(kept.map(({ name }, index) => [name, index]));
   const nodes = kept.map(({ name, self, total }): CallNode => ({ name, self, total, recursive: false }));
   const all = callsOf(flame, at, nodes);
-  // A function stays joined to who calls it most, however little that is.
+  // The largest call of each function is kept, however small it is, so that the function stays connected.
   const main = new Map<number, Call>();
   for (const call of all) if (call.value > (main.get(call.to)?.value ?? 0)) main.set(call.to, call);
   const calls = withoutDetours(all.filter((call) => call.value >= flame.sum * EDGE_FRACTION || main.get(call.to) === call), nodes.length);
@@ -52,7 +52,7 @@ export function callGraph(flame: Flame, most: number): CallGraph {
 
 function callsOf(flame: Flame, at: ReadonlyMap<number, number>, nodes: CallNode[]): Call[] {
   const calls = new Map<number, Call>();
-  /** The nearest frame of a function that is kept: the frame itself, or one that leads to it; -1 when there is none. */
+  /** The frame itself or its nearest caller whose function is kept; -1 if there is none. */
   const nearest = new Int32Array(flame.count).fill(-1);
   const functionAt = (frame: number): number => at.get(flame.name[frame]!)!;
   const callerOf = (frame: number): number => (flame.parent[frame]! < 0 ? -1 : nearest[flame.parent[frame]!]!);
@@ -69,7 +69,7 @@ function callsOf(flame: Flame, at: ReadonlyMap<number, number>, nodes: CallNode[
       nodes[to]!.recursive = true;
       continue;
     }
-    // A stack counts once for a call, however often it makes that call.
+    // A stack counts once for a call, however often it contains that call.
     let again = false;
     for (let up = caller; up >= 0 && !again; up = callerOf(up)) again = functionAt(up) === to && callerOf(up) >= 0 && functionAt(callerOf(up)) === from;
     const key = from * nodes.length + to;
@@ -81,7 +81,7 @@ function callsOf(flame: Flame, at: ReadonlyMap<number, number>, nodes: CallNode[
   return [...calls.values()].sort((one, two) => two.value - one.value || one.from - two.from || one.to - two.to);
 }
 
-/** Without those calls over functions that are left out which say nothing new: another way leads there, too. */
+/** Removes calls through omitted functions if another path leads to the same function. */
 function withoutDetours(calls: readonly Call[], count: number): Call[] {
   const next: Set<Call>[] = Array.from({ length: count }, () => new Set());
   for (const call of calls) next[call.from]!.add(call);
@@ -96,7 +96,7 @@ function withoutDetours(calls: readonly Call[], count: number): Call[] {
     }
     return false;
   };
-  // The smallest first: what has to stay is large.
+  // The smallest calls are removed first, so that large ones stay.
   for (const call of calls.filter(({ over }) => over).reverse()) {
     next[call.from]!.delete(call);
     if (!leads(call.from, call.to)) next[call.from]!.add(call);

@@ -1,5 +1,5 @@
-// The colour of a package: fnv1a32(package) % 360 as the hue, in OKLCH with fixed lightness and chroma, so that
-// neighbours differ, text stays readable on all of them, and a package looks the same everywhere and always.
+// The colour of a package: the hue is fnv1a32(package) % 360, in OKLCH with fixed lightness and chroma. So neighbours differ,
+// text is readable on all colours, and a package always has the same colour.
 
 import type { Ink, Paint } from './draw.ts';
 import { fnv1a32, type Flame } from './layout.ts';
@@ -10,20 +10,20 @@ export interface Palette {
   chroma: number;
   /** Chroma of runtime and kernel frames. */
   dull: number;
-  /** Text on a frame. */
+  /** Colour of the text on a frame. */
   text: string;
 }
 
 export const LIGHT: Palette = { lightness: 0.83, chroma: 0.085, dull: 0.012, text: '#17191c' };
 export const DARK: Palette = { lightness: 0.47, chroma: 0.075, dull: 0.012, text: '#f4f6f8' };
 
-/** Everything but the frames themselves. */
+/** Colours of everything except the frames. */
 export const INK: Record<'light' | 'dark', Ink> = {
   light: { text: LIGHT.text, faint: '#646e7a', paper: '#ffffff', grey: '#edf0f3', mark: '#b4338c', hover: 'rgba(10, 60, 80, 0.16)' },
   dark: { text: DARK.text, faint: '#9099a7', paper: '#16191d', grey: '#22272d', mark: '#f17ec8', hover: 'rgba(255, 255, 255, 0.2)' },
 };
 
-/** `#rrggbb` of an OKLCH colour, clipped into sRGB. */
+/** Returns an OKLCH colour as `#rrggbb`, clipped to sRGB. */
 export function oklch(lightness: number, chroma: number, hue: number): string {
   const angle = (hue * Math.PI) / 180;
   const a = chroma * Math.cos(angle);
@@ -44,7 +44,7 @@ function encode(linear: number): number {
   return clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055;
 }
 
-/** WCAG's contrast of two `#rrggbb` colours. */
+/** Returns the WCAG contrast of two `#rrggbb` colours. */
 export function contrast(one: string, two: string): number {
   const luminance = (hex: string): number => {
     const [r, g, b] = [1, 3, 5].map((at) => {
@@ -59,16 +59,16 @@ export function contrast(one: string, two: string): number {
 
 export const hueOf = (packageName: string): number => fnv1a32(packageName) % 360;
 
-/** The colour of a place. A name without a package is grey, a runtime's nearly so. */
+/** Returns the colour of a function's place. It is grey without a package, and nearly grey in a runtime. */
 export function colourOf(place: Place, palette: Palette): string {
   const chroma = place.package === '' || place.runtime ? palette.dull : palette.chroma;
-  // The runtime is most of many pictures: a step nearer to the paper, so that the program stands out.
+  // Many graphs consist mostly of runtime frames: these are closer to the background, so that the program stands out.
   const lift = place.runtime || place.package === '' ? (palette.lightness > 0.6 ? 0.05 : -0.07) : 0;
-  // What has no package is of no colour at all, but cool, as the page is.
+  // A name without a package gets a cool grey, as the page has.
   return oklch(palette.lightness + lift, chroma, place.package === '' ? 250 : hueOf(place.package));
 }
 
-/** One colour a name, computed once for a picture. */
+/** Returns the colour of each name, computed once for a graph. */
 export function colourNames(names: readonly string[], mappings: readonly string[], files: readonly string[], palette: Palette): string[] {
   const known = new Map<string, string>();
   return names.map((name, index) => {
@@ -83,5 +83,5 @@ export function colourNames(names: readonly string[], mappings: readonly string[
   });
 }
 
-/** Frames in the colours of their packages; `colours` by name. */
+/** Returns the paint of a flame graph by package. `colours` has one colour for each name. */
 export const packagePaint = (flame: Flame, colours: readonly string[]): Paint => ({ colour: (node) => colours[flame.name[node]!] ?? '', sign: () => '' });

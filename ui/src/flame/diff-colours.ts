@@ -1,5 +1,5 @@
-// The colours of a difference: more is red, less is green, the same is grey; or orange and blue, which everyone can tell
-// apart. Strength follows how many times as much it is: twice is half, four times is full, as is what is new or gone.
+// The colours of a difference: red for more, green for less, grey for no change; or orange and blue for colour-blind readers. The
+// strength follows the ratio: twice as much has half the strength; four times as much, new and removed have the full strength.
 
 import type { Contrast } from '../lib/preferences.ts';
 import { oklch } from './colours.ts';
@@ -9,17 +9,17 @@ import type { Pair } from './diff.ts';
 const HUES: Record<Contrast, readonly [more: number, less: number]> = { 'red-green': [25, 150], 'orange-blue': [65, 250] };
 const STEPS = 6;
 const FULL = 2;
-/** A change of less than this, as a power of two, is none: four in a hundred. */
+/** Smaller changes, as a power of two, count as no change: about four percent. */
 const NONE = 0.06;
 
-/** From -1, gone, to 1, new; 0 for no change. */
+/** Returns the strength of a change, from -1 for removed to 1 for new; 0 for no change. */
 export function strength({ left, right }: Pair): number {
   if (left === right) return 0;
   const power = left <= 0 ? FULL : right <= 0 ? -FULL : Math.log2(right / left);
   return Math.abs(power) < NONE ? 0 : Math.max(-1, Math.min(1, power / FULL));
 }
 
-/** The colours from -STEPS to STEPS. */
+/** Returns the colours from -STEPS to STEPS. */
 export function diffScale(palette: Contrast, dark: boolean): readonly string[] {
   const [more, less] = HUES[palette];
   return Array.from({ length: 2 * STEPS + 1 }, (_, index) => {
@@ -30,7 +30,7 @@ export function diffScale(palette: Contrast, dark: boolean): readonly string[] {
   });
 }
 
-/** A colour of the scale: what changed at all is never grey. */
+/** Returns a colour of the scale. A change is never grey. */
 export function diffColour(scale: readonly string[], pair: Pair): string {
   const power = strength(pair);
   const step = Math.sign(power) * Math.ceil(Math.abs(power) * STEPS);

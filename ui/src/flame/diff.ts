@@ -1,15 +1,15 @@
-// The difference of two flame graphs, as one. Both sides count the same, however long their ranges are: the width of a frame
-// is the mean of its shares. The values of each side are kept as they came.
+// The difference of two flame graphs as one flame graph. Both sides have the same weight, however long their ranges are: the width
+// of a frame is the mean of its shares. The values of each side are kept unchanged.
 
 import type { FlameGraphMessage } from '../lib/api.ts';
 import { layout, type Flame } from './layout.ts';
 import { topRows } from './top.ts';
 
 export interface Side {
-  /** By node. */
+  /** Value of each node. */
   total: Float64Array;
   self: Float64Array;
-  /** Of all frames. */
+  /** Sum of all frames. */
   sum: number;
 }
 
@@ -24,13 +24,13 @@ export interface Difference {
   sides: Sides;
 }
 
-/** A value on both sides. */
+/** The values of both sides. */
 export interface Pair {
   left: number;
   right: number;
 }
 
-/** A function on both sides. */
+/** The values of a function on both sides. */
 export interface DiffRow {
   /** Index into the flame graph's names. */
   name: number;
@@ -42,13 +42,13 @@ export interface DiffRow {
 
 const GROUP = 7;
 
-/** Reads the wire's form: groups of seven, x, total and self of the left, the same of the right, and the name. */
+/** Reads the wire format: groups of seven with x, total and self of the left side, the same of the right side, and the name. */
 export function layoutDiff(message: FlameGraphMessage): Difference {
   const levels = message.levels.map(({ values = [] }) => {
     const numbers = values.map((value) => Number(value) || 0);
     return Array.from({ length: Math.floor(numbers.length / GROUP) }, (_, group) => numbers.slice(group * GROUP, (group + 1) * GROUP));
   });
-  // Callers are found where both sides lie one after the other: in whole numbers, which have no rounding.
+  // The callers are found by the sums of both sides, which are integers without rounding errors.
   const flame = layout({
     names: message.names,
     levels: levels.map((level) => ({ values: level.flatMap((group) => [at(group, 0) + at(group, 3), at(group, 1) + at(group, 4), at(group, 2) + at(group, 5), at(group, 6)]) })),
@@ -81,7 +81,7 @@ export function layoutDiff(message: FlameGraphMessage): Difference {
 
 const at = (group: readonly number[], index: number): number => group[index] ?? 0;
 
-/** One row a function, with what it has on either side; the same frames make up both. */
+/** Returns one row for each function with its values on both sides. Both sides have the same frames. */
 export function diffRows(flame: Flame, { left, right }: Sides): DiffRow[] {
   const [before, after] = [topRows({ ...flame, ...left }), topRows({ ...flame, ...right })];
   return topRows(flame).map(({ name, node }, row) => ({
@@ -92,23 +92,23 @@ export function diffRows(flame: Flame, { left, right }: Sides): DiffRow[] {
   }));
 }
 
-/** The value of a node on both sides. */
+/** Returns the totals of a node on both sides. */
 export const pairAt = ({ left, right }: Sides, node: number): Pair => ({ left: left.total[node] ?? 0, right: right.total[node] ?? 0 });
 
-/** How both sides are made comparable: `share` by what each has in all, `rate` by factors to the value a second. */
+/** Makes both sides comparable: `byShare` divides by the sum of each side, `byFactors` converts to values per second. */
 export type Measure = (pair: Pair) => Pair;
 
 export const byShare = ({ left, right }: Sides): Measure => (pair) => ({ left: left.sum > 0 ? pair.left / left.sum : 0, right: right.sum > 0 ? pair.right / right.sum : 0 });
 
 export const byFactors = (factors: Pair): Measure => (pair) => ({ left: pair.left * factors.left, right: pair.right * factors.right });
 
-/** Only on one side: `+` new, `−` gone; empty when it is on both. */
+/** Returns `+` for new, `−` for removed, and an empty text if both sides have a value. */
 export const signOf = ({ left, right }: Pair): '' | '+' | '−' => (left === 0 && right > 0 ? '+' : right === 0 && left > 0 ? '−' : '');
 
 export const DIFF_COLUMNS = ['name', 'left', 'right', 'change', 'rate'] as const;
 export type DiffKey = (typeof DIFF_COLUMNS)[number];
 
-/** Text of the URL: what of a function is compared, by which column, which way; `self-change` when it says nothing. */
+/** The sort order in the URL: self or total, the column, and the direction. The default is the change of self, descending. */
 export interface DiffSort {
   of: 'self' | 'total';
   key: DiffKey;
@@ -123,7 +123,7 @@ export function readDiffSort(text: string): DiffSort {
 
 export const writeDiffSort = ({ of, key, down }: DiffSort): string => (of === 'self' && key === 'change' && down ? '' : `${down ? '-' : ''}${of}.${key}`);
 
-/** Sorted by a column; `share` and `rate` make values comparable. */
+/** Sorts rows by a column. `share` and `rate` make the values comparable. */
 export function sortDiffRows(rows: readonly DiffRow[], names: readonly string[], { of, key, down }: DiffSort, share: Measure, rate: Measure): DiffRow[] {
   const value = (row: DiffRow): number => {
     const shares = share(row[of]);

@@ -1,24 +1,24 @@
-// Draws the visible part of a flame graph on a canvas. Frames narrower than half a pixel are merged into one strip,
-// and whole runs of them are skipped by binary search, so the work follows the pixels and not the nodes.
+// Draws the visible part of a flame graph on a canvas. Frames narrower than half a pixel are merged into strips, and a binary
+// search skips runs of them, so the cost depends on the number of pixels and not of nodes.
 
 import { firstEndingAfter, type Flame } from './layout.ts';
 import { shortName } from './packages.ts';
 
 export const ROW = 20;
-/** Of the names, in pixels. */
+/** Font size of the names in pixels. */
 export const FONT_SIZE = 12;
 
-/** How frames look. */
+/** The look of frames. */
 export interface Paint {
-  /** Of a node. */
+  /** Returns the colour of a node. */
   colour: (node: number) => string;
-  /** Before its name: a character that says something of the node, or none. */
+  /** Returns a sign before the name of a node, such as `+` for new, or an empty text. */
   sign: (node: number) => string;
 }
 
 export interface Picture {
   flame: Flame;
-  /** Visible ticks. */
+  /** The visible part, in units of the total. */
   from: number;
   to: number;
   /** Size in CSS pixels. */
@@ -28,15 +28,15 @@ export interface Picture {
   scroll: number;
   /** Root at the bottom. */
   flip: boolean;
-  /** Node that is zoomed to; frames above it are shown as its callers. */
+  /** The zoomed node. Frames above it are shown as its callers. */
   focus: number;
   paint: Paint;
-  /** One flag a name, or null when nothing is searched. */
+  /** A flag for each name, or null without a search. */
   matched: Uint8Array | null;
   hoverNode: number;
   hoverName: number;
   selectedName: number;
-  /** The current place of the search's steps, or -1. */
+  /** The current match of the search, -1 for none. */
   currentNode: number;
   ink: Ink;
   text: TextMeasure;
@@ -52,7 +52,7 @@ export interface Ink {
   hover: string;
 }
 
-/** Widths of characters, each measured once; text is cut by adding them up. */
+/** Measures text by the sum of its characters, each of which is measured once. */
 export class TextMeasure {
   readonly font: string;
   private readonly ascii = new Float32Array(128);
@@ -88,7 +88,7 @@ export class TextMeasure {
     return width;
   }
 
-  /** The name, its short form, or as much of that as there is room for; empty when that would tell nothing. */
+  /** Returns the name, its short form, or the beginning of that, as the room allows; empty if too little would remain. */
   fit(name: string, room: number): string {
     if (room < 14) return '';
     if (this.width(name) <= room) return name;
@@ -106,21 +106,21 @@ export class TextMeasure {
   }
 }
 
-/** Where a level is on the canvas. */
+/** Returns the top of a level on the canvas. */
 export function rowTop(level: number, picture: Pick<Picture, 'flip' | 'scroll' | 'flame' | 'height'>): number {
   if (!picture.flip) return level * ROW - picture.scroll;
   const content = Math.max(picture.height, picture.flame.depth * ROW);
   return content - (level + 1) * ROW - picture.scroll;
 }
 
-/** The level at a place on the canvas. */
+/** Returns the level at a position on the canvas. */
 export function levelAt(y: number, picture: Pick<Picture, 'flip' | 'scroll' | 'flame' | 'height'>): number {
   if (!picture.flip) return Math.floor((y + picture.scroll) / ROW);
   const content = Math.max(picture.height, picture.flame.depth * ROW);
   return Math.floor((content - y - picture.scroll) / ROW);
 }
 
-/** Draws everything; returns how many rectangles that took. */
+/** Draws the visible part, and returns the number of rectangles. */
 export function draw(context: CanvasRenderingContext2D, picture: Picture): number {
   const { flame, width, height, from, to, ink } = picture;
   context.fillStyle = ink.paper;
@@ -137,10 +137,10 @@ export function draw(context: CanvasRenderingContext2D, picture: Picture): numbe
     if (top + ROW <= 0 || top >= height) continue;
     const end = flame.levelStart[level + 1]!;
     let node = firstEndingAfter(flame, level, from);
-    // A strip collects neighbours that are too narrow to be seen alone.
+    // A strip collects neighbours that are too narrow to be visible alone.
     let stripFrom = -1;
     let stripTo = -1;
-    // The node that gives the strip its colour: the first match, else the largest; -1 for none.
+    // The node that sets the colour of the strip: the first match, else the largest node; -1 for none.
     let stripNode = -1;
     let stripLargest = 0;
     let stripMatched = false;
@@ -196,10 +196,10 @@ export function draw(context: CanvasRenderingContext2D, picture: Picture): numbe
   return rectangles;
 }
 
-/** First node from `node` on that is wide enough to be seen or ends after `x`. */
+/** Returns the first node after `node` that ends after `x`. */
 function firstAfter(flame: Flame, node: number, end: number, x: number): number {
   let at = node + 1;
-  // Most runs are short; look at a few before searching.
+  // Most runs are short, so a few nodes are checked before the binary search.
   for (let tries = 0; tries < 4; tries += 1, at += 1) {
     if (at >= end || flame.start[at]! + flame.total[at]! > x) return Math.min(at, end);
   }
@@ -215,7 +215,7 @@ function firstAfter(flame: Flame, node: number, end: number, x: number): number 
 function frame(context: CanvasRenderingContext2D, picture: Picture, node: number, left: number, right: number, top: number): void {
   const { flame, ink, matched } = picture;
   const name = flame.name[node]!;
-  // A line of paper between neighbours, unless that would eat the frame.
+  // A line of background separates neighbours, unless the frame is too narrow for it.
   const wide = right - left;
   const shown = wide > 3 ? wide - 1 : wide;
   const grey = matched !== null && matched[name] === 0;
@@ -238,7 +238,7 @@ function frame(context: CanvasRenderingContext2D, picture: Picture, node: number
   context.fillText(before + label, left + 4, top + ROW / 2);
 }
 
-/** A match is known by a line below it too: runtime frames in their own colour are nearly as grey as the rest. */
+/** Underlines a match, because runtime frames are nearly as grey as frames that do not match. */
 function underline(context: CanvasRenderingContext2D, ink: Ink, left: number, top: number, width: number): void {
   context.fillStyle = ink.mark;
   context.fillRect(left, top + ROW - 3, width, 2);

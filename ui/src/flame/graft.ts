@@ -1,9 +1,9 @@
-// Puts the answer about one subtree into the picture of the whole: what was folded there is then seen, and all around it
-// stays as it is.
+// Puts the detailed response for one subtree into the whole graph. The frames that were folded there become visible, and all
+// other frames stay unchanged.
 
 import { emptyFlame, type Flame } from './layout.ts';
 
-/** The names below which the server is asked for a node's subtree: from the root, which has none, down to the node. */
+/** Returns the call site of a node for a request of its subtree: the names below the root, down to the node. */
 export function callSite(flame: Flame, node: number): string[] {
   const names: string[] = [];
   for (let at = node; flame.parent[at]! >= 0; at = flame.parent[at]!) names.push(flame.names[flame.name[at]!]!);
@@ -11,9 +11,9 @@ export function callSite(flame: Flame, node: number): string[] {
 }
 
 /**
- * The whole with the subtree of `node` taken from `detail`, which is a graph of the same stacks from the root on; `from` is
- * the node there. Profiles that came between the two answers make the node larger: its callers grow with it, and what is to
- * the right of it moves.
+ * Returns the whole graph with the subtree of `node` replaced by the one in `detail`, a graph of the same stacks from the root
+ * on; `from` is the same node there. Profiles that arrived between the two responses make the node larger. Then its callers
+ * grow, too, and the nodes to its right move.
  */
 export function graft(whole: Flame, node: number, detail: Flame, from: number): Flame {
   const left = whole.start[node]!;
@@ -24,7 +24,7 @@ export function graft(whole: Flame, node: number, detail: Flame, from: number): 
   for (let at = whole.parent[node]!; at >= 0; at = whole.parent[at]!) callers.add(at);
 
   const inWhole = (at: number): boolean => whole.level[at]! >= whole.level[node]! && whole.start[at]! >= left && whole.start[at]! + whole.total[at]! <= right;
-  // A node of no width at the edge may belong to either side: its callers tell.
+  // A node without width at the edge may belong to either side, so its callers decide.
   const below = (flame: Flame, at: number, root: number): boolean => {
     let up = at;
     while (flame.level[up]! > flame.level[root]!) up = flame.parent[up]!;
@@ -80,7 +80,7 @@ export function graft(whole: Flame, node: number, detail: Flame, from: number): 
   return flame;
 }
 
-/** The names of the whole with those added that only the detail has; `of` leads from its indices to these. */
+/** Returns the names of the whole graph plus those of the detail. `of` maps indices of the detail to them. */
 function mergeNames(whole: Flame, detail: Flame): { names: string[]; files: string[]; mappings: string[]; of: Int32Array } {
   const key = (flame: Flame, index: number): string => `${flame.names[index]}\n${flame.files[index] ?? ''}\n${flame.mappings[index] ?? ''}`;
   const names = [...whole.names];

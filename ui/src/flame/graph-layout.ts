@@ -1,8 +1,8 @@
-// Places the boxes of a call graph in rows, callers above, so that few calls cross and most are short. Pure; circles of calls
-// do no harm: a call that closes one runs upwards.
+// Places the boxes of a call graph in rows, callers above, so that few calls cross and most are short. Pure. Cycles are allowed:
+// a call that closes one runs upwards.
 //
-// Rows by the longest way from the top; bends of long calls as boxes of no width; order in the rows by the mean of the
-// neighbours, sweeping there and back; places by the mean of the neighbours again, pushed apart.
+// The row of a box is the longest path from the top. Bends of long calls become boxes without width. Sweeps back and forth order
+// each row by the mean of the neighbours. Positions follow the mean of the neighbours, pushed apart.
 
 export interface Box {
   width: number;
@@ -20,10 +20,10 @@ export interface Point {
 }
 
 export interface GraphPlaces {
-  /** Left upper corner of every box. */
+  /** Upper left corner of every box. */
   x: Float64Array;
   y: Float64Array;
-  /** Points of every call, from the box that calls to the one that is called. */
+  /** Points of every call, from the caller's box to the callee's. */
   paths: Point[][];
   /** The boxes of each row, from left to right. */
   rows: number[][];
@@ -35,11 +35,11 @@ const GAP = 20;
 const BEND_GAP = 10;
 const ROW_GAP = 56;
 const SWEEPS = 8;
-/** A graph that would need more bends than this does without: they make it nicer, not readable. */
+/** A graph that would need more bends has none; they only improve its look. */
 const MOST_BENDS = 4000;
 
 interface Grid {
-  /** Of boxes, then of bends. */
+  /** Widths of the boxes, then of the bends. */
   width: number[];
   row: number[];
   above: number[][];
@@ -89,7 +89,7 @@ export function placeGraph(boxes: readonly Box[], lines: readonly Line[]): Graph
 
 type Downward = Line & { turned: boolean };
 
-/** The calls without circles: those that would close one are turned. */
+/** Returns the calls without cycles: a call that would close one is reversed. */
 function downwards(count: number, lines: readonly Line[]): Downward[] {
   const next: number[][] = Array.from({ length: count }, () => []);
   const called = new Uint8Array(count);
@@ -98,7 +98,7 @@ function downwards(count: number, lines: readonly Line[]): Downward[] {
     called[to] = 1;
   });
   const turned = new Uint8Array(lines.length);
-  /** 1 while it is under way, 2 when it is done. */
+  /** 1 while a node is being visited, 2 when it is done. */
   const state = new Uint8Array(count);
   const visit = (first: number): void => {
     const open = [{ node: first, at: 0 }];
@@ -125,7 +125,7 @@ function downwards(count: number, lines: readonly Line[]): Downward[] {
   return lines.map(({ from, to }, index) => (turned[index] ? { from: to, to: from, turned: true } : { from, to, turned: false }));
 }
 
-/** The row of every box: one below the lowest of those that call it; one that nobody calls stands right above whom it calls. */
+/** Returns the row of every box: one below its lowest caller. A box without callers is right above its highest callee. */
 function rowsOf(count: number, lines: readonly Downward[]): Int32Array {
   const next: number[][] = Array.from({ length: count }, () => []);
   const waiting = new Int32Array(count);
@@ -198,7 +198,7 @@ function order(grid: Grid): void {
   }
 }
 
-/** Moves the boxes of each row as near to the middle of their neighbours as their order and widths allow. */
+/** Moves the boxes of each row as close to the middle of their neighbours as their order and widths allow. */
 function spread(grid: Grid): void {
   const gap = (one: number, two: number): number => (grid.width[one] === 0 && grid.width[two] === 0 ? BEND_GAP : GAP);
   const middle = (node: number): number => grid.x[node]! + grid.width[node]! / 2;
@@ -213,7 +213,7 @@ function spread(grid: Grid): void {
   }
 }
 
-/** Least squares: as if all stood on each other, so that only the order is left to keep; then what overlaps becomes one block. */
+/** Places a row by least squares. With the offsets of adjacent boxes subtracted, only the order counts; overlapping boxes become one block. */
 function settle(members: readonly number[], grid: Grid, gap: (one: number, two: number) => number, wanted: (node: number) => number): void {
   const offset = new Float64Array(members.length);
   const blocks: { sum: number; count: number; first: number }[] = [];
@@ -233,7 +233,7 @@ function settle(members: readonly number[], grid: Grid, gap: (one: number, two: 
   });
 }
 
-/** Where the calls leave and meet their boxes: spread over the width by where the other end is. */
+/** Returns the points at which calls leave and reach their boxes, spread over the width by the position of the other end. */
 function ports(lines: readonly Downward[], chains: readonly number[][], middle: (node: number) => number, width: readonly number[]): [Float64Array, Float64Array] {
   const side = (end: 'from' | 'to', other: (chain: number[]) => number): Float64Array => {
     const places = new Float64Array(lines.length);

@@ -1,26 +1,26 @@
-// The call graph as an SVG that stands by itself: no script, no style of a page, names as text.
+// The call graph as a self-contained SVG: no script, no style of the page, names as text.
 
 import type { CallGraph } from './call-graph.ts';
 import type { Ink } from './draw.ts';
 import type { GraphPlaces, Point } from './graph-layout.ts';
 import { escape } from './svg.ts';
 
-/** Sizes of text, in pixels: of the values in a box and beside a line. */
+/** Text sizes in pixels: of the values in a box, and of the value beside a line. */
 export const VALUE_TEXT = 11;
 const CALL_TEXT = 10;
-/** Between the text of a box and its border; around the whole. */
+/** Space between the text of a box and its border, and around the whole graph. */
 export const PAD = 8;
 export const MARGIN = 16;
-/** A call with less than this share of all has no number beside its line. */
+/** A call below this share of the total has no value beside its line. */
 export const TOLD = 0.03;
 const HEAD = 28;
 
-/** How a function is drawn. */
+/** The box of a function. */
 export interface GraphBox {
-  /** As it is shown, and as it is. */
+  /** The shown name, and the full name. */
   name: string;
   full: string;
-  /** Of its name, in pixels. */
+  /** Text size of the name in pixels. */
   size: number;
   width: number;
   height: number;
@@ -33,7 +33,7 @@ export interface DrawnGraph {
 }
 
 export interface GraphStill extends DrawnGraph {
-  /** Of all. */
+  /** Total of the profile. */
   sum: number;
   colour: (name: number) => string;
   ink: Ink;
@@ -42,10 +42,10 @@ export interface GraphStill extends DrawnGraph {
   share: (share: number) => string;
 }
 
-/** Where the lines of text in a box stand. */
+/** Returns the baseline of a line of text in a box. */
 export const textAt = (size: number, line: number): number => PAD + size + line * (VALUE_TEXT + 4) - (line === 0 ? 3 : 0);
 
-/** Of a call, in pixels. */
+/** Returns the width of the line of a call in pixels. */
 export const strokeOf = (share: number): number => 1 + 6 * Math.min(1, share);
 
 export function graphSvg({ graph, places, boxes, sum, colour, ink, title, amount, share }: GraphStill): string {
@@ -78,7 +78,7 @@ export function graphSvg({ graph, places, boxes, sum, colour, ink, title, amount
   ].join('\n');
 }
 
-/** A line through points: upright where it leaves and where it arrives. */
+/** Returns the path of a line through points, vertical at both ends. */
 export function curve(points: readonly Point[]): string {
   const parts = [`M${round(points[0]!.x)} ${round(points[0]!.y)}`];
   for (let at = 1; at < points.length; at += 1) {
@@ -89,7 +89,7 @@ export function curve(points: readonly Point[]): string {
   return parts.join('');
 }
 
-/** The head of a line, where it arrives. */
+/** Returns the path of the arrowhead at the end of a line. */
 export function arrow(points: readonly Point[], share: number): string {
   const size = 4 + 4 * Math.min(1, share);
   const [before, { x, y }] = [points.at(-2)!, points.at(-1)!];
@@ -97,7 +97,7 @@ export function arrow(points: readonly Point[], share: number): string {
   return `M${round(x)} ${round(y)}L${round(x - size * 0.7)} ${round(y - back)}L${round(x + size * 0.7)} ${round(y - back)}Z`;
 }
 
-/** Where the number of a call stands. */
+/** Returns the position of the value of a call. */
 export function middleOf(points: readonly Point[]): { x: number; y: number } {
   const at = Math.max(1, Math.floor(points.length / 2));
   return { x: round((points[at - 1]!.x + points[at]!.x) / 2), y: round((points[at - 1]!.y + points[at]!.y) / 2) };

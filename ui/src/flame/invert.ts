@@ -1,10 +1,10 @@
-// A flame graph from its other end: each leaf below the root, and below it who called it. The width of a frame is the own
-// value of the leaf at the top of its chain, as far as it was called so.
+// An inverted flame graph: the leaves are below the root, and below each are its callers. The width of a frame is the own value
+// of the leaf, called on this path.
 
 import { Builder, type Made } from './build.ts';
 import type { Flame } from './layout.ts';
 
-/** The most nodes that the inverted graph has. Chains that would need more end sooner; their values are not lost. */
+/** Maximum number of nodes. Paths that would need more end sooner, without losing their values. */
 export const MOST_INVERTED = 131_072;
 
 export function invert(flame: Flame, most = MOST_INVERTED): Made {
@@ -15,7 +15,7 @@ export function invert(flame: Flame, most = MOST_INVERTED): Made {
     leaves.push(node);
     frames = Math.min(most, frames + flame.level[node]!);
   }
-  // The largest first, so that it is the smallest that are cut when there is no room.
+  // The largest leaves come first, so that only the paths of the smallest are cut.
   leaves.sort((one, two) => flame.self[two]! - flame.self[one]! || one - two);
   const made = new Builder(flame, frames);
   if (flame.count > 0 && flame.self[0]! > 0) made.give(0, 0);

@@ -1,4 +1,4 @@
-// What is done beside the page, in a worker, because it takes more than a frame of the screen.
+// The jobs of the worker: work that takes longer than a frame of the screen.
 
 import { readLines, type FunctionLines } from '../lib/pprof-lines.ts';
 import { callGraph, type CallGraph } from './call-graph.ts';
@@ -17,6 +17,6 @@ export const JOBS = {
 
 export type Jobs = typeof JOBS;
 
-/** What is asked of the worker, and what it answers. */
+/** The messages to the worker, and its responses. */
 export type Asked = { [K in keyof Jobs]: { id: number; job: K; input: Parameters<Jobs[K]>[0] } }[keyof Jobs];
 export type Answered = { id: number; error: string | null; result: unknown };

@@ -1,18 +1,18 @@
-// A flame graph in typed arrays: Pyroscope's levels (groups of four, x delta-coded) become flat columns, one entry a
-// node, level by level and sorted by place. Parents and path hashes are computed once here; drawing only reads.
+// A flame graph in typed arrays: Pyroscope's levels (groups of four, x delta-coded) become columns with one entry for each
+// node, level by level and sorted by position. Parents and path hashes are computed once here; drawing only reads.
 
 import type { FlameGraphMessage } from '../lib/api.ts';
 
 export interface Flame {
   names: string[];
-  /** Parallel to names; empty when the server gives none. */
+  /** Parallel to `names`; empty if the server sends none. */
   files: string[];
   mappings: string[];
   count: number;
   /** Index of the first node of each level, and the end after the last: levels + 1 entries. */
   levelStart: Int32Array;
   depth: number;
-  /** Place of a node in ticks of the total. */
+  /** Position of a node, in units of the total. */
   start: Float64Array;
   total: Float64Array;
   self: Float64Array;
@@ -20,14 +20,14 @@ export interface Flame {
   /** -1 at the root. */
   parent: Int32Array;
   level: Int32Array;
-  /** The same frame under the same callers has the same hash in every answer. */
+  /** Hash of the path: a frame below the same callers has the same hash in every response. */
   path: Uint32Array;
-  /** Line with the largest value, 0 when not known. */
+  /** Line with the largest value, 0 if not known. */
   line: Float64Array;
-  /** 1 at a node that stands for what was too small to be sent. */
+  /** 1 for a node that stands for frames that are too small to be sent. */
   folded: Uint8Array;
   sum: number;
-  /** When its layout began, by the page's clock: what a picture took is counted from here. */
+  /** Start of the layout by the clock of the page; the time until the first draw is measured from here. */
   born: number;
 }
 
@@ -38,7 +38,7 @@ export function fnv1a32(text: string): number {
     if (code < 0x80) {
       hash = Math.imul(hash ^ code, 0x01000193);
     } else {
-      // Beyond ASCII the hash runs over UTF-8 bytes, as everywhere else.
+      // Beyond ASCII, the hash covers the UTF-8 bytes.
       for (const byte of new TextEncoder().encode(text.slice(index))) hash = Math.imul(hash ^ byte, 0x01000193);
       return hash >>> 0;
     }
@@ -46,7 +46,7 @@ export function fnv1a32(text: string): number {
   return hash >>> 0;
 }
 
-/** A flame graph of so many nodes, all of them zero. */
+/** Returns a flame graph with `count` nodes, all zero. */
 export function emptyFlame(names: string[], files: string[], mappings: string[], count: number, depth: number): Flame {
   return {
     names,
@@ -69,14 +69,14 @@ export function emptyFlame(names: string[], files: string[], mappings: string[],
   };
 }
 
-/** The hash of each name. Functions of one name in several files are several functions, when the server tells files. */
+/** Returns the hash of each name. If the server sends files, functions with the same name in several files are different functions. */
 export const nameHashes = (names: readonly string[], files: readonly string[]): Uint32Array => Uint32Array.from(names, (name, index) => fnv1a32(files[index] ? `${name}\n${files[index]}` : name));
 
-/** The path of a frame below another; that of the root. */
+/** Returns the path hash of a frame below another. `pathOfRoot` is the path hash of the root. */
 export const pathBelow = (above: number, hash: number): number => Math.imul(Math.imul(above ^ hash, 0x01000193) ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
 export const pathOfRoot = (hash: number): number => pathBelow(0x811c9dc5, hash);
 
-/** Reads the wire's form. Broken input gives a smaller graph, never an exception. */
+/** Reads the wire format. Invalid input results in a smaller graph, never in an exception. */
 export function layout(message: FlameGraphMessage): Flame {
   const levels = (message.levels ?? []).map(({ values }) => values ?? []);
   let count = 0;
@@ -85,7 +85,7 @@ export function layout(message: FlameGraphMessage): Flame {
   const flame = emptyFlame(names, message.files ?? [], message.mappings ?? [], count, levels.length);
   const hashes = nameHashes(names, flame.files);
 
-  // The mark of what was folded is a line of -1; a server that does not know it has only the name for it, with no file or binary.
+  // A line of -1 marks a folded node. A server without this mark only uses the name `other`, without a file or binary.
   const marks = message.lines?.some(({ values }) => values?.some((line) => Number(line) < 0)) ?? false;
   const folds = (name: number): boolean => names[name] === 'other' && !flame.files[name] && !flame.mappings[name];
 
@@ -122,13 +122,13 @@ export function layout(message: FlameGraphMessage): Flame {
   return flame;
 }
 
-/** How a frame is written in the URL. */
+/** Returns the path of a frame as text for the URL. */
 export const pathText = (flame: Flame, node: number): string => flame.path[node]!.toString(36);
 
-/** The frame that the URL names, the root for the empty text; -1 when there is none (any more). */
+/** Returns the frame for a path of the URL, the root for an empty text; -1 if there is none. */
 export const findPath = (flame: Flame, text: string): number => (text === '' ? 0 : flame.path.indexOf(parseInt(text, 36)));
 
-/** First node of a level that ends after `x`; the level's end when there is none. */
+/** Returns the first node of a level that ends after `x`; the end of the level if there is none. */
 export function firstEndingAfter(flame: Flame, level: number, x: number): number {
   let low = flame.levelStart[level]!;
   let high = flame.levelStart[level + 1]!;
@@ -140,21 +140,21 @@ export function firstEndingAfter(flame: Flame, level: number, x: number): number
   return low;
 }
 
-/** The node of a level at `x`, or -1. */
+/** Returns the node of a level at `x`, or -1. */
 export function nodeAt(flame: Flame, level: number, x: number): number {
   if (level < 0 || level >= flame.depth) return -1;
   const node = firstEndingAfter(flame, level, x);
   return node < flame.levelStart[level + 1]! && flame.start[node]! <= x ? node : -1;
 }
 
-/** From the root down to the node itself. */
+/** Returns the nodes from the root down to the node itself. */
 export function ancestors(flame: Flame, node: number): number[] {
   const chain: number[] = [];
   for (let at = node; at >= 0; at = flame.parent[at]!) chain.push(at);
   return chain.reverse();
 }
 
-/** The children of a node as a range of indices. */
+/** Returns the children of a node as a range of indices. */
 export function children(flame: Flame, node: number): [number, number] {
   const level = flame.level[node]! + 1;
   if (level >= flame.depth) return [0, 0];
@@ -165,21 +165,21 @@ export function children(flame: Flame, node: number): [number, number] {
   return [from, to];
 }
 
-/** The first child of each node, after which the others come; the number of nodes where there is none. */
+/** Returns the first child of each node, which the others follow; the number of nodes for a node without children. */
 export function firstChildren(flame: Flame): Int32Array {
   const first = new Int32Array(flame.count).fill(flame.count);
   for (let node = flame.count - 1; node >= 0; node -= 1) if (flame.parent[node]! >= 0) first[flame.parent[node]!] = node;
   return first;
 }
 
-/** The widest node of a name, -1 when there is none. */
+/** Returns the widest node of a name, -1 if there is none. */
 export function widest(flame: Flame, name: number): number {
   let best = -1;
   for (let node = 0; node < flame.count; node += 1) if (flame.name[node] === name && (best < 0 || flame.total[node]! > flame.total[best]!)) best = node;
   return best;
 }
 
-/** The share of a node that was not sent, because it was too small for the whole picture. */
+/** Returns the share of a node that is in folded frames. */
 export function foldedShare(flame: Flame, node: number): number {
   const total = flame.total[node] ?? 0;
   if (total <= 0) return 0;

@@ -1,10 +1,10 @@
-// Which package a function belongs to, and its short name. Go import paths, Rust and C++ scopes, Java packages,
-// script files and native binaries are told apart by how the name is written; nothing is asked of the server.
+// The package of a function, and its short name. The form of the name tells Go import paths, Rust and C++ scopes, Java packages,
+// script files and native binaries apart, without a request to the server.
 
 export interface Place {
-  /** Package, crate, binary or file; empty when the name tells nothing. */
+  /** Package, crate, binary or file; empty if the name does not tell. */
   package: string;
-  /** Language runtime, libc or kernel: shown desaturated. */
+  /** True for a language runtime, libc or the kernel, which are shown desaturated. */
   runtime: boolean;
 }
 
@@ -23,14 +23,14 @@ function packageOf(name: string, mapping: string, file: string): string {
   if (name === 'total' || name === 'other') return '';
   if (/^\[?(kernel|vmlinux)/.test(mapping) || /_\[k\]$|^\[k(ernel)?\]/.test(name)) return 'kernel';
   if (SCRIPT.test(file)) return file;
-  // Arguments and type parameters may hold paths of their own.
+  // Arguments and type parameters may contain paths of their own.
   const scope = /^[<&*\s]*(?:dyn |impl )?([A-Za-z_$][\w$]*)::/.exec(name);
   if (scope) return scope[1]!;
   const head = name.replace(/[([{].*$/s, '');
   const slash = head.lastIndexOf('/');
   if (slash >= 0) {
     const last = head.slice(slash + 1);
-    // Java's internal form writes classes after slashes, and classes begin with a capital.
+    // Java's internal form has the class after the last slash, and a class begins with a capital letter.
     if (/^[A-Z]/.test(last)) return head.slice(0, slash).replace(/\//g, '.');
     const dot = last.indexOf('.');
     if (dot > 0) return head.slice(0, slash + 1 + dot);
@@ -46,7 +46,7 @@ function packageOf(name: string, mapping: string, file: string): string {
   return mapping === '' ? '' : basename(mapping);
 }
 
-/** Without the path of the package: `checkout.(*Service).Place`. */
+/** Returns a name without the path of its package: `checkout.(*Service).Place`. */
 export function shortName(name: string): string {
   const head = name.search(/[([{<]/);
   const slash = name.lastIndexOf('/', head < 0 ? name.length : head);

@@ -1,17 +1,17 @@
-// A function with those who call it and those that it calls, one row each: what `go tool pprof -peek` tells. A stack counts
-// once for a call, however often it makes that call.
+// A function with its callers and its callees, one row each, as in `go tool pprof -peek`. A stack counts once for a call, however
+// often it contains that call.
 
 import type { Flame } from './layout.ts';
 import { placesOf } from './sandwich.ts';
 import { topRows } from './top.ts';
 
-/** One side of a call: who calls, or what is called. */
+/** The other side of a call: a caller or a callee. */
 export interface PeekRow {
   /** Index into the flame graph's names. */
   name: number;
-  /** What the call has, with all that it leads to. */
+  /** Value of the call, with all callees. */
   value: number;
-  /** Of that function, wherever it is. */
+  /** Values of that function over all its calls. */
   self: number;
   total: number;
 }
@@ -22,7 +22,7 @@ export interface Peek {
   /** The largest first. */
   callers: PeekRow[];
   callees: PeekRow[];
-  /** What of the function begins a stack: nobody calls it. */
+  /** Value of the stacks that begin with the function. */
   root: number;
 }
 
@@ -52,7 +52,7 @@ function callsOf(flame: Flame, name: number): { callers: Map<number, number>; ca
   return { callers, callees, root };
 }
 
-/** No call before this one, in the same stack, is of the same function by the same function. */
+/** Whether a node is the first call of its function by its caller in the stack. */
 export function firstCall({ name, parent }: Flame, node: number): boolean {
   const [callee, caller] = [name[node], name[parent[node]!]];
   for (let at = parent[node]!; parent[at]! >= 0; at = parent[at]!) if (name[at] === callee && name[parent[at]!] === caller) return false;

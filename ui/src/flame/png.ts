@@ -1,19 +1,19 @@
-// The flame graph as a picture file: every level of it, not only those in view.
+// The flame graph as a PNG file with all levels, not only the visible ones.
 
 import { draw, FONT_SIZE, ROW, TextMeasure, type Paint, type Picture } from './draw.ts';
 import type { Flame } from './layout.ts';
 
-/** Pixels of a picture's side: browsers refuse canvases that are much larger. What is deeper is cut. */
+/** Maximum side of the canvas in pixels; browsers refuse much larger ones. Deeper levels are cut. */
 const MOST = 16_384;
-/** Of the picture, in CSS pixels. */
+/** Width in CSS pixels. */
 const WIDTH = 1600;
 
-/** What of a picture does not depend on where it is shown. */
+/** The parts of a picture that do not depend on the place where it is shown. */
 export type Still = Omit<Picture, 'text' | 'width' | 'height' | 'scroll' | 'hoverNode' | 'hoverName'>;
 
 export interface Png {
   blob: Blob;
-  /** Levels that did not fit. */
+  /** Number of levels that did not fit. */
   cut: number;
 }
 
@@ -24,16 +24,16 @@ export async function png(still: Still, fontFamily: string): Promise<Png> {
   canvas.width = Math.round(WIDTH * ratio);
   canvas.height = Math.round(levels * ROW * ratio);
   const context = canvas.getContext('2d', { alpha: false });
-  if (!context) throw new Error('the browser gives no canvas of this size');
+  if (!context) throw new Error('the browser does not support a canvas of this size');
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const text = new TextMeasure(context, `${FONT_SIZE}px ${fontFamily}`);
   draw(context, { ...still, text, width: WIDTH, height: levels * ROW, scroll: still.flip ? (still.flame.depth - levels) * ROW : 0, hoverNode: -1, hoverName: -1 });
   const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve));
-  if (!blob) throw new Error('the browser could not write the picture');
+  if (!blob) throw new Error('the browser cannot encode the PNG');
   return { blob, cut: still.flame.depth - levels };
 }
 
-/** A flame graph as it is zoomed, with nothing searched or pointed at. */
+/** Returns the zoomed flame graph without search, selection or hover. */
 export function still(flame: Flame, focus: number, flip: boolean, paint: Paint): Omit<Still, 'ink'> {
   const from = flame.start[focus] ?? 0;
   return { flame, from, to: from + (flame.total[focus] ?? 0), flip, focus, paint, matched: null, selectedName: -1, currentNode: -1 };

@@ -1,26 +1,26 @@
-// Frames that a program did not write itself, by language: runtimes, standard libraries, the C library, the kernel. What
-// they call among themselves can be folded into the frame by which the program came into them.
+// Presets of frames that do not belong to the program itself, by language: runtimes, standard libraries, the C library, the
+// kernel. Calls among frames of a preset can be folded into the frame that entered it.
 
 import { placeOf } from './packages.ts';
 
 export interface Preset {
-  /** As the URL has it. */
+  /** Name in the URL. */
   key: string;
   label: string;
-  /** Whether a frame is one of these: by its package, its own name, its file and its binary. */
+  /** Whether a frame belongs to the preset, by its package, name, file and binary. */
   has: (frame: { package: string; name: string; file: string; mapping: string }) => boolean;
 }
 
-// What `go list std` begins with; a path of a module has a point in its first part.
+// The first path elements of `go list std`. The path of a module has a dot in its first element.
 const GO_STD = new Set(('archive bufio bytes cmp compress container context crypto database debug embed encoding errors expvar flag fmt go hash html image index io iter log maps math mime net os path plugin '
   + 'reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak internal').split(' '));
 const GO_RUNTIME = /^(runtime|internal\/(abi|runtime|bytealg|cpu|goarch|chacha8rand)|syscall|sync\/atomic)(\/|$)/;
 
 const basename = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
-/** Written as Go writes it: `net/http.(*conn).serve`, not `net::http` and not a file of a script. */
+/** Whether a name has the form of Go: `net/http.(*conn).serve`, not `net::http`, and not in a script file. */
 const isGo = (name: string, file: string): boolean => !/^[\w$]+::/.test(name) && (file === '' || /\.(go|s)$/.test(file));
 
-/** In the order in which they are offered. A frame belongs to the first that has it. */
+/** The presets in the order of the menu. A frame belongs to the first preset that has it. */
 export const PRESETS: readonly Preset[] = [
   { key: 'go', label: 'Go runtime', has: (frame) => isGo(frame.name, frame.file) && GO_RUNTIME.test(frame.package) },
   { key: 'go-std', label: 'Go standard library', has: (frame) => isGo(frame.name, frame.file) && GO_STD.has(frame.package.split('/', 1)[0]!) },
@@ -34,7 +34,7 @@ export const PRESETS: readonly Preset[] = [
   { key: 'kernel', label: 'Kernel', has: (frame) => frame.package === 'kernel' },
 ];
 
-/** Which preset each name belongs to: its index in `PRESETS` and one more, 0 for none. */
+/** Returns the preset of each name: its index in `PRESETS` plus one, 0 for none. */
 export function presetOfNames(names: readonly string[], files: readonly string[], mappings: readonly string[]): Uint8Array {
   return Uint8Array.from(names, (name, index) => {
     const file = files[index] ?? '';

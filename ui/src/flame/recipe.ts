@@ -1,5 +1,5 @@
-// What is done to a flame graph before it is shown: which stacks count, which frames are taken out of them, which become
-// one, and from which end they are read. Everything is named by text, so that a link can say it.
+// The rules for a flame graph: the stacks to keep, the frames to remove or merge, and the direction. All are text, so that a link
+// can contain them.
 
 import type { Flame } from './layout.ts';
 import { placeOf } from './packages.ts';
@@ -7,44 +7,44 @@ import { PRESETS, presetOfNames } from './presets.ts';
 import { compileSearch } from './search.ts';
 
 export interface Recipe {
-  /** Only stacks with a frame that matches, for each of these. */
+  /** Keeps only stacks that have a matching frame for each of these texts. */
   only: readonly string[];
-  /** No stacks with a frame that matches one of these. */
+  /** Excludes stacks with a frame that matches one of these texts. */
   without: readonly string[];
-  /** Frames that match are taken out; what they have falls to their callers. */
+  /** Removes matching frames; their values fall to their callers. */
   hide: readonly string[];
-  /** Only frames of this package, and only stacks that have one; empty for all. */
+  /** Keeps only frames of this package, and stacks that have one; empty for all packages. */
   package: string;
-  /** Keys of presets: frames of one that are called by frames of the same become one with them. */
+  /** Keys of presets. A frame is merged into its caller if both belong to the same preset. */
   fold: readonly string[];
-  /** A function that is called again below itself is shown where it was called first. */
+  /** Shows a function that is called again below itself only at its first call. */
   recursion: boolean;
-  /** From the leaves to their callers. */
+  /** Shows the graph from the leaves to their callers. */
   invert: boolean;
 }
 
 export const PLAIN: Recipe = { only: [], without: [], hide: [], package: '', fold: [], recursion: false, invert: false };
 
-/** The graph is shown as it came. */
+/** Whether the graph is shown unchanged. */
 export const isPlain = (recipe: Recipe): boolean => !recipe.invert && keepsFrames(recipe);
 
-/** Nothing is left out and no frame changes its place among its callers. */
+/** Whether all frames are kept, each below the same callers. */
 export const keepsFrames = ({ only, without, hide, package: one, fold, recursion }: Recipe): boolean => only.length + without.length + hide.length + fold.length === 0 && one === '' && !recursion;
 
-/** A recipe for the names of one graph: a flag a name. */
+/** A recipe resolved for one graph, with a flag for each name. */
 export interface Plan {
-  /** Each is met by a frame of every stack that counts. */
+  /** A kept stack has a flagged frame for each of these. */
   only: Uint8Array[];
   without: Uint8Array;
   hidden: Uint8Array;
-  /** The preset that a name is folded with, 0 for none. */
+  /** The preset by which a name is folded, 0 for none. */
   group: Uint8Array;
   recursion: boolean;
-  /** Which texts cannot be read, and why. */
+  /** Errors of texts that cannot be parsed. */
   errors: string[];
 }
 
-/** The most texts that stacks have to match: those after it are not looked at. */
+/** Maximum number of texts that stacks have to match; further texts are ignored. */
 const MOST_ONLY = 30;
 
 export function planOf(flame: Flame, recipe: Recipe): Plan {

@@ -1,11 +1,11 @@
-// A function in the middle of all its calls: who called it, and what it calls, wherever in the graph that is. A function
-// that is called again below itself is counted once, by its first call.
+// The callers and callees of a function, merged over all its calls in the graph. A recursive function counts once, by its first
+// call.
 
 import { Builder, type Made } from './build.ts';
 import { MOST_INVERTED } from './invert.ts';
 import { firstChildren, type Flame } from './layout.ts';
 
-/** The places of a function that are not below another of them. */
+/** Returns the nodes of a function that are not below another node of the same function. */
 export function placesOf(flame: Flame, name: number): number[] {
   const places: number[] = [];
   const below = new Uint8Array(flame.count);
@@ -20,7 +20,7 @@ export function placesOf(flame: Flame, name: number): number[] {
   return places;
 }
 
-/** Everything that the function calls, the function as the root. */
+/** Returns the callees of a function, with the function as the root. */
 export function calleesOf(flame: Flame, name: number): Made {
   const places = placesOf(flame, name);
   const first = firstChildren(flame);
@@ -39,8 +39,8 @@ export function calleesOf(flame: Flame, name: number): Made {
 }
 
 /**
- * Everyone who leads to the function, the function as the root. `of` tells where the totals of its places went, not their
- * own values.
+ * Returns the callers of a function, with the function as the root. `of` tells where the totals of its nodes went, not their own
+ * values.
  */
 export function callersOf(flame: Flame, name: number): Made {
   const places = placesOf(flame, name).sort((one, two) => flame.total[two]! - flame.total[one]! || one - two);
@@ -49,7 +49,7 @@ export function callersOf(flame: Flame, name: number): Made {
   for (const place of places) {
     made.hear(0, place);
     let at = 0;
-    // The root is no caller.
+    // The root of the graph is not a caller.
     for (let frame = flame.parent[place]!; frame >= 0 && flame.parent[frame]! >= 0; frame = flame.parent[frame]!) {
       const next = made.below(at, frame);
       if (next < 0) break;

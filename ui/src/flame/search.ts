@@ -1,12 +1,12 @@
-// Search in a flame graph: text (any case), /regular expression/ or =a whole name; which names match, what share of the total they
-// have without counting a match inside a match twice, and the places to step through, the largest first.
+// The search in a flame graph: text (case-insensitive), /regular expression/ or =whole name. It finds the matching names, their
+// value without counting a match below a match twice, and the matches to step through, the largest first.
 
 import type { Flame } from './layout.ts';
 
 export interface Found {
-  /** One flag a name. */
+  /** A flag for each name. */
   names: Uint8Array;
-  /** Topmost matching nodes, the largest first. */
+  /** Matching nodes that are not below other matches, the largest first. */
   nodes: number[];
   sum: number;
   /** Number of different names that match. */
@@ -15,7 +15,7 @@ export interface Found {
 
 export class SearchError extends Error {}
 
-/** What the typed text asks for; null when it asks for nothing. */
+/** Compiles a search text; null for an empty search. */
 export function compileSearch(text: string): ((name: string) => boolean) | null {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed === '/') return null;
@@ -25,7 +25,7 @@ export function compileSearch(text: string): ((name: string) => boolean) | null 
     try {
       pattern = new RegExp(regex[1]!, regex[2] || 'i');
     } catch (error) {
-      throw new SearchError(error instanceof Error ? error.message.replace(/^Invalid regular expression: /, '') : 'cannot be read');
+      throw new SearchError(error instanceof Error ? error.message.replace(/^Invalid regular expression: /, '') : 'invalid regular expression');
     }
     return (name) => pattern.test(name);
   }
@@ -43,7 +43,7 @@ export function searchFlame(flame: Flame, matches: (name: string) => boolean): F
       distinct += 1;
     }
   }
-  // The synthetic root is no function.
+  // The synthetic root is not a function.
   if (flame.count > 0 && flame.names[flame.name[0]!] === 'total' && names[flame.name[0]!]) {
     names[flame.name[0]!] = 0;
     distinct -= 1;
@@ -65,7 +65,7 @@ export function searchFlame(flame: Flame, matches: (name: string) => boolean): F
   return { names, nodes, sum, distinct };
 }
 
-/** The place after `node` (or, by -1, before it), round and round; the first or the last when `node` is none of them. */
+/** Returns the match after `node`, or before it for -1, cyclically; the first or last match if `node` is not a match. */
 export function stepThrough(nodes: readonly number[], node: number, by: 1 | -1): number {
   const at = nodes.indexOf(node);
   const next = at < 0 ? (by > 0 ? 0 : nodes.length - 1) : (at + by + nodes.length) % nodes.length;

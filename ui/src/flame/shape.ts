@@ -1,5 +1,5 @@
-// A flame graph by a recipe: stacks are chosen, frames taken out or made one with their callers. What is left keeps its
-// values and its order, and shares are still of all: what is missing is the difference between `sum` and the root.
+// Applies a recipe to a flame graph: it selects stacks, and removes frames or merges them into their callers. The remaining frames
+// keep their values and order. Shares still refer to the whole: `sum` minus the root is the value of the removed stacks.
 
 import { Builder, type Made } from './build.ts';
 import type { Flame } from './layout.ts';
@@ -8,7 +8,7 @@ import type { Plan } from './recipe.ts';
 export function shape(flame: Flame, plan: Plan): Made {
   const kept = keptValues(flame, plan);
   const made = new Builder(flame, Math.max(1, flame.count));
-  /** The new node of each frame that is left. */
+  /** The new node of each remaining frame. */
   const place = new Int32Array(flame.count);
   for (let node = 0; node < flame.count; node += 1) {
     const above = flame.parent[node]!;
@@ -36,11 +36,11 @@ function placeOf(made: Builder, flame: Flame, plan: Plan, caller: number, node: 
   return made.below(caller, node);
 }
 
-/** Of each node, the own value and the total of those stacks that count. */
+/** Returns the own value and the total of each node over the selected stacks. */
 function keptValues(flame: Flame, { only, without }: Plan): { self: Float64Array; total: Float64Array } {
   if (only.length === 0 && !without.includes(1)) return { self: flame.self, total: flame.total };
   const all = 2 ** only.length - 1;
-  /** Which of `only` a node or its callers have met, and -1 below what is not wanted. */
+  /** Bits of the `only` texts that a node or its callers match; -1 below a frame of `without`. */
   const met = new Int32Array(flame.count);
   const self = new Float64Array(flame.count);
   for (let node = 0; node < flame.count; node += 1) {

@@ -1,5 +1,5 @@
-// The flame graph as an SVG: every level of what is zoomed to, each frame with its name and values as a title. It holds no
-// script and no style of the page, so that it is the same wherever it is opened.
+// The flame graph as an SVG: all levels of the zoomed part, each frame with its name and values as a title. It has no script and
+// no style of the page, so that it looks the same everywhere.
 
 import { ROW, type Ink, type Paint } from './draw.ts';
 import type { Flame } from './layout.ts';
@@ -7,16 +7,16 @@ import { shortName } from './packages.ts';
 
 export interface SvgStill {
   flame: Flame;
-  /** The visible part, in ticks. */
+  /** The visible part, in units of the total. */
   from: number;
   to: number;
   /** Root at the bottom. */
   flip: boolean;
   paint: Paint;
   ink: Ink;
-  /** What it shows, above it. */
+  /** Title above the graph. */
   title: string;
-  /** The values of a node, for its title. */
+  /** Returns the values of a node for its title. */
   values: (node: number) => string;
 }
 
@@ -24,7 +24,7 @@ const WIDTH = 1200;
 const HEAD = 28;
 /** Narrower frames are not drawn. */
 const LEAST = 0.3;
-/** Pixels of a character, more or less: an SVG does not know in what font it will be shown. */
+/** Approximate width of a character in pixels; the font of the viewer is not known. */
 const CHARACTER = 6.7;
 
 export function svg(still: SvgStill): string {
@@ -40,7 +40,7 @@ export function svg(still: SvgStill): string {
     frames.push(frame(still, node, left, right));
   }
   const height = HEAD + depth * ROW;
-  // A level's place depends on how many there are: a root at the bottom turns the whole, not each frame.
+  // The height is known only at the end, so a group moves all frames if the root is at the bottom.
   const rows = flip ? `<g transform="translate(0 ${height - ROW})">` : `<g transform="translate(0 ${HEAD})">`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="system-ui, sans-serif" font-size="12">`,
@@ -75,7 +75,7 @@ function fit(name: string, room: number): string {
   return short.length <= room ? short : `${[...short].slice(0, room - 1).join('')}…`;
 }
 
-/** As text of XML, which has no control characters and no halves of a pair. */
+/** Escapes text for XML, which allows neither control characters nor lone surrogates. */
 export function escape(text: string): string {
   return text
     .replace(/\p{Cs}/gu, '\ufffd')

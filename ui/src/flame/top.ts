@@ -1,5 +1,5 @@
-// The top table: one row a function with the value of its own and with all that it calls; a recursive function's
-// inner calls are not counted twice. Sorted and filtered here, drawn elsewhere.
+// The rows of the top table: each function with its self and total values. The inner calls of a recursive function are not
+// counted twice.
 
 import type { Flame } from './layout.ts';
 
@@ -8,7 +8,7 @@ export interface TopRow {
   name: number;
   self: number;
   total: number;
-  /** The largest node of that name: where "show in graph" leads. */
+  /** The largest node of that name, to which a zoom from the table leads. */
   node: number;
 }
 
@@ -33,7 +33,7 @@ export function topRows(flame: Flame): TopRow[] {
   return rows;
 }
 
-/** The function with the largest value of its own, -1 when there is none. */
+/** Returns the function with the largest own value, -1 if there is none. */
 export function hottest(flame: Flame): number {
   const self = new Float64Array(flame.names.length);
   for (let node = flame.levelStart[1] ?? 0; node < flame.count; node += 1) if (!flame.folded[node]) self[flame.name[node]!]! += flame.self[node]!;
@@ -44,7 +44,7 @@ export function hottest(flame: Flame): number {
 
 export type SortKey = 'name' | 'self' | 'total';
 
-/** `-self` is the largest first; text that is no order is taken as that. */
+/** Reads a sort order. `-self` is the largest self value first, and the default for invalid text. */
 export function readSort(text: string): { key: SortKey; down: boolean } {
   const match = /^(-?)(name|self|total)$/.exec(text);
   return match ? { key: match[2] as SortKey, down: match[1] === '-' } : { key: 'self', down: true };

@@ -1,4 +1,5 @@
-// A flame graph with all that belongs to it, and what can be made of it: both sides of a difference go where their frames go.
+// A flame graph with the values of both sides of a difference, and the graphs made from it. The values of both sides follow their
+// frames.
 
 import type { Made } from './build.ts';
 import type { Sides } from './diff.ts';
@@ -10,18 +11,18 @@ import { shape } from './shape.ts';
 
 export interface Tree {
   flame: Flame;
-  /** The values of both sides, of a difference. */
+  /** The values of both sides, if the graph is a difference. */
   sides: Sides | null;
-  /** What is below a frame: what it calls; or who calls it, of leaves or of one function. */
+  /** What is below a frame: its callees, or its callers, up from the leaves or up from one function. */
   reads: 'callees' | 'callers of leaves' | 'callers of one';
 }
 
 export interface Shaped {
-  /** From the root to the leaves: of this tables are made. */
+  /** The graph from the root to the leaves, used for tables. */
   calls: Tree;
-  /** What is drawn: the same, or inverted. */
+  /** The drawn graph: the same or inverted. */
   shown: Tree;
-  /** Which texts of the recipe cannot be read. */
+  /** Errors of texts in the recipe that cannot be parsed. */
   errors: string[];
 }
 
@@ -42,7 +43,7 @@ export interface Sandwich {
   callees: Tree;
 }
 
-/** A function between those who call it and those that it calls. */
+/** Returns the callers and callees of a function as two graphs. */
 export function sandwichOf(tree: Tree, name: number): Sandwich {
   return { callers: carry(tree, callersOf(tree.flame, name), 'callers of one'), callees: carry(tree, calleesOf(tree.flame, name), 'callees') };
 }

@@ -1,4 +1,4 @@
-// The worker: does one job after the other, and says what went wrong with one.
+// The worker: runs one job after the other, and returns the result or the error of each.
 
 import { JOBS, type Answered, type Asked } from './jobs.ts';
 

@@ -1,23 +1,23 @@
-// Files that are looked at and not kept, and those that somebody kept on purpose: the server reads them.
+// Requests for files: the server parses a file without keeping it, or keeps it on request.
 
 import { ApiError, send, type FlameGraphMessage } from './api.ts';
 import type { Range } from './time.ts';
 
-/** What is asked of a file. */
+/** A request for a file. */
 export interface FileQuestion {
-  /** Null for one that the server keeps, whose id is then given. */
+  /** The file; null for a file that the server keeps, which `id` names. */
   file: Blob | null;
   id: string;
-  /** Profile type; empty for the most telling one. */
+  /** Profile type; empty for the default of the server. */
   type: string;
-  /** The stored profiles that it is compared with. */
+  /** The stored profiles to compare the file with. */
   baseline: { selector: string; range: Range } | null;
 }
 
 export interface FileAnswer {
   profileTypes: string[];
   profileType: string;
-  /** One of both: of the file alone, or of stored profiles and the file. */
+  /** The flame graph of the file alone; or else the difference between stored profiles and the file. */
   flamegraph?: FlameGraphMessage;
   difference?: FlameGraphMessage;
 }
@@ -30,10 +30,10 @@ export interface KeptFile {
 }
 
 const SERVICE = 'adhocprofiles.v1.AdHocProfileService';
-/** A file is asked for once, in as much detail as one can zoom to. */
+/** A file is loaded once, with enough nodes to zoom. */
 const NODES = 65_536;
 
-/** The parameters of a question. */
+/** Returns the parameters of a request. */
 export function parametersOf({ id, type, baseline }: FileQuestion, nodes: number | null): string {
   const params = new URLSearchParams();
   if (nodes !== null) params.set('maxNodes', String(nodes));
@@ -53,7 +53,7 @@ export async function lookAt(question: FileQuestion, signal?: AbortSignal): Prom
     return (await send(`api/v1/adhoc?${parametersOf(question, nodes)}`, init, signal)).json() as Promise<FileAnswer>;
   };
   return ask(NODES).catch((error: unknown) => {
-    // A server that does not give so many nodes at once gives what it gives.
+    // If the server limits the number of nodes, request its default.
     if (error instanceof ApiError && /nodes limit/.test(error.message)) return ask(null);
     throw error;
   });
@@ -64,13 +64,13 @@ async function call<T>(method: string, request: object, signal?: AbortSignal): P
   return (await send(`${SERVICE}/${method}`, init, signal)).json() as Promise<T>;
 }
 
-/** Keeps a file on the server; its id. */
+/** Keeps a file on the server, and returns its id. */
 export async function keepFile(file: File): Promise<string> {
   const answer = await call<{ id?: string }>('Upload', { name: file.name, profile: await base64(file), maxNodes: '1' });
   return answer.id ?? '';
 }
 
-/** The files that the server keeps, the newest first. */
+/** Returns the files that the server keeps, the newest first. */
 export async function keptFiles(signal?: AbortSignal): Promise<KeptFile[]> {
   const { profiles = [] } = await call<{ profiles?: { id?: string; name?: string; uploadedAt?: string | number }[] }>('List', {}, signal);
   return profiles.map(({ id = '', name = '', uploadedAt = 0 }) => ({ id, name, uploaded: Number(uploadedAt) }));
@@ -80,7 +80,7 @@ function base64(file: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.addEventListener('load', () => resolve(String(reader.result).replace(/^[^,]*,/, '')));
-    reader.addEventListener('error', () => reject(new Error(`the file could not be read: ${reader.error?.message ?? ''}`)));
+    reader.addEventListener('error', () => reject(new Error(`cannot read the file: ${reader.error?.message ?? ''}`)));
     reader.readAsDataURL(file);
   });
 }

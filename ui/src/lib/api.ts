@@ -1,5 +1,5 @@
-// The questions the page asks: Pyroscope's querier.v1 as JSON over Connect, relative to where the page is deployed.
-// In: plain values. Out: plain values, or an ApiError that says what was asked, what went wrong and what to do.
+// The requests of the page: Pyroscope's querier.v1 as JSON over Connect, relative to the base of the page.
+// In: plain values. Out: plain values, or an ApiError with the message and the code of the server.
 
 import { BASE } from './base.ts';
 import { mergeProfileRequest } from './pprof.ts';
@@ -9,7 +9,7 @@ import type { Range } from './time.ts';
 const SERVICE = 'querier.v1.QuerierService';
 
 export class ApiError extends Error {
-  /** Connect's code, or `network` when there was no answer at all. */
+  /** Connect's error code, or `network` without a response. */
   readonly code: string;
   readonly status: number;
 
@@ -29,7 +29,7 @@ export interface SeriesPoints {
   points: [number, number][];
 }
 
-/** A flame graph as the wire has it; numbers are decimal text. */
+/** A flame graph in the wire format; numbers are decimal text. */
 export interface FlameGraphMessage {
   names: string[];
   levels: { values?: (string | number)[] }[];
@@ -56,14 +56,14 @@ export interface SeriesQuery {
   limit?: number;
 }
 
-/** Asks at a path below the base; an answer that is not good is an `ApiError` with the server's text. */
+/** Sends a request to a path below the base. A response that is not OK becomes an `ApiError` with the server's text. */
 export async function send(path: string, init: RequestInit, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(BASE + path, { ...init, signal: signal ?? null });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError('the server does not answer; is it running, and is the network up?', 'network', 0);
+    throw new ApiError('cannot reach the server; check that it runs and that the network is up', 'network', 0);
   }
   if (response.ok) return response;
   if (response.status === 401) void noteRefusal();
@@ -75,9 +75,9 @@ export async function send(path: string, init: RequestInit, signal?: AbortSignal
     code = parsed.code ?? code;
     message = parsed.message ?? message;
   } catch {
-    // Not Connect's error shape (a proxy's page, say): its text is the message.
+    // The response is not an error of Connect but, for example, a proxy's page: its text is the message.
   }
-  throw new ApiError(message || `${path} was answered with status ${response.status}`, code, response.status);
+  throw new ApiError(message || `${path} returned status ${response.status}`, code, response.status);
 }
 
 const post = (method: string, contentType: string, body: BodyInit, signal: AbortSignal | undefined): Promise<Response> =>
@@ -92,13 +92,13 @@ const times = (range: Range): { start: string; end: string } => ({ start: String
 
 const toLabels = (pairs: LabelPair[] | undefined): Labels => Object.fromEntries((pairs ?? []).map(({ name, value }) => [name, value ?? '']));
 
-/** Ids of the profile types that have data; without a range those of any time. */
+/** Returns the ids of the profile types that have data; without a range, at any time. */
 export async function profileTypes(range: Range | null, signal?: AbortSignal): Promise<string[]> {
   const answer = await call<{ profileTypes?: { ID?: string }[] }>('ProfileTypes', range ? times(range) : {}, signal);
   return (answer.profileTypes ?? []).map(({ ID }) => ID ?? '').filter(Boolean);
 }
 
-/** Names of labels, without the internal ones. */
+/** Returns the names of labels, without internal ones. */
 export async function labelNames(selector: string, range: Range, signal?: AbortSignal): Promise<string[]> {
   const answer = await call<{ names?: string[] }>('LabelNames', { matchers: [selector], ...times(range) }, signal);
   return (answer.names ?? []).filter((name) => !/^__.*__$/.test(name)).sort();
@@ -109,17 +109,17 @@ export async function labelValues(name: string, selector: string, range: Range, 
   return [...(answer.names ?? [])].sort();
 }
 
-/** A service, or the part of it that has a value of a label, and the profile types that it has. */
+/** The profile types of a service, or of the part of it with one value of a label. */
 export interface ServiceTypes {
   service: string;
-  /** The value of the label that services are told apart by; empty without one. */
+  /** Value of the label that splits services; empty without a label. */
   value: string;
   types: string[];
 }
 
 const byName = new Intl.Collator().compare;
 
-/** Which services there are, by name; with a label, each of its values by itself. */
+/** Returns the services, sorted by name. With a label, each of its values is a separate entry. */
 export async function servicesBy(label: string, range: Range, signal?: AbortSignal): Promise<ServiceTypes[]> {
   const answer = await call<{ labelsSet?: { labels?: LabelPair[] }[] }>(
     'Series',
@@ -138,11 +138,11 @@ export async function servicesBy(label: string, range: Range, signal?: AbortSign
   return [...found.values()].sort((a, b) => byName(a.service, b.service) || byName(a.value, b.value));
 }
 
-/** Which services there are, and the profile types that each has. */
+/** Returns the services with the profile types of each. */
 export const services = async (range: Range, signal?: AbortSignal): Promise<Map<string, string[]>> =>
   new Map((await servicesBy('', range, signal)).map(({ service, types }) => [service, types]));
 
-/** The texts that pages keep on the server for this tenant. */
+/** Returns the settings that the server stores for this tenant. */
 export async function readSettings(signal?: AbortSignal): Promise<Map<string, string>> {
   const response = await send(`${SETTINGS}/Get`, json({}), signal);
   const { settings = [] } = (await response.json()) as { settings?: { name?: string; value?: string }[] };
@@ -176,7 +176,7 @@ export async function selectSeries(query: SeriesQuery, signal?: AbortSignal): Pr
   }));
 }
 
-/** When the oldest and the newest stored profile are from; null when nothing is stored. */
+/** Returns the times of the oldest and the newest stored profile; null if nothing is stored. */
 export async function storedRange(signal?: AbortSignal): Promise<Range | null> {
   const answer = await call<{ dataIngested?: boolean; oldestProfileTime?: string | number; newestProfileTime?: string | number }>('GetProfileStats', {}, signal);
   const end = Number(answer.newestProfileTime ?? 0);
@@ -188,13 +188,13 @@ export interface FlameQuery {
   selector: string;
   range: Range;
   maxNodes: number;
-  /** Only stacks that begin, at the root, with these functions. */
+  /** Only stacks that begin with these functions at the root. */
   callSite?: readonly string[];
-  /** Only the profiles of these ids. */
+  /** Only the profiles with these ids. */
   profiles?: readonly string[];
-  /** Only what was taken during these spans, 16 hexadecimal digits each. */
+  /** Only stacks that were sampled during these spans, 16 hexadecimal digits each. */
   spans?: readonly string[];
-  /** Without files, binaries and lines: functions of one name are one. */
+  /** Without files, binaries and lines, so that functions with the same name are merged. */
   plain?: boolean;
 }
 
@@ -213,13 +213,13 @@ export async function mergeStacktraces(query: FlameQuery, signal?: AbortSignal):
   return { names: [], levels: [], ...answer.flamegraph };
 }
 
-/** The difference of two questions, seven numbers a node. */
+/** Returns the difference of two queries, with seven numbers for each node. */
 export async function diffStacktraces(left: FlameQuery, right: FlameQuery, signal?: AbortSignal): Promise<FlameGraphMessage> {
   const answer = await call<{ flamegraph?: Partial<FlameGraphMessage> }>('Diff', { left: stacktracesRequest(left), right: stacktracesRequest(right) }, signal);
   return { names: [], levels: [], ...answer.flamegraph };
 }
 
-/** The merged profile as pprof, every stack of it. */
+/** Returns the merged profile as pprof, with all stacks. */
 export async function mergedPprof(type: string, selector: string, range: Range, signal?: AbortSignal): Promise<Blob> {
   const request = mergeProfileRequest(type, selector, Math.floor(range.start), Math.ceil(range.end));
   const response = await post('SelectMergeProfile', 'application/proto', request as BodyInit, signal);

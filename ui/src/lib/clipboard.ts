@@ -1,4 +1,4 @@
-// Text to the clipboard, also where the page is served without TLS and the modern way is therefore closed.
+// Copies text to the clipboard. Without TLS, the browser offers no clipboard API, and an older way is used.
 
 export async function copyText(text: string): Promise<boolean> {
   try {
@@ -10,7 +10,7 @@ export async function copyText(text: string): Promise<boolean> {
     area.setAttribute('readonly', '');
     area.style.position = 'fixed';
     area.style.opacity = '0';
-    // Inside an open dialog only its own children can be selected.
+    // While a dialog is open, only its children can be selected.
     (document.querySelector('dialog[open]') ?? document.body).append(area);
     area.select();
     const done = document.execCommand('copy');

@@ -1,22 +1,22 @@
-// What services cost: prices of a core and of memory by the hour, and what that makes of what was taken.
+// The cost of services: the hourly prices of a core and of memory, and the cost of the measured use.
 
-/** Of a core-hour and of an hour of a GiB. */
+/** The prices of a core-hour and of a GiB-hour. */
 export interface Prices {
   core: number;
   gib: number;
-  /** What stands behind an amount: `€`, `USD`. */
+  /** Text after an amount: `€`, `USD`. */
   currency: string;
 }
 
-/** An amount is told for a month, as bills are. */
+/** Hours of a month, the period of all costs. */
 export const MONTH_HOURS = 730;
 
-/** The name of the setting that the server keeps. */
+/** Name of the setting on the server. */
 export const PRICES = 'alluvium.prices';
 
 const isPrice = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0 && value < 1e9;
 
-/** What was kept, or nothing where it makes no sense. */
+/** Reads stored prices; null if they are missing or invalid. */
 export function readPrices(text: string | undefined): Prices | null {
   try {
     const { core, gib, currency } = JSON.parse(text ?? '') as Record<string, unknown>;
@@ -26,20 +26,20 @@ export function readPrices(text: string | undefined): Prices | null {
   }
 }
 
-/** What was taken in a range: the sum of points, and the seconds that each stands for. */
+/** The use in a range: the sum of the points, and the seconds that each point stands for. */
 export interface Taken {
   sum: number;
   step: number;
 }
 
-/** The cost of a month that goes as these hours did; null where nothing was measured. */
+/** Returns the cost of a month with the same use as in these hours; null without measurements. */
 export function monthly(cpu: Taken | null, memory: Taken | null, hours: number, { core, gib }: Prices): number | null {
   if (cpu === null && memory === null) return null;
   const taken = (of: Taken | null): number => (of === null ? 0 : (of.sum * of.step) / 3600);
   return ((taken(cpu) * core + (taken(memory) / 2 ** 30) * gib) / Math.max(hours, 1e-9)) * MONTH_HOURS;
 }
 
-/** `1,240 €`; what is below ten has its cents. */
+/** Formats a cost as `1,240 €`. An amount below ten has cents. */
 export function formatCost(amount: number, { currency }: Prices): string {
   const places = Math.abs(amount) >= 10 || amount === 0 ? 0 : 2;
   const text = amount > 0 && amount < 0.005 ? '<0.01' : amount.toLocaleString('en-US', { minimumFractionDigits: places, maximumFractionDigits: places });

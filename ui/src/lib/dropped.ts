@@ -1,14 +1,14 @@
-// A file that somebody has dropped on the page, or chosen: it is looked at, and gone with the page.
+// The file that the user has dropped on the page or chosen. The page forgets it when it is closed.
 
 import { createSignal, onCleanup, onMount } from 'solid-js';
 
 const [file, setFile] = createSignal<File | null>(null);
 export { file };
 
-/** Takes a file, or none. */
+/** Sets the current file; null for none. */
 export const takeFile = (taken: File | null): void => void setFile(taken);
 
-/** Files may be dropped anywhere while the component is there; `taken` hears of it. */
+/** Accepts files that are dropped anywhere while the component is mounted, and calls `taken` for each. */
 export function createDrop(taken: () => void): void {
   const root = document.documentElement;
   const holds = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
@@ -18,7 +18,7 @@ export function createDrop(taken: () => void): void {
     root.dataset.drop = 'yes';
   };
   const leave = (event: DragEvent): void => {
-    // Without a related element the pointer has left the window.
+    // Without a related element, the pointer has left the window.
     if (event.relatedTarget === null) delete root.dataset.drop;
   };
   const drop = (event: DragEvent): void => {

@@ -1,12 +1,12 @@
-// Keys that work everywhere on the page: not while someone types, and single keys only where they are not switched off.
+// Keyboard shortcuts of the whole page. They do not work while the user types, and single keys can be switched off.
 
 import { onCleanup, onMount } from 'solid-js';
 import { singleKeys } from './preferences.ts';
 
-/** What each key does; the names are those of `KeyboardEvent.key`. */
+/** The action of each key, named as in `KeyboardEvent.key`. */
 export type KeyMap = Readonly<Record<string, () => void>>;
 
-/** Listens as long as the component is there. */
+/** Listens for keys while the component is mounted. */
 export function createKeys(keys: () => KeyMap): void {
   const listen = (event: KeyboardEvent): void => {
     if (event.defaultPrevented || isTyping(event) || (event.key.length === 1 && !singleKeys())) return;
@@ -21,7 +21,7 @@ export function createKeys(keys: () => KeyMap): void {
 
 function isTyping(event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return true;
-  // An editor may be in a shadow tree, of which `target` tells only the host.
+  // For an editor in a shadow tree, `target` is only the host of the tree.
   const target = (event.composedPath()[0] ?? null) as HTMLElement | null;
   return target !== null && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) && (target as HTMLInputElement).type !== 'checkbox';
 }

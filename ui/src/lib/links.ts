@@ -1,4 +1,4 @@
-// How long a link may be. Ours takes more; what stands before a server often takes 8 KiB for the whole line of a request.
+// The maximum length of a link. The server accepts more, but proxies often limit the whole request line to 8 KiB.
 
 export const LONGEST_LINK = 8000;
 

@@ -1,19 +1,19 @@
-// A question to the server as a signal: asked again when its input changes, cancelled when superseded; the old
-// answer stays until the new one is there.
+// A request to the server as a signal. It is sent again when its input changes, and cancelled when a newer one supersedes it. The
+// old response stays until the new one arrives.
 
 import { createEffect, createSignal, on, onCleanup, untrack, type Accessor } from 'solid-js';
 
 export interface Loader<T> {
-  /** The last good answer. */
+  /** The last successful response. */
   data: Accessor<T | undefined>;
-  /** Why the last question failed; empty while all is well. */
+  /** The error of the last request; undefined if it succeeded. */
   error: Accessor<Error | undefined>;
-  /** A question is on its way. */
+  /** True while a request is running. */
   pending: Accessor<boolean>;
   retry: () => void;
 }
 
-/** Asks whenever `input` changes; an input of null asks nothing and forgets the answer. */
+/** Sends a request whenever `input` changes. An input of null sends none and discards the response. */
 export function createLoader<I, T>(input: Accessor<I | null>, ask: (input: I, signal: AbortSignal) => Promise<T>): Loader<T> {
   const [data, setData] = createSignal<T>();
   const [error, setError] = createSignal<Error>();

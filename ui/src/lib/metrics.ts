@@ -1,4 +1,4 @@
-// Metrics in Prometheus' text form: names, labels, values.
+// Parses metrics in the text format of Prometheus: names, labels, values.
 
 export interface Sample {
   name: string;
@@ -19,11 +19,11 @@ export function readMetrics(text: string): Sample[] {
   });
 }
 
-/** The sum of a name's samples, of those with these labels; undefined when there are none. */
+/** Returns the sum of the samples with a name and these labels; undefined if there are none. */
 export function metric(samples: readonly Sample[], name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
   const found = samples.filter((sample) => sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value));
   return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);
 }
 
-/** The values that a label has under a name. */
+/** Returns the values of a label among the samples with a name. */
 export const valuesOf = (samples: readonly Sample[], name: string, label: string): string[] => [...new Set(samples.filter((sample) => sample.name === name).map(({ labels }) => labels[label] ?? ''))].sort();

@@ -1,5 +1,5 @@
-// Where data is when the asked range has none: the nearest stretch within the last month, found by two coarse questions.
-// And where all data begins, when that is not long ago.
+// Finds the nearest range with data if the requested range has none, within the last month, by two coarse requests. And finds
+// the start of all data, if it is recent.
 
 import { ApiError, profileTypes, selectSeries, storedRange } from './api.ts';
 import { isCpu } from './profile-types.ts';
@@ -11,8 +11,8 @@ const FINE = 300;
 const CLOSE = 15;
 
 /**
- * A range as long as the asked one that holds the data nearest to it; null when there is none, undefined when the server
- * does not let us look.
+ * Returns a range of the requested length that contains the nearest data; null if there is none, undefined if the server
+ * refuses the requests.
  */
 export async function nearestRange(type: string, selector: string, asked: Range, now: number, signal?: AbortSignal): Promise<Range | null | undefined> {
   try {
@@ -20,15 +20,15 @@ export async function nearestRange(type: string, selector: string, asked: Range,
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
   }
-  // A month may be longer than a question may be; what is stored at all can be asked without a range.
+  // The server may refuse a query over a month. The range of all stored data can be requested without a range.
   const stored = await storedRange(signal).catch(() => null);
   if (!stored) return undefined;
   return around(Math.min(stored.end, Math.max(stored.start, (asked.start + asked.end) / 2)), asked);
 }
 
 /**
- * When the first profile of all came, when that is less than `within` ago, to a few seconds; undefined when there is none
- * yet, null when it is longer ago or the server does not let us look.
+ * Returns the time of the first profile, to a few seconds, if it is less than `within` ago; undefined if there is no profile
+ * yet, null if the first is older or the server refuses the requests.
  */
 export async function began(within: number, now: number, signal?: AbortSignal): Promise<number | null | undefined> {
   try {
@@ -64,7 +64,7 @@ function closest(times: readonly number[], wanted: number): number | null {
   return best;
 }
 
-/** The asked length, ending just after data that is older, beginning just before data that is newer. */
+/** Returns a range of the requested length that ends at older data, or begins just before newer data. */
 export function around(at: number, asked: Range): Range {
   const length = Math.max(FINE * 1000, asked.end - asked.start);
   if (at <= asked.start) return { start: at - length, end: at };

@@ -1,4 +1,4 @@
-// Several questions, some of them at a time: the answers in the order of the questions.
+// Runs several requests with limited concurrency, and returns the responses in the order of the requests.
 
 export async function inTurn<I, T>(inputs: readonly I[], atOnce: number, ask: (input: I) => Promise<T>): Promise<T[]> {
   const answers = new Array<T>(inputs.length);

@@ -1,11 +1,11 @@
-// What each line of each function has, out of a pprof profile: what `go tool pprof -list` tells; the text of the source is elsewhere (`source-files`).
+// The value of each line of each function in a pprof profile, as in `go tool pprof -list`. The text of the source is in `source-files`.
 
 import { fields, numbers } from './pprof-read.ts';
 
 export interface LineValue {
-  /** 0 when it is not known. */
+  /** Line number, 0 if not known. */
   line: number;
-  /** What was spent in the line itself, and with what it calls. */
+  /** Value of the line itself, and with its callees. */
   self: number;
   total: number;
 }
@@ -15,12 +15,12 @@ export interface FunctionLines {
   file: string;
   self: number;
   total: number;
-  /** By their number. */
+  /** The lines, sorted by number. */
   lines: LineValue[];
 }
 
 interface Counted extends LineValue {
-  /** The last sample that counted: a line counts once a stack, however often it is in it. */
+  /** The last counted sample: a line counts once for each stack, however often the stack contains it. */
   seen: number;
 }
 
@@ -30,7 +30,7 @@ interface Frame {
   line: number;
 }
 
-/** Of a profile that is not compressed (any more), by the value of its first sample type. */
+/** Reads the lines of an uncompressed profile, with the values of its first sample type. */
 export function readLines(profile: Uint8Array): FunctionLines[] {
   const strings: string[] = [];
   const decoder = new TextDecoder();
@@ -67,7 +67,7 @@ export function readLines(profile: Uint8Array): FunctionLines[] {
     }
     const value = values[0] ?? 0;
     if (value === 0) return;
-    // Both run from the leaf: locations of a sample, and inlined functions of a location.
+    // The locations of a sample and the inlined functions of a location both start at the leaf.
     let leaf = true;
     for (const id of stack) {
       for (const { of, line } of locations.get(id) ?? []) {
@@ -104,7 +104,7 @@ function readLocation(bytes: Uint8Array, locations: Map<number, Frame[]>): void 
   locations.set(id, frames);
 }
 
-/** The values of some fields of a message, each the last there is. */
+/** Returns the values of some fields of a message; the last value of a repeated field. */
 function integers(bytes: Uint8Array, wanted: readonly number[]): number[] {
   const out = wanted.map(() => 0);
   for (const { number, value } of fields(bytes)) {
@@ -114,7 +114,7 @@ function integers(bytes: Uint8Array, wanted: readonly number[]): number[] {
   return out;
 }
 
-/** The functions of a name; those of a file alone where one is of that file. */
+/** Returns the functions with a name; only those in the file, if there are any. */
 export function linesOf(all: readonly FunctionLines[], name: string, file: string): FunctionLines[] {
   const named = all.filter((one) => one.name === name).sort((one, two) => two.total - one.total);
   const there = named.filter((one) => one.file === file);

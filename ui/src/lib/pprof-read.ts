@@ -1,4 +1,4 @@
-// Reads a pprof profile as stacks of names: as much of protobuf as that needs. Labels and addresses are left alone.
+// Reads a pprof profile as stacks of names, with the part of protobuf that this needs. Labels and addresses are ignored.
 
 /** Functions from the root to the leaf, and the value of the first sample type. */
 export interface Stack {
@@ -8,15 +8,15 @@ export interface Stack {
 
 export interface Field {
   number: number;
-  /** Of a varint. */
+  /** Value of a varint field. */
   value: number;
-  /** Of what has a length. */
+  /** Bytes of a length-delimited field. */
   bytes: Uint8Array;
 }
 
 const NONE = new Uint8Array();
 
-/** The fields of a message, one after the other. */
+/** Iterates over the fields of a message. */
 export function* fields(bytes: Uint8Array): Generator<Field> {
   let at = 0;
   const varint = (): number => {
@@ -24,7 +24,7 @@ export function* fields(bytes: Uint8Array): Generator<Field> {
     let factor = 1;
     for (let length = 0; ; length += 1) {
       const byte = bytes[at];
-      if (byte === undefined || length === 10) throw new Error(`the profile is cut short or damaged at byte ${at}`);
+      if (byte === undefined || length === 10) throw new Error(`the profile is truncated or damaged at byte ${at}`);
       at += 1;
       value += (byte & 127) * factor;
       if (byte < 128) return value >= 2 ** 63 ? value - 2 ** 64 : value;
@@ -40,14 +40,14 @@ export function* fields(bytes: Uint8Array): Generator<Field> {
     else if (wire === 5) at += 4;
     else if (wire === 2) {
       const length = varint();
-      if (at + length > bytes.length) throw new Error(`the profile is cut short: ${length} bytes at byte ${at} of ${bytes.length}`);
+      if (at + length > bytes.length) throw new Error(`the profile is truncated: ${length} bytes at byte ${at} of ${bytes.length}`);
       yield { number, value: 0, bytes: bytes.subarray(at, at + length) };
       at += length;
     } else throw new Error(`the profile is damaged: wire type ${wire} at byte ${at}`);
   }
 }
 
-/** Numbers of a repeated field, packed or one by one. */
+/** Returns the numbers of a repeated field, packed or not. */
 export function numbers(field: Field): number[] {
   if (field.bytes.length === 0) return [field.value];
   const out: number[] = [];
@@ -64,7 +64,7 @@ export function numbers(field: Field): number[] {
   return out;
 }
 
-/** The stacks of a profile that is not compressed (any more). */
+/** Returns the stacks of an uncompressed profile. */
 export function readStacks(profile: Uint8Array): Stack[] {
   const strings: string[] = [];
   const nameOf = new Map<number, number>();
@@ -98,13 +98,13 @@ export function readStacks(profile: Uint8Array): Stack[] {
       if (field.number === 1) locations.push(...numbers(field));
       else if (field.number === 2) values.push(...numbers(field));
     }
-    // Both run from the leaf: locations of a sample, and inlined functions of a location.
+    // The locations of a sample and the inlined functions of a location both start at the leaf.
     const names = locations.flatMap((id) => linesOf.get(id) ?? []).map((id) => strings[nameOf.get(id) ?? 0] ?? '');
     return { names: names.reverse(), value: values[0] ?? 0 };
   });
 }
 
-/** `a;b;c 12`, a line a stack: the text that flamegraph.pl and others read. */
+/** Formats stacks as collapsed stacks, one line `a;b;c 12` for each, as flamegraph.pl and others read them. */
 export function collapsed(stacks: readonly Stack[]): string {
   const sums = new Map<string, number>();
   for (const { names, value } of stacks) {

@@ -1,8 +1,8 @@
-// The little protobuf that the page needs: a SelectMergeProfileRequest by hand, so that the answer is the pprof
-// itself in bytes; and gzip by the browser, because a pprof file is gzipped.
+// Encodes a SelectMergeProfileRequest as protobuf by hand, so that the response is the pprof profile itself; and compresses by
+// the gzip of the browser, because a pprof file is gzipped.
 
 function varint(out: number[], value: number): void {
-  // Times are past 2^32, so no bit operators; BigInt would do, division is enough.
+  // Times exceed 2^32, so bit operators do not work; division does.
   let rest = value;
   while (rest >= 128) {
     out.push((rest % 128) + 128);
@@ -35,7 +35,7 @@ export async function gzip(blob: Blob): Promise<Blob> {
   return new Response(zipped).blob();
 }
 
-/** Hands a file to the browser's downloads. */
+/** Saves a file as a download of the browser. */
 export function saveFile(blob: Blob, name: string): void {
   const link = document.createElement('a');
   const url = URL.createObjectURL(blob);

@@ -1,4 +1,4 @@
-// What this browser remembers: the theme, and whether single keys do something. Never anything that a link should carry.
+// The preferences that this browser remembers, such as the theme. They never include state that belongs into a link.
 
 import { createSignal, type Accessor } from 'solid-js';
 import { printing } from './printing.ts';
@@ -14,7 +14,7 @@ const [systemDark, setSystemDark] = createSignal(system.matches);
 system.addEventListener('change', () => setSystemDark(system.matches));
 
 export { theme };
-/** On paper everything is light. */
+/** True if the page is dark. In print, it is always light. */
 export const dark: Accessor<boolean> = () => !printing() && (theme() === 'system' ? systemDark() : theme() === 'dark');
 
 export function nextTheme(): void {
@@ -23,7 +23,7 @@ export function nextTheme(): void {
   setThemeSignal(next);
 }
 
-/** Keys without Ctrl or Alt do something. Who speaks to the computer, or has a keyboard that repeats, switches them off. */
+/** Whether single-key shortcuts are on. Users of speech input, or of a keyboard that repeats keys, switch them off. */
 const [singleKeys, setSingleKeysSignal] = createSignal(recall('keys') !== 'off');
 export { singleKeys };
 
@@ -32,7 +32,7 @@ export function setSingleKeys(on: boolean): void {
   setSingleKeysSignal(on);
 }
 
-/** Somebody has seen the tour, or does not want to. */
+/** Whether the user has seen or declined the tour. */
 const [toured, setTouredSignal] = createSignal(recall('tour') === 'seen');
 export { toured };
 
@@ -41,7 +41,7 @@ export function setToured(): void {
   setTouredSignal(true);
 }
 
-/** The colours of more and of less: red and green, or two that everyone can tell apart. */
+/** The colours of a difference: red and green, or orange and blue for colour-blind readers. */
 export type Contrast = 'red-green' | 'orange-blue';
 const [contrast, setContrastSignal] = createSignal<Contrast>(recall('contrast') === 'orange-blue' ? 'orange-blue' : 'red-green');
 export { contrast };

@@ -1,11 +1,11 @@
-// Whether the page is being printed: what is drawn, and not styled, has to know.
+// Whether the page is being printed. Canvases need to know, because style sheets do not apply to them.
 
 import { createSignal } from 'solid-js';
 
 const [printing, setPrinting] = createSignal(false);
 export { printing };
 
-// Printing begins with the event; what shows a page as if it were printed changes the medium only.
+// A print sends the events. Tools that only show the print layout change the medium.
 const medium = matchMedia('print');
 addEventListener('beforeprint', () => setPrinting(true));
 addEventListener('afterprint', () => setPrinting(false));

@@ -1,9 +1,9 @@
-// Profile types: Pyroscope's five-part id (`process_cpu:cpu:nanoseconds:cpu:nanoseconds`) and what people call it.
-// In: ids from the server. Out: a friendly name, a group, the unit of values, and how a chart should show them.
+// Profile types: Pyroscope's five-part id (`process_cpu:cpu:nanoseconds:cpu:nanoseconds`) and its display name.
+// In: ids from the server. Out: a display name, a group, the unit of values, and how a chart shows them.
 
 import type { Unit } from './format.ts';
 
-/** `rate`: values add up over time and are divided by it. `gauge`: each value is a state of its own. */
+/** `rate`: values add up over time, and a chart divides them by it. `gauge`: each value is a state. */
 export type Kind = 'rate' | 'gauge';
 
 export interface ProfileType {
@@ -13,11 +13,11 @@ export interface ProfileType {
   /** Unit of the values in a flame graph. */
   unit: 'ns' | 'bytes' | 'count';
   kind: Kind;
-  /** Unit of a chart's values, after `chartValue`. */
+  /** Unit of the values in a chart, after `chartValue`. */
   chartUnit: Unit;
-  /** What the chart shows, as its title. */
+  /** Title of the chart. */
   chartTitle: string;
-  /** What it may mean that nothing was recorded; empty when nobody knows. */
+  /** Likely reason if all values are zero; empty if not known. */
   whenZero: string;
   /** Smaller is more important. */
   rank: number;
@@ -31,7 +31,7 @@ interface Known {
 
 export const GROUPS = ['CPU', 'Memory', 'Goroutines and threads', 'Locks and waiting', 'Exceptions', 'Other'];
 
-// Keyed by `name:sampleType`; what is not here is named after its own id.
+// Keyed by `name:sampleType`. Other types are named after their id.
 const KNOWN: Record<string, Known> = {
   'process_cpu:cpu': { label: 'CPU', group: 'CPU', chart: 'CPU' },
   'process_cpu:samples': { label: 'CPU samples', group: 'CPU', chart: 'CPU samples' },
@@ -53,20 +53,20 @@ const KNOWN: Record<string, Known> = {
   'mutex:lock_duration': { label: 'Lock wait', group: 'Locks and waiting', chart: 'Time waiting for locks' },
   'mutex:lock_count': { label: 'Lock contentions', group: 'Locks and waiting', chart: 'Lock contentions' },
   'block:delay': { label: 'Blocked time', group: 'Locks and waiting', chart: 'Time blocked' },
-  'block:contentions': { label: 'Blockings', group: 'Locks and waiting', chart: 'Blockings' },
+  'block:contentions': { label: 'Blocking events', group: 'Locks and waiting', chart: 'Blocking events' },
   'block:lock_duration': { label: 'Blocked time (locks)', group: 'Locks and waiting', chart: 'Time blocked' },
-  'block:lock_count': { label: 'Blockings (locks)', group: 'Locks and waiting', chart: 'Blockings' },
+  'block:lock_count': { label: 'Blocking events (locks)', group: 'Locks and waiting', chart: 'Blocking events' },
   'exceptions:exception': { label: 'Exceptions', group: 'Exceptions', chart: 'Exceptions' },
 };
 const ORDER = Object.keys(KNOWN);
 
 const WHEN_ZERO: Record<string, string> = {
-  block: 'A Go program records them only after it has called runtime.SetBlockProfileRate.',
-  mutex: 'A Go program records them only after it has called runtime.SetMutexProfileFraction; and then only when a lock is waited for.',
-  process_cpu: 'The process hardly ran: a CPU profile takes a sample every so many milliseconds of CPU time.',
+  block: 'A Go program records them only after a call of runtime.SetBlockProfileRate.',
+  mutex: 'A Go program records them only after a call of runtime.SetMutexProfileFraction, and only if goroutines wait for locks.',
+  process_cpu: 'The process used hardly any CPU time: a CPU profile samples at intervals of CPU time.',
 };
 
-/** Everything about one id; an id that is not of five parts still gets a name and a plain count. */
+/** Returns the profile type for an id. An id without five parts gets a name and the unit count. */
 export function profileType(id: string): ProfileType {
   const [name = id, sampleType = '', sampleUnit = ''] = id.split(':');
   const key = `${name}:${sampleType}`;
@@ -83,14 +83,14 @@ export function profileType(id: string): ProfileType {
   return { id, label, group, unit, kind, chartUnit, chartTitle: known?.chart ?? label, whenZero: WHEN_ZERO[name] ?? '', rank };
 }
 
-/** A chart's value from the sum (or average) in a step of so many seconds. */
+/** Returns the value in a chart for the sum or average over a step. */
 export function chartValue(type: ProfileType, value: number, stepSeconds: number): number {
   if (type.kind === 'gauge') return value;
   const perSecond = value / stepSeconds;
   return type.unit === 'ns' ? perSecond / 1e9 : perSecond;
 }
 
-/** The types by importance, CPU first. */
+/** Returns the types sorted by importance, CPU first. */
 export function sortTypes(ids: Iterable<string>): ProfileType[] {
   return [...new Set(ids)].map(profileType).sort((a, b) => a.rank - b.rank || a.label.localeCompare(b.label));
 }

@@ -1,11 +1,11 @@
-// Metrics from the server that ours is told to ask: whether there is one, and lines over a range.
+// Metrics from the Prometheus that the server is configured with: whether there is one, and the lines of a query over a range.
 
 import { send, type Labels } from './api.ts';
 import { stepFor, type Range } from './time.ts';
 
 export interface MetricLine {
   labels: Labels;
-  /** Milliseconds and the value, by time; what is no number is left out. */
+  /** Milliseconds and the value, by time, without values that are not finite numbers. */
   points: [number, number][];
 }
 
@@ -18,17 +18,17 @@ const POINTS = 180;
 
 let asked: Promise<boolean> | undefined;
 
-/** Asked once: it is a matter of the server's configuration. */
+/** Whether the server has a Prometheus. Requested once, because it depends on the configuration only. */
 export function hasPrometheus(): Promise<boolean> {
   asked ??= send('capabilities.v1.FeatureFlagsService/GetFeatureFlags', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
     .then((answer) => answer.json() as Promise<{ featureFlags?: { name?: string; enabled?: boolean }[] }>)
     .then(({ featureFlags = [] }) => featureFlags.some(({ name, enabled }) => name === 'alluviumPrometheus' && enabled === true))
-    // Another server does not know the question.
+    // Another server does not support this request.
     .catch(() => false);
   return asked;
 }
 
-/** The lines of a query, and the seconds between their points. */
+/** Returns the lines of a query, and the seconds between their points. */
 export async function metricLines(query: string, range: Range, signal?: AbortSignal): Promise<{ lines: MetricLine[]; step: number }> {
   const step = stepFor(range, POINTS);
   const whole = (ms: number): number => Math.floor(ms / 1000 / step) * step;
@@ -44,7 +44,7 @@ export function readLines({ data }: Answer): MetricLine[] {
   })).filter(({ points }) => points.length > 0);
 }
 
-/** What a line is called: its name and labels, as in PromQL. */
+/** Returns the name of a line: its metric and labels, as in PromQL. */
 export function lineName({ __name__: name = '', ...labels }: Labels): string {
   const inner = Object.entries(labels).sort().map(([label, value]) => `${label}=${JSON.stringify(value)}`).join(', ');
   return `${name}${inner === '' ? '' : `{${inner}}`}` || 'value';

@@ -1,27 +1,27 @@
-// The state of a view as its URL holds it, and nothing else holds it: each view names its keys and what their text means.
-// What has its default value is left out, so that links stay short.
+// The state of a view is in its URL and nowhere else. The schema of a view has its keys, and reads and writes their text. Default
+// values are omitted, so that links stay short.
 
 import type { Accessor } from 'solid-js';
 import type { Range } from './time.ts';
 
 /** One key of a URL. */
 export interface Key<T> {
-  /** Text that makes no sense gives the default, as the empty text does. */
+  /** Reads a value. Empty or invalid text gives the default. */
   read: (text: string) => T;
-  /** Empty for the default. */
+  /** Writes a value; empty for the default. */
   write: (value: T) => string;
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a schema holds keys of any type; `Values` gives each its own
 export type Schema = Readonly<Record<string, Key<any>>>;
 
-/** What a URL of the schema says. */
+/** The values of a URL with this schema. */
 export type Values<S extends Schema> = { [K in keyof S]: S[K] extends Key<infer T> ? T : never };
 
-/** The values as signals, each of which changes only when its own value does. */
+/** The values as signals. Each changes only with its own value. */
 export type Reader<S extends Schema> = { readonly [K in keyof S]: Accessor<Values<S>[K]> };
 
-/** Changes values; `replace` leaves no step for the Back button. */
+/** Changes values. With `replace`, the Back button skips the change. */
 export type Change<S extends Schema> = (patch: Partial<Values<S>>, options?: { replace?: boolean }) => void;
 
 export const text = (fallback = ''): Key<string> => ({
@@ -29,13 +29,13 @@ export const text = (fallback = ''): Key<string> => ({
   write: (value) => (value === fallback ? '' : value),
 });
 
-/** One of some words; the first is the default. */
+/** One of several words; the first is the default. */
 export const oneOf = <const T extends string>(...words: readonly [T, ...T[]]): Key<T> => ({
   read: (written) => words.find((word) => word === written) ?? words[0],
   write: (value) => (value === words[0] ? '' : value),
 });
 
-/** Seconds between two refreshes: `30s`; null when the link says nothing, 0 for never, else at least 5. */
+/** Refresh interval in seconds: `30s`; null if the link has none, 0 for never, else at least 5. */
 export const interval: Key<number | null> = {
   read: (written) => {
     const seconds = /^(\d{1,6})s?$/.exec(written)?.[1];
@@ -44,19 +44,19 @@ export const interval: Key<number | null> = {
   write: (seconds) => (seconds === null ? '' : `${seconds}s`),
 };
 
-/** Text that may be the same as elsewhere: null; `{}` is the empty text. */
+/** Text, or null for the same text as elsewhere; `{}` stands for the empty text. */
 export const other: Key<string | null> = {
   read: (written) => (written === '' ? null : written === '{}' ? '' : written),
   write: (value) => (value === null ? '' : value === '' ? '{}' : value),
 };
 
-/** The id of a span, 16 hexadecimal digits; empty when there is none. */
+/** Id of a span, 16 hexadecimal digits; empty for none. */
 export const spanId: Key<string> = {
   read: (written) => (/^[0-9a-f]{16}$/i.test(written) ? written.toLowerCase() : ''),
   write: (value) => value,
 };
 
-/** Two moments in milliseconds, `1700000000000~1700003600000`; null when there is none. */
+/** Two times in milliseconds, `1700000000000~1700003600000`; null for none. */
 export const span: Key<Range | null> = {
   read: (written) => {
     const [, start, end] = /^(\d{9,16})~(\d{9,16})$/.exec(written) ?? [];
@@ -68,7 +68,7 @@ export const span: Key<Range | null> = {
 /** Yes or no; `1` is yes. */
 export const flag: Key<boolean> = { read: (written) => written === '1', write: (value) => (value ? '1' : '') };
 
-/** Some texts, `one;two`. A `;` inside of one has a backslash before it; those that stand before a `;` or at the end are doubled. */
+/** A list of texts, `one;two`. A `;` inside a text is escaped by a backslash; backslashes before a `;` or at the end are doubled. */
 export const list: Key<readonly string[]> = {
   read: (written) => {
     const texts: string[] = [];
@@ -89,13 +89,13 @@ export const list: Key<readonly string[]> = {
   write: (texts) => texts.filter((text) => text !== '').map((text) => text.replace(/(\\*)(;|$)/g, (_, slashes: string, end: string) => `${slashes}${slashes}${end === ';' ? '\\;' : ''}`)).join(';'),
 };
 
-/** Reads the part behind `?`. */
+/** Decodes the query string of a URL. */
 export function decode<S extends Schema>(schema: S, query: string): Values<S> {
   const params = new URLSearchParams(query);
   return Object.fromEntries(Object.entries(schema).map(([name, key]) => [name, key.read(params.get(name) ?? '')])) as Values<S>;
 }
 
-/** Writes the part behind `?`, without the `?`: first what the view says, then keys of others as they are. */
+/** Encodes a query string without the `?`: first the values of the view, then the other keys unchanged. */
 export function encode<S extends Schema>(schema: S, values: Values<S>, others: readonly (readonly [string, string])[] = []): string {
   const params = new URLSearchParams();
   for (const [name, key] of Object.entries(schema)) {
@@ -105,6 +105,6 @@ export function encode<S extends Schema>(schema: S, values: Values<S>, others: r
   for (const [name, value] of others) params.append(name, value);
   const written = params.toString();
   if (written === '') return '';
-  // `:` `,` `/` and `~` inside values are allowed in a query and make links readable.
+  // `:` `,` `/` and `~` are allowed in a query string, and make links readable.
   return `v=1&${written}`.replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%2F/g, '/').replace(/%7E/g, '~');
 }

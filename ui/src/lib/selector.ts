@@ -1,5 +1,5 @@
-// Label selectors: `{service_name="x", pod=~"a.*"}` read into matchers and written back.
-// The grammar is that of a PromQL metric selector. Nothing here knows what labels exist.
+// Parses and prints label selectors such as `{service_name="x", pod=~"a.*"}`.
+// The grammar is that of a PromQL selector.
 
 export type Operator = '=' | '!=' | '=~' | '!~';
 
@@ -24,22 +24,22 @@ function quote(text: string): string {
 
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_.]*$/;
 
-/** `pod=~"a.*"`; names outside the usual letters are quoted. */
+/** Prints a matcher: `pod=~"a.*"`. Names with unusual characters are quoted. */
 export function printMatcher({ name, op, value }: Matcher): string {
   return `${PLAIN_NAME.test(name) ? name : quote(name)}${op}${quote(value)}`;
 }
 
-/** The inside of the braces. */
+/** Prints a selector without its braces. */
 export function printMatchers(matchers: readonly Matcher[]): string {
   return matchers.map(printMatcher).join(', ');
 }
 
-/** The whole selector with its braces. */
+/** Prints a selector with its braces. */
 export function printSelector(matchers: readonly Matcher[]): string {
   return `{${printMatchers(matchers)}}`;
 }
 
-/** Reads matchers, with or without braces; the empty text gives none. */
+/** Parses matchers, with or without braces. Empty text gives none. */
 export function parseMatchers(text: string): Matcher[] {
   let at = 0;
   const fail = (what: string): never => {
@@ -53,7 +53,7 @@ export function parseMatchers(text: string): Matcher[] {
     at += 1;
     let out = '';
     for (;;) {
-      if (at >= text.length) fail('the string does not end');
+      if (at >= text.length) fail('unterminated string');
       const char = text.charAt(at);
       at += 1;
       if (char === mark) return out;
@@ -74,7 +74,7 @@ export function parseMatchers(text: string): Matcher[] {
   for (;;) {
     blank();
     if (at >= text.length) {
-      if (braces) fail('a `}` is missing');
+      if (braces) fail('missing `}`');
       return matchers;
     }
     if (braces && text.charAt(at) === '}') {
@@ -100,7 +100,7 @@ export function parseMatchers(text: string): Matcher[] {
   }
 }
 
-/** As `parseMatchers`, but text that cannot be read gives no matchers: for links that others wrote. */
+/** Like `parseMatchers`, but invalid text gives no matchers, for links from elsewhere. */
 export function readMatchers(text: string): Matcher[] {
   try {
     return parseMatchers(text);

@@ -1,24 +1,24 @@
-// How profiles are sent to this server, per language and tool, with its address in each text; and with a token where it asks
-// who calls. The token itself is in no text: programs read it from their environment, collectors from a file.
+// Instructions for sending profiles to this server, for each language and tool, with the address of the server, and with a token if
+// it requires authentication. They never contain the token itself: programs read it from their environment, collectors from a file.
 
 export interface Way {
-  /** Its word in the URL. */
+  /** Name in the URL. */
   key: string;
   label: string;
   group: 'Programs' | 'Machines' | 'By hand';
-  /** What it does, and what it needs. */
+  /** What it does and requires. */
   what: string;
   steps: readonly { title: string; text: string }[];
 }
 
-/** Where programs find the token, and collectors. */
+/** Environment variable and file from which programs and collectors read the token. */
 export const TOKEN = 'ALLUVIUM_TOKEN';
 export const TOKEN_FILE = '/etc/alluvium/token';
 
-/** What is done once where the server asks who calls. */
+/** The steps to create a token if the server requires authentication. */
 export const TOKEN_STEPS: Way['steps'] = [
-  { title: 'Where the server runs: make a token that may send, and nothing else. It is shown once', text: 'alluvium token new my-service --role write' },
-  { title: `Where profiles are sent from: keep it in the environment as ${TOKEN}, or for a collector in a file`, text: `read -rs ${TOKEN} && export ${TOKEN}
+  { title: 'On the machine of the server: create a token that can only send profiles. It is shown once', text: 'alluvium token new my-service --role write' },
+  { title: `On the machine that sends profiles: put the token into the environment variable ${TOKEN}, or into a file for a collector`, text: `read -rs ${TOKEN} && export ${TOKEN}
 printf %s "$${TOKEN}" | sudo install -D -m 600 /dev/stdin ${TOKEN_FILE}` },
 ];
 
@@ -31,9 +31,9 @@ pyroscope.write "here" {
   }
 }`;
 
-/** All ways to send to the server at this address, which has no slash at its end. `asks`: it wants to know who sends. */
+/** Returns all ways to send to a server. Its address has no slash at the end. `asks` is true if it requires authentication. */
 export function waysTo(server: string, asks: boolean): readonly Way[] {
-  /** Text that is needed for a token only. */
+  /** Returns a text that only authentication needs. */
   const token = (text: string): string => (asks ? text : '');
   const curl = `curl${token(` -H "Authorization: Bearer $${TOKEN}"`)} --data-binary`;
   return [
@@ -42,7 +42,7 @@ export function waysTo(server: string, asks: boolean): readonly Way[] {
       what: 'The program pushes its own CPU, memory and goroutine profiles. A Go program that already serves /debug/pprof needs no change: see Scrape.',
       steps: [
         { title: 'Add the library', text: 'go get github.com/grafana/pyroscope-go' },
-        { title: 'Start it first thing in main', text: `pyroscope.Start(pyroscope.Config{
+        { title: 'Start it at the beginning of main', text: `pyroscope.Start(pyroscope.Config{
     ApplicationName: "my-service",
     ServerAddress:   "${server}",${token(`
     HTTPHeaders:     map[string]string{"Authorization": "Bearer " + os.Getenv("${TOKEN}")},`)}
@@ -51,19 +51,19 @@ export function waysTo(server: string, asks: boolean): readonly Way[] {
     },
     {
       key: 'java', label: 'Java', group: 'Programs',
-      what: 'An agent beside the program: nothing is compiled anew. It records CPU time, allocations and waits for locks by async-profiler.',
-      steps: [{ title: 'Start the program with the agent of Pyroscope', text: `export PYROSCOPE_APPLICATION_NAME=my-service
+      what: 'An agent beside the program, without recompilation. It records CPU time, allocations and waits for locks with async-profiler.',
+      steps: [{ title: 'Start the program with the Pyroscope agent', text: `export PYROSCOPE_APPLICATION_NAME=my-service
 export PYROSCOPE_SERVER_ADDRESS=${server}${token(`
-export PYROSCOPE_AUTH_TOKEN="$${TOKEN}"   # is sent as Authorization: Bearer`)}
+export PYROSCOPE_AUTH_TOKEN="$${TOKEN}"   # sent as Authorization: Bearer`)}
 export PYROSCOPE_FORMAT=jfr
 java -javaagent:pyroscope.jar -jar my-service.jar` }],
     },
     {
       key: 'python', label: 'Python', group: 'Programs',
-      what: 'A sampler inside of the process.',
+      what: 'A sampling profiler inside the process.',
       steps: [
         { title: 'Install', text: 'pip install pyroscope-io' },
-        { title: 'Start it first thing', text: `${token('import os\n')}import pyroscope
+        { title: 'Start it at the beginning of the program', text: `${token('import os\n')}import pyroscope
 
 pyroscope.configure(
     application_name="my-service",
@@ -74,36 +74,36 @@ pyroscope.configure(
     },
     {
       key: 'node', label: 'Node.js', group: 'Programs',
-      what: 'CPU time and the heap of a process of Node.js.',
+      what: 'The CPU time and the heap of a Node.js process.',
       steps: [
         { title: 'Install', text: 'npm install @pyroscope/nodejs' },
-        { title: 'Start it first thing', text: `const Pyroscope = require('@pyroscope/nodejs');
+        { title: 'Start it at the beginning of the program', text: `const Pyroscope = require('@pyroscope/nodejs');
 
 Pyroscope.init({ appName: 'my-service', serverAddress: '${server}'${token(`,
-    authToken: process.env.${TOKEN} /* is sent as Authorization: Bearer */`)} });
+    authToken: process.env.${TOKEN} /* sent as Authorization: Bearer */`)} });
 Pyroscope.start();` },
       ],
     },
     {
       key: 'rust', label: 'Rust', group: 'Programs',
-      what: 'A sampler inside of the process.',
+      what: 'A sampling profiler inside the process.',
       steps: [
         { title: 'Add the crates', text: 'cargo add pyroscope@0.5 pyroscope_pprofrs@0.2' },
-        { title: 'Start it first thing in main', text: `let agent = pyroscope::PyroscopeAgent::builder("${server}", "my-service")
+        { title: 'Start it at the beginning of main', text: `let agent = pyroscope::PyroscopeAgent::builder("${server}", "my-service")
     .backend(pyroscope_pprofrs::pprof_backend(
         pyroscope_pprofrs::PprofConfig::new().sample_rate(100),
     ))${token(`
-    .auth_token(std::env::var("${TOKEN}")?) // is sent as Authorization: Bearer`)}
+    .auth_token(std::env::var("${TOKEN}")?) // sent as Authorization: Bearer`)}
     .build()?;
 let running = agent.start()?;` },
       ],
     },
     {
       key: 'ruby', label: 'Ruby', group: 'Programs',
-      what: 'A sampler inside of the process.',
+      what: 'A sampling profiler inside the process.',
       steps: [
         { title: 'Add the gem', text: 'bundle add pyroscope' },
-        { title: 'Start it first thing', text: `require 'pyroscope'
+        { title: 'Start it at the beginning of the program', text: `require 'pyroscope'
 
 Pyroscope.configure do |config|
   config.application_name = 'my-service'
@@ -116,7 +116,7 @@ end` },
     },
     {
       key: 'dotnet', label: '.NET', group: 'Programs',
-      what: 'A profiler that the runtime loads: nothing is compiled anew. Linux, x86-64; the two libraries are in the image pyroscope/pyroscope-dotnet.',
+      what: 'A profiler that the runtime loads, without recompilation. It needs Linux on x86-64. The two libraries are in the image pyroscope/pyroscope-dotnet.',
       steps: [{ title: 'Start the program with these variables', text: `export PYROSCOPE_APPLICATION_NAME=my-service
 export PYROSCOPE_SERVER_ADDRESS=${server}${token(`
 export PYROSCOPE_HTTP_HEADERS="{\\"Authorization\\": \\"Bearer $${TOKEN}\\"}"`)}
@@ -129,7 +129,7 @@ dotnet my-service.dll` }],
     },
     {
       key: 'ebpf', label: 'Whole machine (eBPF)', group: 'Machines',
-      what: 'The CPU of every process of a Linux machine, without touching any of them. Needs Linux 6.1 and root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.',
+      what: 'The CPU time of every process on a Linux machine, without a change to any of them. Needs Linux 6.1 and root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.',
       steps: [
         { title: 'Write machine.river', text: collector(server, asks, `discovery.process "all" { }
 
@@ -152,20 +152,20 @@ pyroscope.ebpf "machine" {
     },
     {
       key: 'scrape', label: 'Scrape /debug/pprof', group: 'Machines',
-      what: 'Programs that serve pprof over HTTP, as those in Go can, are asked every 15 seconds.',
+      what: 'Scrapes programs that serve pprof over HTTP, such as Go programs, every 15 seconds.',
       steps: [
         { title: 'Write scrape.river', text: collector(server, asks, `pyroscope.scrape "programs" {
   targets    = [{"__address__" = "localhost:9090", "service_name" = "my-service"}]
   forward_to = [pyroscope.write.here.receiver]
 }`) },
-        { title: 'Run it, or put both blocks into a configuration of Grafana Alloy', text: 'alluvium run scrape.river' },
+        { title: 'Run it, or add both blocks to a Grafana Alloy configuration', text: 'alluvium run scrape.river' },
       ],
     },
     {
       key: 'otel', label: 'OpenTelemetry Collector', group: 'Machines',
-      what: 'What a collector receives as OTLP, and what the eBPF profiler of OpenTelemetry sends to it.',
+      what: 'Profiles that an OpenTelemetry Collector receives as OTLP, for example from the OpenTelemetry eBPF profiler.',
       steps: [
-        { title: 'Into the configuration of the collector', text: `exporters:
+        { title: 'Add this to the configuration of the collector', text: `exporters:
   otlphttp/profiles:
     endpoint: ${server}${token(`
     headers:
@@ -175,17 +175,17 @@ service:
     profiles:
       receivers: [otlp]
       exporters: [otlphttp/profiles]` },
-        { title: 'Pipelines of profiles are behind a feature gate', text: 'otelcol --feature-gates=service.profilesSupport --config=collector.yaml' },
+        { title: 'Start the collector with the feature gate for profiles', text: 'otelcol --feature-gates=service.profilesSupport --config=collector.yaml' },
       ],
     },
     {
       key: 'files', label: 'Files', group: 'By hand',
-      what: 'Profiles that are there already, of any age that the server takes. To look at one without storing it, drop it on this page.',
+      what: 'Existing profiles, of any age that the server accepts. To look at one without storing it, drop it on this page.',
       steps: [
         { title: 'pprof', text: `alluvium upload cpu.pprof --label service_name=my-service --override-timestamp --url ${server}${token(`   # reads $${TOKEN}`)}` },
-        { title: 'The same without our program', text: `${curl} @cpu.pprof '${server}/ingest?name=my-service&format=pprof'` },
+        { title: 'The same with curl', text: `${curl} @cpu.pprof '${server}/ingest?name=my-service&format=pprof'` },
         { title: 'Collapsed stacks', text: `printf 'main;work 30\\nmain;idle 70\\n' | ${curl} @- '${server}/ingest?name=my-service'` },
-        { title: 'perf, 99 times a second', text: `perf record -F 99 -g -- my-program
+        { title: 'perf, 99 samples per second', text: `perf record -F 99 -g -- my-program
 perf script | ${curl} @- '${server}/ingest?name=my-program&sampleRate=99&format=perf_script'` },
       ],
     },

@@ -1,19 +1,19 @@
-// Charts from series: what is counted per second, and what is a state of each process and is averaged over time within
-// a process and then added up over processes.
+// Charts from series. Counters are divided by time. Gauges are states of each process: they are averaged over time within a
+// process, and then summed over processes.
 
 import { selectSeries, type Labels } from './api.ts';
 import { chartValue, type ProfileType } from './profile-types.ts';
 import { stepAtLeast, stepFor, type Range } from './time.ts';
 
-/** Labels that tell processes apart, by the habits of those who collect. What a series lacks counts as empty. */
+/** Labels that usually tell processes apart. A missing label counts as empty. */
 const INSTANCE = ['instance', 'pod', 'container', 'hostname', 'host'];
 
 /** A line of a chart. */
 export interface Line {
   label: string;
-  /** Value of the label that splits the chart; undefined for the rest of them. */
+  /** Value of the label that splits the chart; undefined for the sum of the other values. */
   value?: string;
-  /** A colour, or the name of one of the style sheet's. */
+  /** A colour, or the name of a variable of the style sheet. */
   colour: string;
   /** Milliseconds and the value in the chart's unit, by time. */
   points: readonly (readonly [number, number])[];
@@ -27,15 +27,15 @@ export interface SeriesLine {
   points: [number, number][];
 }
 
-/** Lines grouped by labels, and the seconds between their points. */
+/** Returns lines grouped by labels, and the seconds between their points. */
 export async function chartSeries(type: ProfileType, selector: string, range: Range, by: readonly string[], points: number, signal?: AbortSignal): Promise<{ lines: SeriesLine[]; step: number }> {
   const gauge = type.kind === 'gauge';
   const groupBy = gauge ? [...by, ...INSTANCE.filter((name) => !by.includes(name))] : [...by];
   const ask = (seconds: number) => selectSeries({ type: type.id, selector, range: wholeSteps(range, seconds), step: seconds, groupBy, average: gauge }, signal);
-  // A process that reports every 15 s may miss a step of 15 s, and the sum would dip: states are looked at less closely.
+  // A process that reports every 15 s may miss a step of 15 s, and the sum would dip. So gauges have longer steps.
   let step = Math.max(stepFor(range, points), gauge ? (range.end - range.start >= 1_800_000 ? 60 : 30) : 0);
   let series = await ask(step);
-  // Profiles that come less often than the step leave holes between all points: ask for a step that fits them.
+  // Profiles that arrive less often than the step leave gaps between all points, so request a longer step.
   const spacing = typicalSpacing(series.map(({ points: row }) => row));
   if (spacing >= 2 * step) {
     step = stepAtLeast(spacing);
@@ -56,7 +56,7 @@ export async function chartSeries(type: ProfileType, selector: string, range: Ra
   return { lines: lines.filter((line) => line.points.length > 0), step };
 }
 
-/** The range in whole steps: a step that is asked for in part would show as a dip at the edge. */
+/** Rounds a range to whole steps, because a partial step would show as a dip at the edge. */
 export function wholeSteps(range: Range, step: number): Range {
   const ms = step * 1000;
   const start = Math.floor(range.start / ms) * ms;
@@ -64,7 +64,7 @@ export function wholeSteps(range: Range, step: number): Range {
   return { start, end: Math.max(end, start + ms) };
 }
 
-/** Seconds between most points. */
+/** Returns the median of the seconds between points. */
 export function typicalSpacing(series: readonly (readonly [number, number][])[]): number {
   const gaps: number[] = [];
   for (const points of series) for (let index = 1; index < points.length; index += 1) gaps.push((points[index]![0] - points[index - 1]![0]) / 1000);
@@ -72,7 +72,7 @@ export function typicalSpacing(series: readonly (readonly [number, number][])[])
   return gaps[Math.floor(gaps.length / 2)] ?? 0;
 }
 
-/** Adds lines up, time by time. */
+/** Sums lines, time by time. */
 export function sumPoints(lines: readonly { points: readonly (readonly [number, number])[] }[]): [number, number][] {
   const sums = new Map<number, number>();
   for (const { points } of lines) for (const [ms, value] of points) sums.set(ms, (sums.get(ms) ?? 0) + value);
@@ -82,7 +82,7 @@ export function sumPoints(lines: readonly { points: readonly (readonly [number, 
 export const sumOf = (points: readonly (readonly [number, number])[]): number => points.reduce((sum, [, value]) => sum + value, 0);
 export const meanOf = (points: readonly (readonly [number, number])[]): number => (points.length > 0 ? sumOf(points) / points.length : 0);
 
-/** One row of times and one row of values a line; where data is missing for longer than a step there is a hole. */
+/** Returns a row of times, and a row of values for each line. A time without data for longer than a step is a gap. */
 export function alignLines(lines: readonly { points: readonly (readonly [number, number])[] }[], step: number): (number | null)[][] {
   const times = new Set<number>();
   for (const { points } of lines) for (const [ms] of points) times.add(ms / 1000);
@@ -104,5 +104,5 @@ export function alignLines(lines: readonly { points: readonly (readonly [number,
   ];
 }
 
-/** Colours by rank, far apart in hue; readable on light and on dark paper. */
+/** Returns a colour by rank, with hues far apart, readable on a light and on a dark background. */
 export const lineColour = (rank: number): string => `oklch(0.64 0.14 ${Math.round((235 + rank * 137.5) % 360)})`;

@@ -1,6 +1,6 @@
-// Who looks at the page: login, logout, and whether the server wants one. The cookie of the session is the browser's;
-// scripts do not see it. Nothing is asked before an answer was 401 or somebody looks how to send, so that a server that asks
-// nobody is not asked either.
+// Login, logout, and whether the server requires a login. The browser holds the session cookie, which scripts cannot see. The page
+// requests the session only after a response with 401, or for the view that explains how to send profiles, so that a server
+// without authentication gets no such request.
 
 import { createSignal } from 'solid-js';
 import { BASE } from './base.ts';
@@ -10,14 +10,14 @@ const KEY = 'session';
 const [wanted, setWanted] = createSignal(false);
 const [open, setOpen] = createSignal(recall(KEY) === 'open');
 
-/** The server asks who calls, and does not know us. */
+/** True if the server requires authentication and the user is not logged in. */
 export const loginWanted = wanted;
-/** A login has worked here, and no logout since. */
+/** True after a login in this browser, until the logout. */
 export const loggedIn = open;
 
 let asking: Promise<void> | undefined;
 
-/** An answer was 401: finds out whether a login would help. A missing tenant is 401, too. */
+/** Finds out after a 401 whether a login would help, because a missing tenant is also a 401. */
 export function noteRefusal(): Promise<void> {
   asking ??= ask().finally(() => (asking = undefined));
   return asking;
@@ -28,13 +28,13 @@ async function ask(): Promise<void> {
   if (session) setWanted(session.asks && session.identity === null);
 }
 
-/** Nothing where the server has no sessions, as other servers have not. */
+/** Returns the session; undefined for servers without sessions, such as other Pyroscope-compatible servers. */
 async function readSession(signal?: AbortSignal): Promise<{ asks: boolean; identity: unknown } | undefined> {
   const answer = await fetch(`${BASE}api/v1/session`, { signal: signal ?? null }).catch(() => undefined);
   return answer?.ok ? ((await answer.json()) as { asks: boolean; identity: unknown }) : undefined;
 }
 
-/** Whether who sends has to say who it is. */
+/** Whether the server requires authentication. */
 export const asksWhoCalls = async (signal?: AbortSignal): Promise<boolean> => (await readSession(signal))?.asks === true;
 
 function note(next: 'open' | 'closed'): void {
@@ -42,20 +42,20 @@ function note(next: 'open' | 'closed'): void {
   setOpen(next === 'open');
 }
 
-/** Logs in, with a token when there is no user; the text of the refusal, or nothing. */
+/** Logs in; without a user, the password is a token. Returns the text of a refusal, or undefined. */
 export async function login(user: string, password: string): Promise<string | undefined> {
   const body = JSON.stringify(user ? { user, password } : { password });
   const answer = await fetch(`${BASE}api/v1/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }).catch(() => undefined);
-  if (!answer) return 'the server does not answer; is it running, and is the network up?';
+  if (!answer) return 'cannot reach the server; check that it runs and that the network is up';
   if (!answer.ok) {
     const refusal = (await answer.json().catch(() => ({}))) as { message?: string };
-    return refusal.message ?? `the answer was status ${answer.status}`;
+    return refusal.message ?? `the response has status ${answer.status}`;
   }
   note('open');
   return undefined;
 }
 
-/** Logs out and asks for a new login. */
+/** Logs out and reloads the page, which shows the login. */
 export async function logout(): Promise<void> {
   const answer = await fetch(`${BASE}api/v1/logout`, { method: 'POST' }).catch(() => undefined);
   if (!answer?.ok) return;

@@ -1,24 +1,24 @@
-// Where the text of a source file is: in a folder of this machine, found by the end of its path; and its page in a repository.
+// Finds the text of a source file in a folder of this machine, by the end of its path; and its page in a repository.
 
 import type { FunctionLines, LineValue } from './pprof-lines.ts';
 
-/** A file by its path from the folder on, with the folder's name before it. */
+/** A file with its path, which begins with the name of the chosen folder. */
 export interface Placed {
   path: string;
 }
 
-/** Files by their name alone. */
+/** Files by their base name. */
 export type FileIndex<T extends Placed> = ReadonlyMap<string, readonly T[]>;
 
-/** A line with its text, where that is known. */
+/** A line with its text; empty if the text is not known. */
 export interface SourceLine extends LineValue {
   text: string;
 }
 
-/** Lines that are shown before the first and behind the last that has a value. */
+/** Number of lines that are shown before the first and after the last line with a value. */
 const AROUND = 5;
 
-/** Folders of a path, and its file at the end; versions of modules (`shop@v1.2.0`) are not told apart. */
+/** Splits a path into folders and file. Versions of modules (`shop@v1.2.0`) are removed. */
 const partsOf = (path: string): string[] => path.split(/[\\/]+/).filter((part) => part !== '' && part !== '.').map((part) => part.replace(/(?<=.)@.*$/, ''));
 
 export function indexFiles<T extends Placed>(files: Iterable<T>): FileIndex<T> {
@@ -32,7 +32,7 @@ export function indexFiles<T extends Placed>(files: Iterable<T>): FileIndex<T> {
   return index;
 }
 
-/** The files whose paths have most of the end of a profile's path, the shortest first: several where it does not tell them apart. */
+/** Returns the files whose paths share the longest end with a profile's path, the shortest path first. */
 export function nearestFiles<T extends Placed>(index: FileIndex<T>, wanted: string): readonly T[] {
   const parts = partsOf(wanted).reverse();
   const scored = (index.get(parts[0] ?? '') ?? []).map((file) => {
@@ -44,7 +44,7 @@ export function nearestFiles<T extends Placed>(index: FileIndex<T>, wanted: stri
   return scored.filter(({ score }) => score === most).map(({ file }) => file).sort((a, b) => a.path.length - b.path.length || (a.path < b.path ? -1 : 1));
 }
 
-/** The lines of a function with the text around them; lines without a value are between them. */
+/** Returns the lines of a function with the text around them, including lines without a value. */
 export function sourceLines({ lines }: FunctionLines, text: readonly string[]): SourceLine[] {
   const byLine = new Map(lines.map((line) => [line.line, line]));
   const known = lines.filter(({ line }) => line > 0);
@@ -57,15 +57,15 @@ export function sourceLines({ lines }: FunctionLines, text: readonly string[]): 
   return out;
 }
 
-/** What labels of a profile say of its source. */
+/** The repository that the labels of a profile name. */
 export interface Repository {
-  /** `service_repository`: the address of the repository's page. */
+  /** Address of the repository, from the label `service_repository`. */
   url: string;
-  /** `service_git_ref`: a commit, tag or branch. */
+  /** Commit, tag or branch, from the label `service_git_ref`. */
   ref: string;
 }
 
-/** The page of a line in a repository; null where it cannot be told which file there it is. */
+/** Returns the page of a line in a repository; null if the path inside the repository is not known. */
 export function repositoryPage(file: string, line: number, { url, ref }: Repository): string | null {
   let home: URL;
   try {
@@ -81,7 +81,7 @@ export function repositoryPage(file: string, line: number, { url, ref }: Reposit
   return `${home.origin}${home.pathname.replace(/\/$/, '')}${tree}${escaped}${line > 0 ? `#L${line}` : ''}`;
 }
 
-/** The path below a repository: Go names files of a module by its address; others by where they are from its root on. */
+/** Returns the path inside a repository: after the address of a Go module, or a path that is relative to the root. */
 function pathInside(file: string, module: string): string[] | null {
   const parts = partsOf(file);
   const at = `/${parts.join('/')}/`.indexOf(`/${module}/`);
@@ -89,7 +89,7 @@ function pathInside(file: string, module: string): string[] | null {
     const inside = `/${parts.join('/')}`.slice(at + module.length + 2).split('/');
     return inside[0] === '' ? null : inside;
   }
-  // A path from the root of some machine says nothing of the repository, nor does one of another module of Go.
+  // An absolute path does not tell the path inside the repository, and neither does a file of another Go module.
   if (/^([\\/]|[A-Za-z]:)/.test(file) || file.endsWith('.go') || parts.includes('..') || parts.length === 0) return null;
   return parts;
 }

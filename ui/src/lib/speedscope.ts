@@ -1,5 +1,5 @@
-// Stacks in the file format of speedscope: frames once, each stack as their indices with its value. And the speedscope that is
-// served beside this page.
+// Writes stacks in the file format of speedscope: each frame once, and each stack as indices of frames with its value. And the
+// address of the speedscope that is served with this page.
 
 import { pprofPath } from './addresses.ts';
 import { BASE } from './base.ts';
@@ -30,7 +30,7 @@ export function speedscope(stacks: readonly Stack[], name: string, unit: Profile
   });
 }
 
-/** Where speedscope shows all stacks of a question, which it asks for itself. */
+/** Returns the address at which speedscope loads and shows all stacks of a query. */
 export function speedscopeLink(type: string, selector: string, range: Range, title: string): string {
   return `${BASE}speedscope/index.html#profileURL=${encodeURIComponent(pprofPath(type, selector, range))}&title=${encodeURIComponent(title)}`;
 }

@@ -1,5 +1,5 @@
-// What can be drawn of rows: lines when there is a time and numbers, bars when there is a name and a number, a flame graph
-// when the rows are those of `flamegraph()`.
+// The drawings of rows: lines for a time and numbers, bars for a name and a number, a flame graph for the rows of
+// `flamegraph()`.
 
 import type { FlameGraphMessage } from './api.ts';
 import { lineColour, typicalSpacing, type Line } from './series.ts';
@@ -8,7 +8,7 @@ import type { Range } from './time.ts';
 
 export const columnsOf = (rows: readonly SqlRow[]): string[] => Object.keys(rows[0] ?? {});
 
-/** A cell as text. */
+/** Returns a cell as text. */
 export function cellText(value: Value | undefined): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -26,7 +26,7 @@ export interface Lines {
   step: number;
 }
 
-/** A line a column of numbers; and a value of the first column of text, when there is one. */
+/** Returns a line for each column of numbers, split by the values of the first column of text, if there is one. */
 export function linesOf(rows: readonly SqlRow[]): Lines | null {
   const columns = columnsOf(rows);
   const time = columns.find((column) => every(rows, column, (value) => typeof value === 'string' && TIME.test(value)));
@@ -57,7 +57,7 @@ export interface Bar {
   value: number;
 }
 
-/** The last column of numbers, named by the columns that hold none. */
+/** Returns bars for the last column of numbers, named by the columns without numbers. */
 export function barsOf(rows: readonly SqlRow[]): { column: string; bars: Bar[] } | null {
   const numbers = numbersOf(rows);
   const column = numbers.at(-1);
@@ -68,7 +68,7 @@ export function barsOf(rows: readonly SqlRow[]): { column: string; bars: Bar[] }
 
 const MOST_BARS = 500;
 
-/** The rows of `flamegraph()` as the wire has flame graphs; null for other rows. */
+/** Returns the rows of `flamegraph()` in the wire format of flame graphs; null for other rows. */
 export function flameOf(rows: readonly SqlRow[]): FlameGraphMessage | null {
   const columns = columnsOf(rows);
   if (!['level', 'x', 'total', 'self', 'function'].every((column) => columns.includes(column))) return null;

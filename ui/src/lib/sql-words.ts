@@ -1,9 +1,9 @@
-// What the SQL of the server knows: its tables, columns and functions, for completion, with labels and their values; and
-// questions to begin with. As `docs/sql.md` has them.
+// The completion of SQL: tables, columns and functions of the server, labels and their values; and example statements. They
+// follow `docs/sql.md`.
 
 export interface Word {
   text: string;
-  /** Table, column, function, keyword, label, value. */
+  /** One of table, column, function, keyword, label, value. */
   kind: string;
 }
 
@@ -24,15 +24,15 @@ export const WORDS: readonly Word[] = [
   ...KEYWORDS.map((text) => ({ text, kind: 'keyword' })),
 ];
 
-/** What is before the cursor, from where on, and what would close it. */
+/** The text before the cursor, its start, and the text that closes it. */
 export interface Before {
   from: number;
   typed: string;
-  /** Inside of `labels['`, of the braces of a selector, of a value, or plain. */
+  /** `label` inside `labels['` or the braces of a selector, `value` inside a value, else `word`. */
   kind: 'word' | 'label' | 'value';
-  /** The label whose value it is; empty where it is none. */
+  /** The label of a value; empty for other kinds. */
   of: string;
-  /** What stands behind what is taken; a quote inside of it is doubled in SQL, and has a backslash before it in a selector. */
+  /** Text after an accepted completion. A quote inside it is doubled in SQL, and escaped by a backslash in a selector. */
   end: '' | "'" | '"' | "']" | '=';
 }
 
@@ -41,14 +41,14 @@ const LABEL = /labels\[\s*'([^'\]]*)$/i;
 const LABEL_VALUE = new RegExp(String.raw`labels\[\s*'([^'\]]*)'\s*\]\s*${OPERATOR}\s*'([^']*)$`, 'i');
 const COLUMN_VALUE = new RegExp(String.raw`\b(service_name|profile_type)\s*${OPERATOR}\s*'([^']*)$`, 'i');
 const TYPE_OF = /\b(?:profiles?|top|flamegraph|diff|pprof)\s*\((?:[^()]*,)?\s*'([^'{]*)$/i;
-/** Inside of the braces of a selector, after whole matchers. */
+/** The text inside the braces of a selector, after whole matchers. */
 const MATCHERS = String.raw`\{(?:\s*[\w.]+\s*[=!~]+\s*"(?:[^"\\]|\\.)*"\s*,)*\s*`;
 const SELECTOR_VALUE = new RegExp(String.raw`${MATCHERS}([\w.]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)$`);
 const SELECTOR_LABEL = new RegExp(String.raw`${MATCHERS}([\w.]*)$`);
-/** Longer text before the cursor is not looked at. */
+/** Maximum length of the text before the cursor that is examined. */
 const LOOKED_AT = 2000;
 
-/** The word before the cursor: inside of quotes, of `labels['`, of a selector, or plain. */
+/** Returns the word before the cursor: inside quotes, `labels['`, a selector, or plain. */
 export function wordBefore(text: string, cursor: number): Before {
   const before = text.slice(Math.max(0, cursor - LOOKED_AT), cursor);
   const at = (typed: string, kind: Before['kind'], of: string, end: Before['end']): Before => ({ from: cursor - typed.length, typed, kind, of, end });
@@ -65,18 +65,18 @@ export function wordBefore(text: string, cursor: number): Before {
   return at(/[A-Za-z_]\w*$/.exec(before)?.[0] ?? '', 'word', '', '');
 }
 
-/** How the types of profiles are asked for, as values of a label. */
+/** The label whose values are the profile types. */
 const PROFILE_TYPE = '__profile_type__';
 
 const MOST = 8;
-/** Values and labels are found by any part of them, those that begin with what is typed first. */
+/** Finds names that contain the typed text; those that begin with it come first. */
 const found = (names: readonly string[], typed: string): string[] => {
   const wanted = typed.toLowerCase();
   const hits = names.filter((name) => name !== typed && name.toLowerCase().includes(wanted));
   return [...hits.filter((name) => name.toLowerCase().startsWith(wanted)), ...hits.filter((name) => !name.toLowerCase().startsWith(wanted))];
 };
 
-/** What may be meant, the nearest first. `values` are those of the label that `wordBefore` names. */
+/** Returns the completions, the best first. `values` are those of the label that `wordBefore` names. */
 export function completions(text: string, cursor: number, labels: readonly string[], values: readonly string[] = []): Word[] {
   const { typed, kind, end } = wordBefore(text, cursor);
   if (kind === 'label') return found(labels, typed).slice(0, MOST).map((name) => ({ text: name + end, kind }));
@@ -98,14 +98,14 @@ export interface Example {
 const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 
 export const EXAMPLES: readonly Example[] = [
-  { title: 'Which functions use the CPU', show: 'bar', query: `SELECT function, sum(value) / 1e9 AS cpu_seconds\nFROM flat\nWHERE profile_type = '${CPU}'\n  AND time > now() - interval '1 hour'\nGROUP BY function\nORDER BY 2 DESC\nLIMIT 20` },
+  { title: 'CPU by function', show: 'bar', query: `SELECT function, sum(value) / 1e9 AS cpu_seconds\nFROM flat\nWHERE profile_type = '${CPU}'\n  AND time > now() - interval '1 hour'\nGROUP BY function\nORDER BY 2 DESC\nLIMIT 20` },
   { title: 'CPU by service', show: 'bar', query: `SELECT service_name, sum(value) / 1e9 AS cpu_seconds\nFROM flat\nWHERE profile_type = '${CPU}'\n  AND time > now() - interval '1 hour'\nGROUP BY service_name\nORDER BY 2 DESC` },
   { title: 'CPU over time', show: 'line', query: `SELECT time_bucket('30s', time) AS time, sum(total) / 30e9 AS cores\nFROM profiles\nWHERE profile_type = '${CPU}'\n  AND time > now() - interval '1 hour'\nGROUP BY 1\nORDER BY 1` },
-  { title: 'A flame graph of everything', show: 'flame', query: `SELECT level, x, total, self, function\nFROM flamegraph('${CPU}{}', 'now-1h', 'now', 2000)\nORDER BY level, x` },
-  { title: 'What became slower in half an hour', show: 'table', query: `SELECT function, self_before, self_after, self_change\nFROM diff('${CPU}{}', 'now-1h', 'now-30m',\n          '${CPU}{}', 'now-30m', 'now')\nORDER BY self_change DESC\nLIMIT 20` },
-  { title: 'The table of pprof -top', show: 'table', query: `SELECT * FROM top('${CPU}{}', 'now-1h', 'now', 20)` },
-  { title: 'The hottest lines', show: 'table', query: `SELECT file, line, sum(value) / 1e6 AS ms\nFROM profiles('${CPU}{}', 'now-1h', 'now')\nGROUP BY file, line\nORDER BY 3 DESC\nLIMIT 20` },
-  { title: 'Which types arrive, and how often', show: 'table', query: 'SELECT profile_type, count(*) AS profiles, min(time) AS first, max(time) AS last\nFROM profiles\nGROUP BY profile_type\nORDER BY profiles DESC' },
-  { title: 'Which series write most', show: 'table', query: 'SELECT r.service_name, r.labels, count(*) AS profiles, sum(p.sample_count) AS samples\nFROM profiles p JOIN series r ON p.series = r.series\nGROUP BY r.series, r.service_name, r.labels\nORDER BY samples DESC\nLIMIT 50' },
-  { title: 'The deepest stacks', show: 'table', query: 'SELECT s.stack, array_length(k.frames) AS depth, sum(s.value) AS value\nFROM samples s JOIN stacks k ON s.stack = k.stack\nGROUP BY s.stack, depth\nORDER BY depth DESC\nLIMIT 10' },
+  { title: 'Flame graph of all services', show: 'flame', query: `SELECT level, x, total, self, function\nFROM flamegraph('${CPU}{}', 'now-1h', 'now', 2000)\nORDER BY level, x` },
+  { title: 'Functions that became slower in the last half hour', show: 'table', query: `SELECT function, self_before, self_after, self_change\nFROM diff('${CPU}{}', 'now-1h', 'now-30m',\n          '${CPU}{}', 'now-30m', 'now')\nORDER BY self_change DESC\nLIMIT 20` },
+  { title: 'Table of pprof -top', show: 'table', query: `SELECT * FROM top('${CPU}{}', 'now-1h', 'now', 20)` },
+  { title: 'Hottest lines', show: 'table', query: `SELECT file, line, sum(value) / 1e6 AS ms\nFROM profiles('${CPU}{}', 'now-1h', 'now')\nGROUP BY file, line\nORDER BY 3 DESC\nLIMIT 20` },
+  { title: 'Profile types by number of profiles', show: 'table', query: 'SELECT profile_type, count(*) AS profiles, min(time) AS first, max(time) AS last\nFROM profiles\nGROUP BY profile_type\nORDER BY profiles DESC' },
+  { title: 'Largest series', show: 'table', query: 'SELECT r.service_name, r.labels, count(*) AS profiles, sum(p.sample_count) AS samples\nFROM profiles p JOIN series r ON p.series = r.series\nGROUP BY r.series, r.service_name, r.labels\nORDER BY samples DESC\nLIMIT 50' },
+  { title: 'Deepest stacks', show: 'table', query: 'SELECT s.stack, array_length(k.frames) AS depth, sum(s.value) AS value\nFROM samples s JOIN stacks k ON s.stack = k.stack\nGROUP BY s.stack, depth\nORDER BY depth DESC\nLIMIT 10' },
 ];

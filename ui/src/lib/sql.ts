@@ -1,4 +1,4 @@
-// Questions in SQL: rows as JSON, read while they come. And what of a selection can be said in it.
+// SQL requests, whose rows arrive as JSON in a stream; and the parts of a selection as SQL conditions.
 
 import { send } from './api.ts';
 import type { Matcher } from './selector.ts';
@@ -7,13 +7,13 @@ import type { Range } from './time.ts';
 export type Value = string | number | boolean | null | readonly unknown[] | { readonly [key: string]: unknown };
 export type SqlRow = Readonly<Record<string, Value>>;
 
-/** More than this is for a file, not for a page. */
+/** Maximum size of a result; larger ones have to be downloaded. */
 const MOST_BYTES = 64 * 2 ** 20;
 
 const ask = (query: string, format: string, signal?: AbortSignal): Promise<Response> =>
   send(`api/v1/sql?format=${format}`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: query }, signal);
 
-/** `told` hears how many bytes have come. */
+/** Runs a statement and returns its rows. Calls `told` with the number of received bytes. */
 export async function sql(query: string, signal?: AbortSignal, told: (bytes: number) => void = () => undefined): Promise<SqlRow[]> {
   const response = await ask(query, 'json', signal);
   const reader = response.body?.getReader();
@@ -23,28 +23,28 @@ export async function sql(query: string, signal?: AbortSignal, told: (bytes: num
   try {
     for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) {
       bytes += chunk.value.length;
-      if (bytes > MOST_BYTES) throw new Error(`the answer has more than ${MOST_BYTES / 2 ** 20} MiB; add a LIMIT, or download it`);
+      if (bytes > MOST_BYTES) throw new Error(`the result has more than ${MOST_BYTES / 2 ** 20} MiB; add a LIMIT, or download it`);
       text += decoder.decode(chunk.value, { stream: true });
       told(bytes);
     }
     return JSON.parse(text + decoder.decode()) as SqlRow[];
   } catch (error) {
     await reader?.cancel().catch(() => undefined);
-    // The server breaks an answer off when the query fails after its first rows.
-    if (error instanceof SyntaxError || (error instanceof TypeError && !signal?.aborted)) throw new Error('the server broke the answer off: the query failed, or reached a limit, after its first rows', { cause: error });
+    // The server aborts the response if the query fails after its first rows.
+    if (error instanceof SyntaxError || (error instanceof TypeError && !signal?.aborted)) throw new Error('the server aborted the response: the query failed, or reached a limit, after its first rows', { cause: error });
     throw error;
   }
 }
 
-/** The same as a file. */
+/** Runs a statement and returns its rows as a file. */
 export const sqlFile = async (query: string, format: 'csv' | 'parquet', signal?: AbortSignal): Promise<Blob> => (await ask(query, format, signal)).blob();
 
 export const quoted = (text: string): string => `'${text.replace(/'/g, "''")}'`;
 
-/** Conditions on `time`, from the first millisecond on, without the last. */
+/** Returns conditions on `time` for a range, with its start and without its end. */
 export const during = ({ start, end }: Range, time = 'time'): string => `${time} >= to_timestamp_millis(${Math.floor(start)}) AND ${time} < to_timestamp_millis(${Math.ceil(end)})`;
 
-/** A matcher as a condition on the column `labels`; a label that is missing is the empty text. */
+/** Returns a matcher as a condition on the column `labels`. A missing label is the empty text. */
 export function condition({ name, op, value }: Matcher, labels = 'labels'): string {
   const label = `coalesce(${labels}[${quoted(name)}], '')`;
   return op === '=' || op === '!=' ? `${label} ${op} ${quoted(value)}` : `${label} ${op === '=~' ? '~' : '!~'} ${quoted(`^(?:${value})$`)}`;

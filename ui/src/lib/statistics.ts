@@ -1,23 +1,23 @@
-// Is a share that changed more than noise? Each side is cut into slices of time; how the share varies from slice to slice
-// tells how far it may move by itself. Welch's test on the two shares, and Benjamini and Hochberg's rule over all of them,
-// so that out of hundreds that are tried none is called a change by luck.
+// Tests whether a share changed by more than noise. Each side is divided into time slices, and the variation of the share between
+// slices tells how far it moves by itself. Welch's test compares the two shares. The procedure of Benjamini and Hochberg over all
+// tests limits the false positives among hundreds of functions.
 
-/** What something has in a slice of time, and what all have. */
+/** The value of one function in a time slice, and the value of all. */
 export interface Slice {
   part: number;
   all: number;
 }
 
 export interface Share {
-  /** Of all slices together. */
+  /** Share over all slices together. */
   share: number;
-  /** Variance of that. */
+  /** Variance of the share. */
   variance: number;
-  /** Slices with anything in them. */
+  /** Number of slices with a value. */
   slices: number;
 }
 
-/** The share over slices of different weight, and its variance: that of a ratio of sums. */
+/** Returns the share over slices of different weight, and its variance as a ratio of sums. */
 export function shareOf(slices: readonly Slice[]): Share {
   const full = slices.filter(({ all }) => all > 0);
   const all = full.reduce((sum, slice) => sum + slice.all, 0);
@@ -28,18 +28,18 @@ export function shareOf(slices: readonly Slice[]): Share {
   return { share, variance: (squares * count) / (count - 1) / all ** 2, slices: count };
 }
 
-/** The chance that shares so far apart come from the same source. */
+/** Returns the p-value: the chance of so large a difference if nothing has changed. */
 export function chanceOfNoise(one: Share, two: Share): number {
   const apart = Math.abs(one.share - two.share);
   const variance = one.variance + two.variance;
-  // Rounding is no change.
+  // A rounding error is not a change.
   if (!Number.isFinite(variance) || apart <= 1e-12) return 1;
   if (variance <= 1e-24) return 0;
   const freedom = variance ** 2 / ((one.variance ** 2 / (one.slices - 1) || 0) + (two.variance ** 2 / (two.slices - 1) || 0));
   return studentTail(apart / Math.sqrt(variance), freedom);
 }
 
-/** Which of the chances are no luck, when at most this share of those that are picked may be. */
+/** Returns which p-values are significant, so that at most the share `rate` of them is expected to be chance. */
 export function beyondChance(chances: readonly number[], rate: number): boolean[] {
   const order = chances.map((chance, index) => ({ chance, index })).sort((a, b) => a.chance - b.chance);
   const last = order.findLastIndex(({ chance }, rank) => chance <= (rate * (rank + 1)) / chances.length);
@@ -48,7 +48,7 @@ export function beyondChance(chances: readonly number[], rate: number): boolean[
   return picked;
 }
 
-/** Student's t, both tails. */
+/** Returns the two-sided tail of Student's t distribution. */
 export function studentTail(t: number, freedom: number): number {
   return incompleteBeta(freedom / (freedom + t * t), freedom / 2, 0.5);
 }
@@ -80,7 +80,7 @@ function incompleteBeta(x: number, a: number, b: number): number {
 const nonZero = (value: number, tiny: number): number => (Math.abs(value) < tiny ? tiny : value);
 const logBeta = (a: number, b: number): number => logGamma(a) + logGamma(b) - logGamma(a + b);
 
-/** Stirling's series, after steps up to where it is exact. */
+/** Computes log gamma by Stirling's series, after a shift to arguments where it is exact. */
 function logGamma(x: number): number {
   let [at, shift] = [x, 0];
   while (at < 10) {

@@ -1,4 +1,4 @@
-// Text in this browser's storage. Storage may be forbidden; the page works without.
+// Text in the storage of this browser. The page also works if storage is forbidden.
 
 export function recall(key: string): string | null {
   try {
@@ -12,7 +12,7 @@ export function remember(key: string, value: string): void {
   try {
     localStorage.setItem(`alluvium.${key}`, value);
   } catch {
-    // The choice is forgotten with the page.
+    // Without storage, the value is lost with the page.
   }
 }
 

@@ -1,6 +1,6 @@
-// "Did you mean": the names nearest to one that does not exist; and the match of typed text against a list.
+// "Did you mean": the names most similar to a name that does not exist; and a filter of a list by typed text.
 
-/** Edits (insert, delete, replace) between two words. */
+/** Returns the edit distance (insert, delete, replace) of two words. */
 export function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i += 1) {
@@ -13,7 +13,7 @@ export function distance(a: string, b: string): number {
   return row[b.length]!;
 }
 
-/** At most three names that are like the wrong one, the nearest first. */
+/** Returns at most three names that are similar to a wrong one, the most similar first. */
 export function didYouMean(wrong: string, names: readonly string[]): string[] {
   const word = wrong.toLowerCase();
   return names
@@ -28,7 +28,7 @@ export function didYouMean(wrong: string, names: readonly string[]): string[] {
     .map(({ name }) => name);
 }
 
-/** Items that hold every typed word, those that begin with the text first. */
+/** Returns the items that contain every typed word; those that begin with the first word come first. */
 export function filterItems<T>(items: readonly T[], typed: string, textOf: (item: T) => string): T[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [...items];

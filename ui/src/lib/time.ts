@@ -1,4 +1,4 @@
-// Ranges of time as the URL writes them: `now`, `now-1h`, or milliseconds since 1970.
+// Time ranges as the URL writes them: `now`, `now-1h`, or milliseconds since 1970.
 // In: that text and the present. Out: milliseconds, and new text for shifted and widened ranges.
 
 export interface Range {
@@ -33,21 +33,21 @@ export const DEFAULT_UNTIL = 'now';
 const HOUR = 3.6e6;
 const UNITS: Record<string, number> = { s: 1e3, m: 6e4, h: HOUR, d: 8.64e7, w: 6.048e8 };
 
-/** The moment that the text names, or null when it names none. */
+/** Returns the time that a text names, or null if it is invalid. */
 export function parseMoment(text: string, now: number): number | null {
   if (text === 'now') return now;
   const relative = /^now-(\d{1,9})([smhdw])$/.exec(text);
   if (relative) return now - Number(relative[1]) * UNITS[relative[2]!]!;
   if (/^\d{9,16}$/.test(text)) {
     const value = Number(text);
-    // Ten digits are seconds (as Pyroscope's links have them), more are milliseconds.
+    // Ten digits are seconds, as in Pyroscope's links; more digits are milliseconds.
     return text.length <= 10 ? value * 1000 : value;
   }
   const date = Date.parse(text);
   return Number.isNaN(date) ? null : date;
 }
 
-/** Both ends; a range that makes no sense becomes the last hour. */
+/** Returns both ends of a range. An invalid range becomes the last hour. */
 export function resolveRange(from: string, until: string, now: number): Range {
   const start = parseMoment(from, now);
   const end = parseMoment(until, now);
@@ -55,12 +55,12 @@ export function resolveRange(from: string, until: string, now: number): Range {
   return { start, end };
 }
 
-/** How a URL names a range that stands still. */
+/** Returns the text of an absolute range for the URL. */
 export const absolute = ({ start, end }: Range): { from: string; until: string } => ({ from: String(Math.round(start)), until: String(Math.round(end)) });
 
 export const isRelative = (text: string): boolean => text.startsWith('now');
 
-/** The range moved by half of itself, never past the present. */
+/** Returns the range moved by half its length, never past the present. */
 export function shiftRange(range: Range, direction: -1 | 1, now: number): { from: string; until: string } {
   const length = range.end - range.start;
   let end = range.end + (direction * length) / 2;
@@ -68,7 +68,7 @@ export function shiftRange(range: Range, direction: -1 | 1, now: number): { from
   return { from: String(Math.round(end - length)), until: String(Math.round(end)) };
 }
 
-/** Twice as long around the same middle, not past the present. */
+/** Returns a range of twice the length around the same middle, not past the present. */
 export function widenRange(range: Range, now: number): { from: string; until: string } {
   const length = range.end - range.start;
   const end = Math.min(range.end + length / 2, Math.max(now, range.end));
@@ -77,13 +77,13 @@ export function widenRange(range: Range, now: number): { from: string; until: st
 
 const STEPS = [15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
-/** Seconds between points: a round number that gives at most `points` of them. */
+/** Returns the seconds between points: a round number that results in at most `points` points. */
 export function stepFor(range: Range, points = 180): number {
   const wanted = (range.end - range.start) / 1000 / points;
   return STEPS.find((step) => step >= wanted) ?? STEPS[STEPS.length - 1]!;
 }
 
-/** The next round step that is at least `seconds`. */
+/** Returns the smallest round step of at least `seconds`. */
 export function stepAtLeast(seconds: number): number {
   return STEPS.find((step) => step >= seconds) ?? STEPS[STEPS.length - 1]!;
 }

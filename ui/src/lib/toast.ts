@@ -1,4 +1,4 @@
-// One short message at the bottom of the page, for what has no place of its own ("Copied").
+// A short message at the bottom of the page, for messages without a place of their own ("Copied").
 
 import { createSignal } from 'solid-js';
 

@@ -1,5 +1,5 @@
-// Rectangles whose areas are values, as square as may be: rows are filled along the shorter side as long as their rectangles
-// become more square by it (Bruls, Huizing, van Wijk: Squarified Treemaps).
+// A treemap: rectangles whose areas are values, as square as possible. Rows are filled along the shorter side as long as their
+// rectangles become more square (Bruls, Huizing, van Wijk: Squarified Treemaps).
 
 export interface Box {
   x: number;
@@ -12,7 +12,7 @@ export interface Tile<T> extends Box {
   item: T;
 }
 
-/** The largest first; what has no size has no tile. */
+/** Returns the tiles, the largest first. An item without a size has no tile. */
 export function treemap<T>(items: readonly { item: T; size: number }[], box: Box): Tile<T>[] {
   const sized = items.filter(({ size }) => size > 0).sort((a, b) => b.size - a.size);
   const sum = sized.reduce((all, { size }) => all + size, 0);
@@ -38,13 +38,13 @@ export function treemap<T>(items: readonly { item: T; size: number }[], box: Box
   return tiles;
 }
 
-/** How far the rectangles of a row are from squares: those of its largest and its smallest area. */
+/** Returns the worst aspect ratio in a row, from its largest and its smallest area. */
 function worst(area: number, side: number, largest: number, smallest: number): number {
   const across = area / side;
   return Math.max(largest / across ** 2, across ** 2 / smallest);
 }
 
-/** A row along the shorter side; gives what is left of the box. */
+/** Places a row along the shorter side, and returns the rest of the box. */
 function lay<T>(row: readonly { item: T; size: number }[], area: number, scale: number, box: Box, tiles: Tile<T>[]): Box {
   const isWide = box.width >= box.height;
   const side = isWide ? box.height : box.width;

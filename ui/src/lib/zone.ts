@@ -1,4 +1,4 @@
-// The time zone in which times are shown and typed: that of the browser, or UTC. This browser remembers which.
+// The time zone of shown and typed times: that of the browser, or UTC. The browser remembers the choice.
 
 import { createSignal } from 'solid-js';
 import { recall, remember } from './stored.ts';
@@ -13,12 +13,12 @@ export function setZone(next: Zone): void {
   setZoneSignal(next);
 }
 
-/** A date whose UTC fields are the time of day in the zone. */
+/** Returns a date whose UTC fields are the time of day in the zone. */
 export function inZone(ms: number): Date {
   return new Date(zone() === 'utc' ? ms : ms - new Date(ms).getTimezoneOffset() * 60_000);
 }
 
-/** `UTC`, `UTC+5:30`: the zone at a moment, since summer time changes it. */
+/** Returns the name of the zone at a time, because daylight saving changes it: `UTC`, `UTC+5:30`. */
 export function zoneName(ms: number): string {
   const minutes = zone() === 'utc' ? 0 : -new Date(ms).getTimezoneOffset();
   if (minutes === 0) return 'UTC';
@@ -26,8 +26,8 @@ export function zoneName(ms: number): string {
   return `UTC${minutes < 0 ? '-' : '+'}${Math.floor(Math.abs(minutes) / 60)}${rest === 0 ? '' : `:${String(rest).padStart(2, '0')}`}`;
 }
 
-/** What `<input type="datetime-local">` wants. */
+/** Formats a time for `<input type="datetime-local">`. */
 export const toInput = (ms: number): string => inZone(ms).toISOString().slice(0, 19);
 
-/** What was typed there, in milliseconds; NaN when it is no time. */
+/** Parses the text of such an input to milliseconds; NaN if it is not a time. */
 export const fromInput = (text: string): number => Date.parse(zone() === 'utc' ? `${text}Z` : text);

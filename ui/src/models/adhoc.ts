@@ -1,4 +1,4 @@
-// What the File view shows: a file's profile types and the flame graph of one, or its difference to stored profiles.
+// The model of the File view: the profile types of a file, and the flame graph of one, or its difference to stored profiles.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { byShare, layoutDiff, type Measure, type Sides } from '../flame/diff.ts';
@@ -9,13 +9,13 @@ import { profileType, type ProfileType } from '../lib/profile-types.ts';
 import { createFlame, type FlameAnswer, type FlameSource } from './flame.ts';
 
 export interface Look {
-  /** The file, or the id of one that the server keeps. */
+  /** The file, or the id of a file that the server keeps. */
   source: File | string;
-  /** Of the file. */
+  /** Profile types of the file. */
   types: readonly ProfileType[];
   type: ProfileType;
   flame: Flame;
-  /** Stored profiles and the file, of a comparison. */
+  /** The stored profiles and the file, if both are compared. */
   sides?: Sides;
 }
 
@@ -37,13 +37,13 @@ export interface AdhocModel {
 
 const NOTHING = { total: new Float64Array(), self: new Float64Array(), sum: 0 };
 
-/** `baseline` is what it is compared with, null for nothing. */
+/** `baseline` selects the stored profiles to compare with, null for no comparison. */
 export function createAdhoc(text: AdhocText, file: Accessor<File | null>, baseline: Accessor<FileQuestion['baseline']>): AdhocModel {
   const question = createMemo<FileQuestion | null>(() => {
     const dropped = text.id() === '' ? file() : null;
     return dropped === null && text.id() === '' ? null : { file: dropped, id: text.id(), type: text.of(), baseline: baseline() };
   });
-  /** What the URL and the page name now: nothing of another file is shown for it. */
+  /** The current file. The view never shows the data of another file for it. */
   const current = (): File | string => text.id() || (file() ?? '');
   const loaded = createLoader(question, async (asked, signal): Promise<Look> => {
     const { profileTypes, profileType: shown, flamegraph, difference } = await lookAt(asked, signal);
@@ -61,8 +61,8 @@ export function createAdhoc(text: AdhocText, file: Accessor<File | null>, baseli
   return { look, flame, share: createMemo(() => byShare(look.data()?.sides ?? { left: NOTHING, right: NOTHING })) };
 }
 
-/** What the server keeps, asked for while `wanted` is not null. */
+/** Loads the list of kept files while `wanted` is not null. */
 export const createKept = (wanted: Accessor<number | null>): Loader<KeptFile[]> => createLoader(wanted, (_, signal) => keptFiles(signal));
 
-/** The name that an id ends in. */
+/** Returns the file name at the end of an id. */
 export const nameOfId = (id: string): string => id.replace(/^[0-9A-Z]{26}-/, '');

@@ -1,4 +1,4 @@
-// What the store holds: services and their profile types, label names, and the reason when what is asked for is not there.
+// The content of the store: services and their profile types, label names, and the reason if the selection has no profiles.
 
 import { createEffect, createMemo, on, type Accessor } from 'solid-js';
 import { labelNames, profileTypes, services } from '../lib/api.ts';
@@ -20,15 +20,15 @@ export interface Catalogue {
   services: Loader<Map<string, string[]>>;
   /** The types of the selected service, CPU first. */
   types: Accessor<ProfileType[]>;
-  /** Labels of what is selected, without the service. */
+  /** Labels of the selected profiles, without the service name. */
   labels: Loader<string[]>;
-  /** The selected service, or anything at all, is not in the range. */
+  /** True if the range has no profiles of the selected service, or no profiles at all. */
   missing: Accessor<boolean>;
-  /** Why; asked only when something is missing. */
+  /** The reason, loaded only if something is missing. */
   absence: Loader<Absence>;
 }
 
-/** Without a service or a type in the link, the first there is; written to the URL, so that every state is a link. */
+/** Selects the first service and the first type if the link names none, and writes them to the URL, so that every state is a link. */
 export function createDefaults({ services: all, types }: Catalogue, at: Record<'service' | 'type', Accessor<string>>, go: (patch: { service?: string; type?: string }, options: { replace: true }) => void): void {
   createEffect(on([all.data, at.service], ([known, service]) => {
     const first = known?.keys().next().value;
@@ -52,7 +52,7 @@ export function createCatalogue({ service, type, query, range }: Selection): Cat
   const labels = createLoader(query, async (wanted, signal) => (await labelNames(wanted.selector, wanted.range, signal)).filter((name) => name !== 'service_name'));
   const missing = createMemo<Missing | null>((before) => {
     const known = all.data();
-    // While the same question is asked again, what was missing stays missing.
+    // During a refresh, a missing service stays missing.
     if (!known || all.pending()) return before && before.service === service() ? before : null;
     if (known.size > 0 && (service() === '' || known.has(service()))) return null;
     return { service: service(), type: type()?.id ?? '', names: [...known.keys()], range: range() };

@@ -1,5 +1,5 @@
-// Which functions changed by more than noise. Both sides are cut into slices of time, and each is asked for by itself: a
-// share that varies from slice to slice must have moved by far more than that.
+// The functions that changed by more than noise. Both sides are divided into time slices, and each slice is loaded separately. A
+// change counts only if it is far larger than the variation of the share between slices.
 
 import type { Accessor } from 'solid-js';
 import { layout } from '../flame/layout.ts';
@@ -13,26 +13,26 @@ import type { Query } from './selection.ts';
 
 export interface Rise {
   name: string;
-  /** Shares of the value of its own. */
+  /** Shares of the own value. */
   left: number;
   right: number;
 }
 
 export type Changes =
-  /** Names of those that changed, and those whose share rose most. */
+  /** Names of the changed functions, and those with the largest increases. */
   | { kind: 'tested'; real: Record<'self' | 'total', ReadonlySet<string>>; rises: readonly Rise[] }
-  /** There are not enough profiles on one of the sides to know how much a share varies. */
+  /** One of the sides has too few profiles to know how much a share varies. */
   | { kind: 'too few' };
 
 const SLICES = 8;
-/** A slice of less may hold no profile at all. */
+/** Least length of a slice; a shorter one might contain no profile. */
 const SHORTEST_MS = 15_000;
 const FEWEST = 3;
 const NODES = 4096;
 const AT_ONCE = 4;
-/** Of what is called a change, at most this share is luck. */
+/** Expected share of false positives among the reported changes, at most. */
 const LUCK = 0.01;
-/** Smaller shares are not looked at. */
+/** Smaller shares are not tested. */
 const LEAST_SHARE = 0.001;
 const MOST_RISES = 5;
 
@@ -51,7 +51,7 @@ export interface Sliced {
   total: ReadonlyMap<string, number>;
 }
 
-/** A range in slices of equal length; the whole when it is too short for that. */
+/** Divides a range into slices of equal length. A range that is too short stays one slice. */
 export function cut({ start, end }: Range): Range[] {
   const count = Math.max(1, Math.min(SLICES, Math.floor((end - start) / SHORTEST_MS)));
   const edge = (index: number): number => Math.round(start + ((end - start) * index) / count);

@@ -1,4 +1,4 @@
-// The values of a question over time: one line, or one a value of a label.
+// The values of a query over time: one line, or one line for each value of a label.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { createLoader, type Loader } from '../lib/loader.ts';
@@ -6,14 +6,14 @@ import { chartSeries, lineColour, meanOf, sumOf, sumPoints, type Line } from '..
 import type { Range } from '../lib/time.ts';
 import type { Query } from './selection.ts';
 
-/** More lines than this cannot be told apart; the rest is one line. */
+/** Maximum number of lines that a reader can tell apart; the others are summed into one. */
 const MAX_LINES = 10;
 /** Points over the width of the chart. */
 const POINTS = 180;
 
 export interface ChartData {
   query: Query;
-  /** What the lines are of; they are drawn over it and no other. */
+  /** The range of the lines, over which they are drawn. */
   range: Range;
   /** The label that splits them, empty for none. */
   by: string;
@@ -24,7 +24,7 @@ export interface ChartData {
   max: number;
 }
 
-/** `young`: there is nothing before the first value, and the chart begins with it. */
+/** If `young` is true, nothing is stored before the first value, and the chart begins with it. */
 export function createChart(query: Accessor<Query | null>, by: Accessor<string>, young: Accessor<boolean>): Loader<ChartData> {
   const wanted = createMemo(() => {
     const asked = query();

@@ -1,5 +1,5 @@
-// What the Compare view shows: a baseline and a comparison, each a question with its chart; the difference of both, and which
-// changes are more than noise.
+// The model of the Compare view: a baseline and a comparison, each a query with its chart; the difference of both; and the
+// changes that are more than noise.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { byFactors, byShare, type Measure } from '../flame/diff.ts';
@@ -25,14 +25,14 @@ export interface CompareText extends SelectionText, ShownText {
   /** Null for the whole range, or its second half. */
   comparison: Accessor<Range | null>;
   baseline: Accessor<Range | null>;
-  /** Empty, or null, for those of the comparison. */
+  /** Service and filters of the baseline; empty or null for those of the comparison. */
   baseservice: Accessor<string>;
   baseq: Accessor<string | null>;
 }
 
 export interface Side {
   selection: Selection;
-  /** What is compared, and what is around it, over which the chart is drawn. */
+  /** The compared range, and the window around it over which the chart is drawn. */
   range: Accessor<Range>;
   window: Accessor<Range>;
   chart: Loader<ChartData>;
@@ -43,7 +43,7 @@ export type CompareModel = ReturnType<typeof createCompare>;
 const DAY = 86_400_000;
 const EARLIER: Partial<Record<With, number>> = { day: DAY, week: 7 * DAY };
 
-/** Both ranges within a window, and what to show around each. */
+/** Returns the ranges of both sides for a window, and the window of the chart of each. */
 export function placeSides(window: Range, how: With, comparison: Range | null, baseline: Range | null): Record<'left' | 'right', { range: Range; window: Range }> {
   const { start, end } = whole(window);
   const middle = Math.round((start + end) / 2);
@@ -56,7 +56,7 @@ export function placeSides(window: Range, how: With, comparison: Range | null, b
 
 const whole = ({ start, end }: Range): Range => ({ start: Math.round(start), end: Math.round(end) });
 const moved = ({ start, end }: Range, by: number): Range => ({ start: start - by, end: end - by });
-/** A window that holds the range, as long as it was when the range lies elsewhere altogether. */
+/** Extends a window to contain the range. If the range is far away, returns a window of the same length around the range. */
 function around(window: Range, range: Range): Range {
   if (range.end > window.start - (window.end - window.start) && range.start < window.end + (window.end - window.start)) return { start: Math.min(window.start, range.start), end: Math.max(window.end, range.end) };
   const length = Math.max(window.end - window.start, 2 * (range.end - range.start));
@@ -91,7 +91,7 @@ export function createCompare(text: CompareText, time: RangeModel) {
   const changes = createChanges(queries);
   const versions = createVersions(right.selection, time.range, catalogue.labels.data);
 
-  /** The answer with the questions that it is to: which may be those before the last. */
+  /** The difference with the queries that it belongs to, which may be older than the current ones. */
   const difference = createMemo(() => {
     const answer = flame.data();
     return answer?.sides && answer.source.kind === 'diff' ? { flame: answer.flame, sides: answer.sides, gone: answer.gone, left: answer.source.left, right: answer.source.right } : null;
@@ -104,7 +104,7 @@ export function createCompare(text: CompareText, time: RangeModel) {
     return factors.left === null || factors.right === null ? null : byFactors({ left: factors.left, right: factors.right });
   });
   const amount = (value: number): string => formatValue(value, difference()?.right.type.chartUnit ?? 'count');
-  /** The side that has nothing, and where there is something. */
+  /** The side without profiles. `nearest` is the nearest range with some. */
   const empty = createMemo<'left' | 'right' | null>(() => {
     const found = difference();
     if (!found || flame.pending()) return null;
@@ -123,8 +123,8 @@ export function createCompare(text: CompareText, time: RangeModel) {
 const NOTHING = { total: new Float64Array(), self: new Float64Array(), sum: 0 };
 
 /**
- * What makes a value one a second: of a state (memory in use) the chart's mean, of all else the time in which there were
- * profiles, as for the chart's mean. Null while not known.
+ * Returns the factor from a value to a value per second. For a gauge such as memory in use, it scales to the mean of the chart.
+ * For all other types, it divides by the time that has profiles, as the mean of the chart does. Null while it is not known.
  */
 export function factor({ type, range }: Query, sum: number, chart: Pick<Loader<ChartData>, 'data' | 'pending'>): number | null {
   const data = chart.data();

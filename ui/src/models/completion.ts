@@ -1,18 +1,18 @@
-// Completes a statement with what the store has: its labels and their values, each asked for once.
+// Completes an SQL statement with the labels of the store and their values. Each list is loaded once.
 
 import { onCleanup } from 'solid-js';
 import { labelNames, labelValues } from '../lib/api.ts';
 import { completions, wordBefore, type Word } from '../lib/sql-words.ts';
 import type { Range } from '../lib/time.ts';
 
-/** Words that may be meant at a place of a text, and where what they replace begins. */
+/** Returns the completions at a cursor, and the start of the text that they replace. */
 export type Complete = (text: string, cursor: number) => Promise<{ from: number; words: readonly Word[] }>;
 
 export function createCompletion(range: () => Range): Complete {
   const known = new Map<string, Promise<readonly string[]>>();
   const stop = new AbortController();
   onCleanup(() => stop.abort());
-  /** What could not be had is asked for again with the next letter. */
+  /** Loads a list once. A list that failed to load is requested again with the next letter. */
   const once = (what: string, ask: () => Promise<readonly string[]>): Promise<readonly string[]> => {
     const before = known.get(what);
     if (before) return before;

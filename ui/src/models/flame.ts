@@ -1,4 +1,4 @@
-// A flame graph, from wherever it comes, with as much detail as the zoomed frame needs.
+// The loader of a flame graph from any source, with as much detail as the zoomed frame needs.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { layoutDiff, type Sides } from '../flame/diff.ts';
@@ -8,7 +8,7 @@ import { ApiError, diffStacktraces, mergeStacktraces, type FlameQuery } from '..
 import { createLoader, type Loader } from '../lib/loader.ts';
 import type { Query } from './selection.ts';
 
-/** Where a flame graph comes from: all profiles of a question, one of them, the difference of two questions, or what a person brought along. */
+/** The source of a flame graph: all profiles of a query, one of them, the difference of two queries, or a file. */
 export type FlameSource =
   | { kind: 'merged'; query: Query; spans?: readonly string[] }
   | { kind: 'single'; query: Query; profile: string; spans?: readonly string[] }
@@ -18,24 +18,24 @@ export type FlameSource =
 export interface FlameAnswer {
   source: FlameSource;
   flame: Flame;
-  /** The totals of both sides, of a difference. */
+  /** The values of both sides, if the flame graph is a difference. */
   sides?: Sides;
-  /** The frame that the link names is not in it, however closely one looks. */
+  /** True if the zoomed frame of the link is not in the profile, even in full detail. */
   gone: boolean;
 }
 
-/** Enough for a wide screen: frames below a fraction of a pixel come folded. */
+/** Number of nodes for a wide screen. Frames below a fraction of a pixel are folded. */
 const NODES = 16_384;
-/** For what is made of all frames (inverted, one function in the middle): most profiles come whole with that. */
+/** Number of nodes for views that need all frames (inverted, callers and callees). Most profiles fit completely. */
 const WHOLE_NODES = 65_536;
-/** A zoomed frame of which more than this was folded is asked for by itself. */
+/** If more than this share of the zoomed frame is folded, its subtree is loaded separately. */
 const FOLDED_SHARE = 0.02;
-/** For a link to a frame that is not among the largest: it is known by a hash, so the server cannot be asked for it alone. */
+/** Number of nodes to find a small frame of a link. The link has only a hash of its path, so its subtree cannot be requested. */
 const MOST_NODES = 262_144;
 
-/** `focus` is the path of the zoomed frame. Where the `whole` is needed, that path is not one of this graph. */
+/** `focus` is the path of the zoomed frame. If `whole` is true, the path may belong to a graph made from this one, so it is ignored. */
 export function createFlame(source: Accessor<FlameSource | null>, focus: Accessor<string>, whole: Accessor<boolean> = () => false): Loader<FlameAnswer> {
-  /** The last answer: a zoom into it starts from there, and the whole is not asked for again. */
+  /** The last response. A zoom starts from it, without loading the whole graph again. */
   let last: (Picture & { source: FlameSource; nodes: number }) | undefined;
   const wanted = createMemo(() => {
     const asked = source();
@@ -53,7 +53,7 @@ export function createFlame(source: Accessor<FlameSource | null>, focus: Accesso
 
 type Picture = Pick<FlameAnswer, 'flame' | 'sides'>;
 
-/** The graph with the zoomed frame in it, in detail. */
+/** Returns the graph with the details of the zoomed frame. */
 async function closer(
   { source, focus }: { source: FlameSource; focus: string },
   { nodes, ...picture }: Picture & { nodes: number },
@@ -65,7 +65,7 @@ async function closer(
     const all = await readMost(source, MOST_NODES, picture, signal);
     return { ...all, found: findPath(all.flame, focus) >= 0, nodes: MOST_NODES };
   }
-  // A difference is drawn as it comes: its sides are told by node, and grafting would move those.
+  // A difference is drawn as received: its sides are indexed by node, and a graft would renumber the nodes.
   if (source.kind !== 'diff' && node > 0 && foldedShare(flame, node) > FOLDED_SHARE) {
     const detail = await read(source, NODES, callSite(flame, node), signal);
     const from = findPath(detail.flame, focus);
@@ -74,7 +74,7 @@ async function closer(
   return { ...picture, found: node >= 0, nodes };
 }
 
-/** Many nodes; a server that does not give so many at once gives what it gave already, or as many as it gives. */
+/** Requests many nodes. If the server refuses so many, returns the earlier graph, or requests the usual number. */
 async function readMost(source: FlameSource, nodes: number, before: Picture | null, signal: AbortSignal): Promise<Picture> {
   return read(source, nodes, [], signal).catch((error: unknown) => {
     if (nodes > NODES && error instanceof ApiError && error.code === 'invalid_argument') return before ?? read(source, NODES, [], signal);

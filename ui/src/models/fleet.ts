@@ -1,4 +1,4 @@
-// All services, what each takes of the fleet's CPU and memory, and how that went; in groups by a label where one is named.
+// All services with their use of CPU and memory over time, optionally split by a label.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { profileTypes, servicesBy } from '../lib/api.ts';
@@ -9,11 +9,11 @@ import { chartSeries, meanOf, sumOf, sumPoints, type SeriesLine } from '../lib/s
 import type { Range } from '../lib/time.ts';
 
 export interface Measure {
-  /** Where its profiles are. */
+  /** Id of the profile type. */
   type: string;
-  /** Over the time in which it was measured. */
+  /** Mean over the time with measurements. */
   mean: number;
-  /** What it took in all, which is what a share is of: who ran for a minute took little, however busy. */
+  /** Sum over the range, the basis of shares. A service that ran for a minute has a small sum, however busy it was. */
   sum: number;
   /** Seconds between points. */
   step: number;
@@ -23,17 +23,17 @@ export interface Measure {
 export type Resource = 'cpu' | 'memory';
 
 export interface Service {
-  /** Of name and group: which one it is. */
+  /** Unique key, made of name and group. */
   key: string;
   name: string;
-  /** The value of the label that services are grouped by; empty without one. */
+  /** Value of the label that services are grouped by; empty without a label. */
   group: string;
   types: ProfileType[];
   cpu: Measure | null;
   memory: Measure | null;
 }
 
-/** All services together: `mean` over the time in which any was measured. */
+/** Use of all services together. `mean` is over the time in which any service has measurements. */
 export type Whole = Pick<Measure, 'mean' | 'sum'>;
 
 export interface Fleet {
@@ -43,22 +43,22 @@ export interface Fleet {
   range: Range;
   /** The label that services are grouped by. */
   label: string;
-  /** Seconds between points, the longest. */
+  /** Seconds between points, the longer of CPU and memory. */
   step: number;
 }
 
-/** What there is to say when the range holds nothing. */
+/** What is known about a range without profiles. */
 export interface Emptiness {
   stored: boolean;
   nearest: Range | null | undefined;
 }
 
-/** Charts of services hold few points: they are a hundred pixels wide. */
+/** Number of points in the chart of a service, which is about a hundred pixels wide. */
 const POINTS = 60;
-/** Of thousands of services they hold fewer: this many in all, but some a service. */
+/** Maximum number of points for all services together, and least number for each. */
 const MOST_POINTS = 60_000;
 const LEAST_POINTS = 12;
-/** Types of one resource that are asked for: CPU of several profilers, say. */
+/** Maximum number of profile types of one resource, for example CPU from several profilers. */
 const MOST_TYPES = 3;
 
 export function createFleet(range: Accessor<Range>, group: Accessor<string>): { fleet: Loader<Fleet>; empty: Loader<Emptiness> } {
@@ -98,7 +98,7 @@ async function load({ range, label }: { range: Range; label: string }, signal: A
     const sums = sumPoints([...measures]);
     return { mean: meanOf(sums), sum: sumOf(sums) };
   };
-  // Most services have the same types.
+  // Most services have the same types, so sorted lists are shared.
   const known = new Map<string, ProfileType[]>();
   const sorted = (its: readonly string[]): ProfileType[] => {
     const which = its.join();

@@ -1,4 +1,4 @@
-// One label broken down: what each of its values takes, its share, how that went, and the function that takes most of it.
+// The breakdown of one label: for each value, its mean, its share, its chart, and its top function.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { layout } from '../flame/layout.ts';
@@ -24,7 +24,7 @@ export interface Breakdown {
   step: number;
 }
 
-/** The function that has most of a value for itself. */
+/** The function with the largest own value among the profiles of a label value. */
 export interface Top {
   name: string;
   share: number;
@@ -47,7 +47,7 @@ export function createBreakdown(query: Accessor<Query | null>, label: Accessor<s
   });
 }
 
-/** With one more label: who asks for the same label twice asks for both. */
+/** Adds a matcher to a selector. Profiles must match all matchers, also several for the same label. */
 export const withValue = (selector: string, name: string, op: '=' | '!=', value: string): string => printSelector([...parseMatchers(selector), { name, op, value }]);
 
 export function createTop(breakdown: Accessor<Pick<Breakdown, 'query' | 'label'> | null>, value: string): Loader<Top | null> {

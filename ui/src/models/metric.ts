@@ -1,4 +1,4 @@
-// A metric over the same time as a profile's chart, and where it is highest.
+// A Prometheus metric over the same time as a profile's chart, and its highest point.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { createLoader, type Loader } from '../lib/loader.ts';
@@ -6,15 +6,15 @@ import { hasPrometheus, lineName, metricLines } from '../lib/prometheus.ts';
 import { lineColour, type Line } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
 
-/** More lines than this cannot be told apart. */
+/** Maximum number of lines that a reader can tell apart. */
 const MAX_LINES = 10;
-/** A profile of less than this may hold nothing. */
+/** Least length of the range of a point; a shorter one might contain no profile. */
 const SHORTEST_MS = 60_000;
 
 export interface MetricData {
-  /** The largest of them. */
+  /** The lines with the largest values. */
   lines: Line[];
-  /** How many are left out. */
+  /** Number of lines that are not shown. */
   others: number;
   range: Range;
   /** Seconds between points. */
@@ -23,12 +23,12 @@ export interface MetricData {
 }
 
 export interface MetricModel {
-  /** The server has one to ask. */
+  /** True if the server is configured with a Prometheus. */
   available: Loader<boolean>;
   data: Loader<MetricData>;
 }
 
-/** A `query` that is empty asks nothing. */
+/** Loads the lines of a query. An empty query loads nothing. */
 export function createMetric(query: Accessor<string>, range: Accessor<Range>): MetricModel {
   const available = createLoader(() => true, hasPrometheus);
   const wanted = createMemo(() => (query() === '' || !available.data() ? null : { query: query(), range: range() }));
@@ -44,14 +44,14 @@ export function createMetric(query: Accessor<string>, range: Accessor<Range>): M
   };
 }
 
-/** The highest point of all lines; of equal ones the first. */
+/** Returns the highest point of all lines, the first of equal ones. */
 export function peakOf(lines: readonly Pick<Line, 'points'>[]): MetricData['peak'] {
   let peak: MetricData['peak'] = null;
   for (const { points } of lines) for (const [time, value] of points) if (peak === null || value > peak.value || (value === peak.value && time < peak.time)) peak = { time, value };
   return peak;
 }
 
-/** The time of a point: a stretch around it, in which there are profiles if there are any. */
+/** Returns a range around a point that is long enough to contain profiles. */
 export function around(time: number, step: number): Range {
   const half = Math.max(SHORTEST_MS, 4000 * step) / 2;
   return { start: time - half, end: time + half };

@@ -1,4 +1,4 @@
-// What the Pipeline view asks the collector: its components and how it is, again and again while someone looks, and the stream of what flows.
+// The requests of the Pipeline view to the collector: its components and its state, polled while the page is visible, and the flow stream.
 
 import { createEffect, createMemo, createSignal, on, onCleanup, onMount, type Accessor } from 'solid-js';
 import { ApiError } from '../lib/api.ts';
@@ -8,10 +8,10 @@ import { Flows, pathOfId, readComponents, readDetail, readOverview, readRate, ty
 import { follow, parse } from '../pipeline/stream.ts';
 
 const POLL_MS = 3000;
-/** A long list is asked for less often: a megabyte every three seconds is too much to look at a graph. */
+/** Interval for a long list, which may have a megabyte. */
 const LONG_POLL_MS = 10_000;
 const LONG = 1000;
-/** Seconds over which flows are counted. */
+/** Window of the flow counts in seconds. */
 const WINDOW = 2;
 
 async function ask(path: string, signal: AbortSignal): Promise<unknown> {
@@ -20,11 +20,11 @@ async function ask(path: string, signal: AbortSignal): Promise<unknown> {
     response = await fetch(`${BASE}api/v0/web/${path}`, { signal, headers: { accept: 'application/json' } });
   } catch (error) {
     if (signal.aborted) throw error;
-    throw new ApiError('the collector does not answer; is it running, and is the network up?', 'network', 0);
+    throw new ApiError('cannot reach the collector; check that it runs and that the network is up', 'network', 0);
   }
   if (!response.ok) {
     const text = (await response.text().catch(() => '')).trim().slice(0, 400);
-    throw new ApiError(text || `${path} was answered with status ${response.status}`, response.status === 404 ? 'not_found' : 'unknown', response.status);
+    throw new ApiError(text || `${path} returned status ${response.status}`, response.status === 404 ? 'not_found' : 'unknown', response.status);
   }
   return response.json();
 }
@@ -41,16 +41,16 @@ export interface PipelineData {
   refresh: () => void;
 }
 
-/** Follows a module and, when there is one, the selected component. */
+/** Follows a module and the selected component, if there is one. */
 export function createPipeline(moduleOf: Accessor<string>, selectedOf: Accessor<string>): PipelineData {
-  // As values: other parts of the URL change, and nothing is to be asked anew for that.
+  // Memos, so that a change of other parts of the URL sends no requests.
   const module = createMemo(moduleOf);
   const selected = createMemo(selectedOf);
   const [tick, setTick] = createSignal(0);
   const list = createLoader(() => ({ module: module(), tick: tick() }), ({ module: id }, signal) => components(id, signal));
   const overview = createLoader(tick, async (_, signal) => readOverview(await ask('controller', signal)));
   const detail = createLoader(
-    // After each list, so that nobody asks for what the list knows to be gone.
+    // Loaded after each list, so that no request is sent for a component that is not in the list.
     () => (list.data()?.some(({ id }) => id === selected()) ? { id: selected() } : null),
     async ({ id }, signal) => readDetail(await ask(`components/${pathOfId(id)}`, signal)),
   );
@@ -70,7 +70,7 @@ export function createPipeline(moduleOf: Accessor<string>, selectedOf: Accessor<
   createEffect(on(module, (id) => {
     const stop = new AbortController();
     setFlows(new Flows());
-    // Every window names every edge, so the newest word on each is kept; a new object tells those who look.
+    // Every window has a count for every edge. The newest count of each is kept. A new object notifies the views.
     let current = new Flows();
     let dirty = false;
     void follow(`api/v0/web/graph${id === '' ? '' : `/${pathOfId(id)}`}?window=${WINDOW}`, {

@@ -1,4 +1,4 @@
-// What the Profile view shows: a selection, its chart and its flame graph, in the same numbers; and why there is nothing.
+// The model of the Profile view: a selection, its chart and its flame graph with matching values, and the reason if both are empty.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { formatValue } from '../lib/format.ts';
@@ -14,7 +14,7 @@ import { createSelection, sameQuery, type Query, type SelectionText } from './se
 export interface ProfileText extends SelectionText, ShownText {
   /** Label that splits the chart. */
   by: Accessor<string>;
-  /** The span whose stacks are shown; empty for all. */
+  /** Id of the span whose stacks are shown; empty for all stacks. */
   span: Accessor<string>;
 }
 
@@ -30,12 +30,12 @@ export function createProfile(text: ProfileText, time: RangeModel) {
     return wanted && { kind: 'merged', query: wanted, ...(text.span() !== '' ? { spans: [text.span()] } : {}) };
   });
   const flame = createFlame(source, text.focus, needsWhole(text));
-  /** The question that the flame graph answers, which may be the one before the last. */
+  /** The query of the shown flame graph, which may be older than the current query. */
   const drawn = createMemo((): Query | null => {
     const from = flame.data()?.source;
     return from && 'query' in from ? from.query : null;
   }, null, { equals: sameQuery });
-  /** The chart of the same question; while a new one is on its way, the one before that is still shown. */
+  /** The chart of the same query. While a new chart is loading, the previous one of the same selection. */
   const beside = (): ChartData | undefined => {
     const data = chart.data();
     const asked = drawn();
@@ -45,8 +45,8 @@ export function createProfile(text: ProfileText, time: RangeModel) {
   };
 
   /**
-   * What is a state (memory in use) comes from the server summed over all profiles of the range, which says nothing: it is
-   * scaled to the chart's mean, so that picture and chart say the same. Without the chart only shares are known.
+   * For a gauge such as memory in use, the server returns the sum over all profiles of the range, which has no meaning. The values
+   * are scaled to the mean of the chart, so that flame graph and chart agree. Without the chart, only shares are known.
    */
   const scale = createMemo((): number | null => {
     const sum = flame.data()?.flame.sum ?? 0;
@@ -59,10 +59,10 @@ export function createProfile(text: ProfileText, time: RangeModel) {
     const unit = drawn()?.type.unit ?? 'count';
     return (value: number): string => (factor === null ? (chart.pending() ? '…' : '–') : formatValue(value * factor, unit));
   });
-  /** Why values are shown as shares only: the chart, which they need, could not be read. */
+  /** The error of the chart, if only shares can be shown because of it. */
   const onlyShares = createMemo(() => (drawn() !== null && scale() === null && !chart.pending() ? chart.error() : undefined));
 
-  // A picture of nothing is either of no profiles at all, or of profiles that hold only zeros: the chart tells which.
+  // An empty flame graph has either no profiles, or only profiles with zeros. The chart tells which.
   const blank = createMemo<{ query: Query; zero: boolean } | null>((before) => {
     const answer = flame.data();
     const asked = drawn();

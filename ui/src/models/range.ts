@@ -1,7 +1,7 @@
-// The range that the URL names, resolved against the present: when the URL's range changes, when someone refreshes,
-// and every so many seconds when that is switched on (not while the page is hidden).
-// A URL that names none gets the last hour, or what there is of it: a server that has just started shows a full chart,
-// which grows by itself.
+// The range of the URL, resolved against the present. It is resolved again when the URL changes, at each refresh, and at the
+// refresh interval while the page is visible.
+// Without a range in the URL, it is the last hour, but begins with the first profile: the chart of a server that has just
+// started is full, and grows by itself.
 
 import { createEffect, createMemo, createSignal, onCleanup, untrack, type Accessor } from 'solid-js';
 import { formatAge } from '../lib/format.ts';
@@ -10,30 +10,30 @@ import { began } from '../lib/nearest.ts';
 import { DEFAULT_FROM, isRelative, resolveRange, type Range } from '../lib/time.ts';
 
 const HOUR = 3_600_000;
-/** A chart of less would be of one or two points. */
+/** Least length of a range; a shorter chart would have one or two points. */
 const SHORTEST = 60_000;
 const YOUNG_SECONDS = 5;
 
-/** How the URL names a range. */
+/** The range as in the URL. */
 export interface RangeText {
-  /** Empty for the last hour of what there is. */
+  /** Empty for the last hour, or for the time since the first profile. */
   from: Accessor<string>;
   until: Accessor<string>;
-  /** Seconds between refreshes, 0 for none; null leaves it to the page. */
+  /** Seconds between refreshes, 0 for none; null for the default of the page. */
   refresh: Accessor<number | null>;
 }
 
 export interface RangeModel {
-  /** A new object at each refresh, also of a range whose ends stand still: late profiles may have come. */
+  /** The range. It is a new object at each refresh, even with the same ends, because late profiles may have arrived. */
   range: Accessor<Range>;
   refresh: () => void;
   /** Seconds between refreshes, 0 for none. */
   seconds: Accessor<number>;
-  /** The URL names it relative to the present, so that the same link shows another range later. */
+  /** True if the range is relative to the present, so that the same link shows another range later. */
   moves: Accessor<boolean>;
-  /** It is of all there is: a chart begins with the first value. */
+  /** True if the range begins with the first profile, and so does the chart. */
   young: Accessor<boolean>;
-  /** What the range is called when it begins with the first profile: `Profiling since 40 s`. */
+  /** Name of a range that begins with the first profile: `Profiling for 40 s`. */
   since: Accessor<string | undefined>;
 }
 
@@ -42,7 +42,7 @@ export function createRange({ from, until, refresh: asked }: RangeText): RangeMo
   const refresh = (): void => void setTick((count) => count + 1);
   const open = createMemo(() => from() === '' && until() === 'now');
   const first = createLoader<true, number | null | undefined>(() => (open() ? true : null), (_, signal) => began(HOUR, Date.now(), signal));
-  /** When profiling began, while that is less than an hour ago. */
+  /** Time of the first profile if it is less than an hour ago, else null. */
   const start = createMemo(() => {
     tick();
     const found = first.data() ?? null;
@@ -55,7 +55,7 @@ export function createRange({ from, until, refresh: asked }: RangeText): RangeMo
     if (oldest !== null) return { start: Math.min(oldest, now - SHORTEST), end: now };
     return resolveRange(from() || DEFAULT_FROM, until(), now);
   });
-  // Until something is stored, the first profile is waited for.
+  // While nothing is stored, each refresh looks for the first profile again.
   createEffect(() => {
     if (tick() > 0 && untrack(() => open() && first.data() === undefined && !first.pending())) first.retry();
   });
@@ -67,7 +67,7 @@ export function createRange({ from, until, refresh: asked }: RangeText): RangeMo
   });
   const since = (): string | undefined => {
     const oldest = start();
-    return oldest === null ? undefined : `Profiling since ${formatAge(range().end - oldest)}`;
+    return oldest === null ? undefined : `Profiling for ${formatAge(range().end - oldest)}`;
   };
   const moves = (): boolean => from() === '' || isRelative(from()) || isRelative(until());
   return { range, refresh, seconds, moves, young: () => start() !== null, since };

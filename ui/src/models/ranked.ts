@@ -1,4 +1,4 @@
-// Services in the order that was chosen, with their share of what orders them; and in groups.
+// Services in the selected order, with their shares and costs; and their groups.
 
 import type { Accessor } from 'solid-js';
 import { keepSetting, readSettings } from '../lib/api.ts';
@@ -10,16 +10,16 @@ import type { Fleet, Resource, Service } from './fleet.ts';
 export type Order = 'cpu' | 'memory' | 'cost' | 'name';
 
 export interface RankedService extends Service {
-  /** Of a month; null where prices are not known or nothing was measured. */
+  /** Projected cost of a month; null without prices or measurements. */
   cost: number | null;
-  /** What it takes of what orders services, or of what is measured where names do. */
+  /** Use of the quantity that orders the services, or of CPU or memory if they are ordered by name. */
   size: number;
-  /** Of all services; null where there is nothing to have a share of. */
+  /** Share of all services; null if their sum is zero. */
   share: number | null;
 }
 
 export interface Group {
-  /** The value of the label; empty for the services without it, or where nothing is grouped. */
+  /** Value of the label; empty for services without it, or without a grouping. */
   name: string;
   services: readonly RankedService[];
   size: number;
@@ -27,10 +27,10 @@ export interface Group {
 }
 
 export interface Ranked {
-  /** What shares are of. */
+  /** The quantity that shares refer to. */
   what: 'CPU' | 'memory' | 'cost';
   services: readonly RankedService[];
-  /** Of all services. */
+  /** Cost of all services. */
   cost: number | null;
 }
 
@@ -47,14 +47,14 @@ export function rank(fleet: Fleet, order: Order, prices: Prices | null): Ranked 
     const size = isCost ? (costs[index] ?? 0) : (service[of]?.sum ?? 0);
     return { ...service, cost: costs[index] ?? null, size, share: whole > 0 ? size / whole : null };
   });
-  // They come by name. What is not measured comes last, by what else it takes.
+  // The services arrive sorted by name. Services without a measurement come last, sorted by the other resource.
   const other: Resource = of === 'cpu' ? 'memory' : 'cpu';
   const rest = (service: RankedService): number => service[other]?.sum ?? -1;
   if (order !== 'name') services.sort((a, b) => b.size - a.size || rest(b) - rest(a));
   return { what: isCost ? 'cost' : of === 'cpu' ? 'CPU' : 'memory', services, cost };
 }
 
-/** The groups of services that are in order, in the order of their sums; those without the label last. */
+/** Groups sorted services. The groups are sorted by their sums, or by name; the services without the label come last. */
 export function groupsOf(services: readonly RankedService[], order: Order): Group[] {
   const found = new Map<string, RankedService[]>();
   for (const service of services) {
@@ -71,7 +71,7 @@ export function groupsOf(services: readonly RankedService[], order: Order): Grou
   return groups.sort((a, b) => Number(a.name === '') - Number(b.name === '') || (order === 'name' ? 0 : b.size - a.size) || byName(a.name, b.name));
 }
 
-/** What some services take together, where any of them is measured. */
+/** Returns the mean use of several services together; null if none has measurements. */
 export function together(services: readonly Service[], of: Resource): number | null {
   const measures = services.flatMap((service) => service[of] ?? []);
   return measures.length === 0 ? null : meanOf(sumPoints(measures));
@@ -81,7 +81,7 @@ export interface PricesModel extends Loader<Prices | null> {
   keep: (prices: Prices) => Promise<void>;
 }
 
-/** Prices as the server keeps them for everybody of the tenant; asked for once they are wanted. */
+/** The prices that the server stores for all users of the tenant. They are loaded while `wanted` is true. */
 export function createPrices(wanted: Accessor<boolean>): PricesModel {
   const kept = createLoader(() => (wanted() ? true : null), async (_, signal) => readPrices((await readSettings(signal)).get(PRICES)));
   const keep = async (prices: Prices): Promise<void> => {

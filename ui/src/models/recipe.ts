@@ -1,4 +1,4 @@
-// What the URL says of how a flame graph is shown, as a recipe; and the graphs that are made by it.
+// The rules of the URL for a flame graph, as a recipe, and the graphs that the recipe makes.
 
 import { createMemo, type Accessor } from 'solid-js';
 import type { Flame } from '../flame/layout.ts';
@@ -10,10 +10,10 @@ import { createWorked, work } from './work.ts';
 
 export type RecipeText = Pick<Reader<typeof FLAME>, keyof Recipe>;
 
-/** What decides which part of the graph has to be known. */
+/** The parts of the URL that decide which part of the graph has to be loaded. */
 export type ShownText = RecipeText & Pick<Reader<typeof FLAME>, 'pane' | 'focus'>;
 
-/** Graphs of more nodes are made into others beside the page: that takes more than a frame of the screen. */
+/** Larger graphs are transformed in the worker, because that takes longer than a frame of the screen. */
 const AT_ONCE = 15_000;
 
 export const readRecipe = (at: RecipeText): Recipe => ({
@@ -26,10 +26,10 @@ export const readRecipe = (at: RecipeText): Recipe => ({
   invert: at.invert(),
 });
 
-/** What is shown is made of all frames: those that are small are needed, too. */
+/** True if the shown graph is made from all frames, including small ones. */
 export const needsWhole = (at: RecipeText & Pick<ShownText, 'pane'>): Accessor<boolean> => createMemo(() => at.pane() !== 'flame' || !isPlain(readRecipe(at)));
 
-/** The graph by its recipe. */
+/** Returns the graph after its rules. */
 export function createShape(tree: Accessor<Tree>, recipe: Accessor<Recipe>): Accessor<Shaped> {
   return createWorked(
     createMemo(() => ({ tree: tree(), recipe: recipe() })),
@@ -45,7 +45,7 @@ export function createShape(tree: Accessor<Tree>, recipe: Accessor<Recipe>): Acc
   );
 }
 
-/** A function between its callers and callees. */
+/** Returns the graphs of the callers and callees of a function. */
 export function createSandwich(tree: Accessor<Tree>, name: Accessor<number>): Accessor<Sandwich> {
   return createWorked(
     createMemo(() => ({ tree: tree(), name: name() })),
@@ -60,5 +60,5 @@ export function createSandwich(tree: Accessor<Tree>, name: Accessor<number>): Ac
   );
 }
 
-/** What comes from the worker has names of its own, and another clock. */
+/** Restores names and clock of a graph from the worker, which has copies of the names and another clock. */
 const athome = ({ names, files, mappings }: Flame, born: number) => (tree: Tree): Tree => ({ ...tree, flame: { ...tree.flame, names, files, mappings, born } });

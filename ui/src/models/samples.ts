@@ -1,5 +1,5 @@
-// Single profiles over time: when each was taken, of which series, how large; or, where there are too many to draw, how many
-// there are of each size. Asked in SQL.
+// Single profiles over time, loaded by SQL: the time, series and value of each. If there are too many to draw, a heat map with
+// the number of profiles by time and value.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { createLoader, type Loader } from '../lib/loader.ts';
@@ -12,20 +12,20 @@ import type { Query } from './selection.ts';
 export interface Sample {
   /** `time~series`, as the URL has it. */
   key: string;
-  /** Milliseconds; profiles have microseconds. */
+  /** Milliseconds, although the store has microseconds. */
   time: number;
   series: string;
-  /** Empty when nobody gave it one. */
+  /** Id of the profile; empty if the sender gave it none. */
   id: string;
   total: number;
-  /** Stacks in it. */
+  /** Number of stacks. */
   count: number;
-  /** Nanoseconds, 0 when not known. */
+  /** Nanoseconds, 0 if not known. */
   duration: number;
   labels: Readonly<Record<string, string>>;
 }
 
-/** So many profiles of about that value, in a stretch of time. */
+/** A cell of the heat map: the number of profiles in a range of times and values. */
 export interface Cell {
   time: number;
   row: number;
@@ -35,12 +35,12 @@ export interface Cell {
 export interface SampleData {
   type: ProfileType;
   range: Range;
-  /** How many there are, and their largest value. */
+  /** Number of profiles, and their largest value. */
   count: number;
   most: number;
-  /** The newest first; empty when they are too many. */
+  /** The profiles, the newest first; empty if there are too many. */
   samples: readonly Sample[];
-  /** Instead of them: cells so many seconds wide, of `ROWS` rows. */
+  /** Instead of too many profiles: cells that are `step` seconds wide, in `ROWS` rows. */
   cells: readonly Cell[];
   step: number;
 }
@@ -62,7 +62,7 @@ export function readSample(row: SqlRow): Sample {
   };
 }
 
-/** The rows of a question: `profiles` as `p` with the labels of their series as `s`. */
+/** Returns the FROM and WHERE clauses of a query: `profiles` as `p`, joined with their `series` as `s`. */
 export function rowsOf({ type, selector, range }: Query): string {
   const conditions = parseMatchers(selector).map((matcher) => (matcher.name === 'service_name' && matcher.op === '=' ? `service_name = ${quoted(matcher.value)}` : condition(matcher)));
   return `FROM profiles p JOIN (SELECT series, labels FROM series WHERE ${conditions.join(' AND ') || 'true'}) s ON p.series = s.series
@@ -85,7 +85,7 @@ export function createSamples(query: Accessor<Query | null>): Loader<SampleData>
   });
 }
 
-/** The profile that the URL names, also when it is none of those that are drawn. */
+/** Loads the profile that the URL names, even if it is not drawn. */
 export function createOpened(key: Accessor<string>, type: Accessor<ProfileType | null>): Loader<Sample | null> {
   const wanted = createMemo(() => {
     const [, time, series] = /^(\d{9,16})~(-?\d{1,20})$/.exec(key()) ?? [];
@@ -99,18 +99,18 @@ WHERE p.profile_type = ${quoted(of.id)} AND p.series = ${series} AND ${during({ 
   });
 }
 
-/** What a profile has of one span. */
+/** The value of one span in a profile. */
 export interface SpanShare {
   /** 16 hexadecimal digits. */
   span: string;
-  /** 32 of them; empty when it is not known. */
+  /** 32 hexadecimal digits; empty if not known. */
   trace: string;
   value: number;
 }
 
 const MOST_SPANS = 50;
 
-/** The spans during which a profile was taken, those with the largest values first. */
+/** Loads the spans whose stacks are in a profile, the largest values first. */
 export function createSpans(sample: Accessor<Sample | null | undefined>, type: Accessor<ProfileType | null>): Loader<readonly SpanShare[]> {
   const wanted = createMemo(() => {
     const [of, found] = [type(), sample()];
@@ -124,7 +124,7 @@ GROUP BY 1 ORDER BY 3 DESC LIMIT ${MOST_SPANS}`, signal);
   });
 }
 
-/** The question that this profile alone answers: its millisecond and all of its labels. */
+/** Returns a query that selects only this profile: its millisecond and all its labels. */
 export function questionOf({ time, labels }: Sample, type: ProfileType): Query {
   const matchers = Object.entries(labels).map(([name, value]): Matcher => ({ name, op: '=', value }));
   return { type, selector: printSelector(matchers), range: { start: time, end: time + 1 } };

@@ -1,4 +1,4 @@
-// What is looked at: a service, a profile type, filters by label, a range; and the question that these make.
+// A selection: a service, a profile type, label filters and a range; and the query that they make.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { profileType, type ProfileType } from '../lib/profile-types.ts';
@@ -11,28 +11,28 @@ export interface Query {
   range: Range;
 }
 
-/** How the URL names a selection. */
+/** The selection as in the URL. */
 export interface SelectionText {
   service: Accessor<string>;
   /** Profile type id. */
   type: Accessor<string>;
-  /** Other matchers, the inside of a selector. */
+  /** Other matchers: a selector without its braces. */
   q: Accessor<string>;
 }
 
 export interface Selection {
   service: Accessor<string>;
   type: Accessor<ProfileType | null>;
-  /** The filters, and why they cannot be read. */
+  /** The filters, or the reason why they cannot be parsed. */
   matchers: Accessor<{ list: Matcher[]; error: string }>;
   range: Accessor<Range>;
-  /** Null as long as service or type are not known. */
+  /** The query; null while the service or the type is not known. */
   query: Accessor<Query | null>;
 }
 
 export const serviceSelector = (service: string, others: readonly Matcher[] = []): string => printSelector([{ name: 'service_name', op: '=', value: service }, ...others]);
 
-/** The same stretch of the same thing, and not asked anew. */
+/** Whether two queries are the same, with the same range object. A refresh makes a new range object. */
 export const sameQuery = (a: Query | null, b: Query | null): boolean => a === b || (a !== null && b !== null && a.type.id === b.type.id && a.selector === b.selector && a.range === b.range);
 
 export function createSelection({ service, type: typeId, q }: SelectionText, range: Accessor<Range>): Selection {

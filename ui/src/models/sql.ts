@@ -1,4 +1,4 @@
-// A statement that runs: its rows, how far it is, how long it took; and those that ran before, in this browser.
+// The running SQL statement: its rows, its progress and its duration; and the history of statements in this browser.
 
 import { createSignal, onCleanup, type Accessor } from 'solid-js';
 import { sql, type SqlRow } from '../lib/sql.ts';
@@ -14,7 +14,7 @@ export interface Ran {
 export interface Run {
   last: Accessor<Ran | undefined>;
   error: Accessor<Error | undefined>;
-  /** Milliseconds since the start and bytes so far; null when nothing runs. */
+  /** Milliseconds since the start and received bytes; null if no statement runs. */
   progress: Accessor<{ since: number; bytes: number } | null>;
   run: (query: string) => void;
   cancel: () => void;

@@ -1,4 +1,4 @@
-// How the server is: ready or not, which build, what its metrics say, and what came in during the last day.
+// The model of the Status view: readiness, build, metrics, storage, clients, and the profiles of the last day.
 
 import type { Accessor } from 'solid-js';
 import { ApiError, send } from '../lib/api.ts';
@@ -9,7 +9,7 @@ import { sql } from '../lib/sql.ts';
 
 export interface Health {
   ready: boolean;
-  /** What the server says to it. */
+  /** Response of the server to the readiness check. */
   text: string;
   version: string;
   revision: string;
@@ -24,7 +24,7 @@ export interface Intake {
   last: number;
 }
 
-/** Files of a table or of a day. */
+/** The files of a table or of a day. */
 export interface Held {
   name: string;
   files: number;
@@ -34,13 +34,13 @@ export interface Held {
 
 export interface Storage {
   tables: readonly Held[];
-  /** By day of the profiles, the oldest first. */
+  /** Files by the day of their profiles, the oldest first. */
   days: readonly Held[];
 }
 
-/** Who sends profiles here. */
+/** A client that sends profiles. */
 export interface Sender {
-  /** What it calls itself. */
+  /** User agent of the client. */
   agent: string;
   address: string;
   first: number;
@@ -49,24 +49,24 @@ export interface Sender {
   failed: number;
   bytes: number;
   lastStatus: number;
-  /** What a collector of ours has said of its queue, with its last request. */
+  /** The queue of an Alluvium collector, as reported by its last request; null for other clients. */
   queue: Queue | null;
 }
 
 export interface Queue {
   host: string;
   component: string;
-  /** Profiles that wait. */
+  /** Number of profiles in the queue. */
   profiles: number;
   /** Milliseconds that the oldest has waited. */
   oldest: number;
-  /** Profiles that were dropped since the collector began. */
+  /** Profiles dropped since the start of the collector. */
   dropped: number;
-  /** Requests that failed before this one passed. */
+  /** Requests that failed before this one succeeded. */
   failures: number;
 }
 
-/** A series with much in it. */
+/** One of the largest series. */
 export interface BigSeries {
   labels: Readonly<Record<string, string>>;
   type: string;
@@ -74,7 +74,7 @@ export interface BigSeries {
   stacks: number;
 }
 
-/** Names and values, as the server writes them. */
+/** Names and values as the server writes them. */
 export type Settings = readonly (readonly [name: string, value: string])[];
 
 export interface StatusModel {
@@ -82,7 +82,7 @@ export interface StatusModel {
   senders: Loader<readonly Sender[]>;
   series: Loader<readonly BigSeries[]>;
   limits: Loader<Settings>;
-  /** The configuration in force, and what of it differs from a server without any; as YAML. */
+  /** The effective configuration, and the settings that differ from the defaults, as YAML. */
   config: Loader<{ whole: string; differs: string }>;
   health: Loader<Health>;
   metrics: Loader<readonly Sample[]>;
@@ -90,7 +90,7 @@ export interface StatusModel {
   types: Loader<readonly Intake[]>;
 }
 
-/** A page need not list more. */
+/** Maximum number of rows in a list. */
 const MOST = 1000;
 
 export function createStatus(tick: Accessor<number>): StatusModel {
@@ -105,7 +105,7 @@ export function createStatus(tick: Accessor<number>): StatusModel {
       ]);
       return { ...ready, version: build.data?.version ?? '', revision: build.data?.revision ?? '' };
     }),
-    // The metrics are about the whole process: they have no path prefix, unless a proxy gives them one.
+    // The metrics belong to the whole process, so they have no path prefix unless a proxy adds one.
     metrics: createLoader(tick, async (_, signal) => {
       const answer = await send('metrics', {}, signal).catch(async (error: unknown) => {
         if (!(error instanceof ApiError) || error.status !== 404) throw error;
@@ -153,9 +153,9 @@ const readQueue = (row: Rows[number]): Queue => ({
   profiles: Number(row.profiles), oldest: Number(row.oldestMs), dropped: Number(row.dropped), failures: Number(row.failures),
 });
 
-/** A collector sends every few seconds, or when it has something: quiet for longer it may be gone. */
+/** A collector sends when it has profiles, usually every few seconds. After a longer silence it may be gone. */
 const QUIET_MS = 5 * 60_000;
-/** What waits longer was not sent when it could have been. */
+/** A profile that waits longer than this means that the queue is behind. */
 const BEHIND_MS = 60_000;
 
 export interface CollectorHealth {
@@ -163,24 +163,24 @@ export interface CollectorHealth {
   good: boolean;
 }
 
-/** How a collector is, by what this server knows of it. */
+/** Returns the health of a collector from its last request. */
 export function collectorHealth({ queue, last, lastStatus }: Sender & { queue: Queue }, now: number): CollectorHealth {
-  if (lastStatus >= 400) return { text: `answered ${lastStatus}`, good: false };
-  if (now - last > QUIET_MS) return { text: `silent for ${formatAge(now - last)}`, good: false };
+  if (lastStatus >= 400) return { text: `last response ${lastStatus}`, good: false };
+  if (now - last > QUIET_MS) return { text: `no request for ${formatAge(now - last)}`, good: false };
   if (queue.oldest > BEHIND_MS) return { text: `${formatAge(queue.oldest)} behind`, good: false };
-  if (queue.failures > 0) return { text: `after ${formatWhole(queue.failures)} ${queue.failures === 1 ? 'failure' : 'failures'}`, good: true };
+  if (queue.failures > 0) return { text: `recovered after ${formatWhole(queue.failures)} ${queue.failures === 1 ? 'failure' : 'failures'}`, good: true };
   return { text: 'up to date', good: true };
 }
 
 export const readSettings = (answer: unknown): Settings => Object.entries(answer as Record<string, unknown>).map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const);
 
-/** How many bytes a day were added over the last days that are whole, without the newest, which still grows. */
+/** Returns the mean bytes per day over the last seven complete days; the newest day is still growing and does not count. */
 export function growth({ days }: Storage): number | null {
   const whole = days.slice(0, -1).slice(-7);
   return whole.length === 0 ? null : whole.reduce((sum, { bytes }) => sum + bytes, 0) / whole.length;
 }
 
-/** The series of the last day with the most stacks. */
+/** The statement for the series with the most stacks in the last day. */
 const BIGGEST = `SELECT s.labels, p.profile_type, count(*) AS profiles, sum(p.sample_count) AS stacks
 FROM profiles p JOIN series s ON p.series = s.series
 WHERE p.time > now() - interval '1 day'

@@ -1,4 +1,4 @@
-// The release before and the one after: the last two values of a label that tells versions, by when they were first seen.
+// The last two releases: the two values of a version label that were first seen last.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { createLoader, type Loader } from '../lib/loader.ts';
@@ -12,7 +12,7 @@ export interface Versions {
   after: string;
 }
 
-/** The habits of those who label: most telling first. */
+/** Usual names of version labels, the most precise first. */
 const LABELS = [/^(app_|service_)?version$/, /^service\.version$/, /version$/, /^(service_)?(git_ref|revision|commit|sha)$/, /^(image_?tag|release|build)$/];
 const POINTS = 60;
 
@@ -32,7 +32,7 @@ export function createVersions({ service, type, matchers }: Selection, range: Ac
   });
 }
 
-/** By when they were first seen; those that are as old as each other by their numbers. */
+/** Returns the two values that were first seen last; values of the same age are compared by their version numbers. */
 export function lastTwo(label: string, seen: readonly { value: string; first: number }[]): Versions | null {
   const [before, after] = [...seen].sort((a, b) => a.first - b.first || a.value.localeCompare(b.value, 'en', { numeric: true })).slice(-2);
   return before && after ? { label, before: before.value, after: after.value } : null;

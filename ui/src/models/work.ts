@@ -1,4 +1,4 @@
-// Asks the worker, which is started when there is something to do for the first time.
+// Sends jobs to the worker, which is started with the first job.
 
 import { createMemo, type Accessor } from 'solid-js';
 import type { Answered, Jobs } from '../flame/jobs.ts';
@@ -16,16 +16,16 @@ function start(): Worker {
     if (data.error === null) asker?.done(data.result as never);
     else asker?.failed(new Error(data.error));
   });
-  // It could not be loaded, or it has died: all that is open is lost, and the next question starts another.
+  // The worker could not be loaded, or it died. All open jobs fail, and the next job starts another worker.
   started.addEventListener('error', (event) => {
     worker = undefined;
-    for (const { failed } of waiting.values()) failed(new Error(`the worker of the page does not run${event.message ? `: ${event.message}` : ''}`));
+    for (const { failed } of waiting.values()) failed(new Error(`the worker of the page failed${event.message ? `: ${event.message}` : ''}`));
     waiting.clear();
   });
   return started;
 }
 
-/** Does a job beside the page. What is handed over in `gives` is gone here. */
+/** Runs a job in the worker. The objects in `gives` are transferred to it and cannot be used here any more. */
 export function work<K extends keyof Jobs>(job: K, input: Parameters<Jobs[K]>[0], gives: Transferable[] = []): Promise<ReturnType<Jobs[K]>> {
   worker ??= start();
   const id = asked;
@@ -37,8 +37,8 @@ export function work<K extends keyof Jobs>(job: K, input: Parameters<Jobs[K]>[0]
 }
 
 /**
- * What is made of an input: here while that is little to do, else `beside` the page. Until it is there, one keeps what was
- * made before; the first is always made here, as is all when there is no worker.
+ * Returns the result for an input. If there is little to do, it is made `here`, else `beside` the page in the worker. Until the
+ * worker is done, the previous result stays. The first result is always made `here`, and all are if the worker fails.
  */
 export function createWorked<I, T>(input: Accessor<I>, little: (input: I) => boolean, here: (input: I) => T, beside: (input: I) => Promise<T>): Accessor<T> {
   let made = false;

@@ -1,11 +1,11 @@
-// Draws the component graph on a canvas: only what is in view, in as much detail as the zoom lets one read.
-// In: a layout, what is known of each node and edge, and where one looks. Out: pixels, and how much was drawn.
+// Draws the visible part of the component graph on a canvas, with as much detail as is readable at the zoom.
+// In: a layout, the data of each node and edge, and the camera. Out: pixels, and the number of drawn nodes and edges.
 
 import { formatValue } from '../lib/format.ts';
 import { NODE_HEIGHT, NODE_WIDTH, type Layout, type Point } from './layout.ts';
 import type { Component, Edge, Flow, HealthState } from './model.ts';
 
-/** Part of the graph that is shown: its left upper corner in graph units, and pixels a unit. */
+/** The visible part of the graph: its upper left corner in graph units, and the pixels per unit. */
 export interface Camera {
   x: number;
   y: number;
@@ -25,7 +25,7 @@ export interface Ink {
   health: Record<HealthState, string>;
 }
 
-/** Colours as in page.css; the canvas cannot ask for `light-dark()`. Text in them has 4.5 : 1 and more on its ground. */
+/** The colours of page.css, because a canvas cannot resolve `light-dark()`. Text has a contrast of at least 4.5 : 1 to its background. */
 export const INK: Record<'light' | 'dark', Ink> = {
   light: {
     ground: '#f5f6f8', paper: '#ffffff', line: '#e2e5ea', strong: '#c3cad3', text: '#1a1e24', muted: '#5a6472', accent: '#0b6a86', soft: '#e0f0f5', hover: '#eef1f4',
@@ -41,15 +41,15 @@ export interface Scene {
   layout: Layout;
   components: readonly Component[];
   edges: readonly Edge[];
-  /** By edge. */
+  /** The flow of each edge. */
   flows: readonly Flow[];
-  /** Targets that each node exports, -1 for none. */
+  /** Number of targets that each node exports, -1 for a node that exports none. */
   targets: readonly number[];
-  /** Nodes that a filter left over; null for all. */
+  /** Nodes that match the filter; null without a filter. */
   matched: ReadonlySet<number> | null;
   selected: number;
   hovered: number;
-  /** Node of the keyboard's cursor, -1 for none. */
+  /** Node of the keyboard cursor, -1 for none. */
   cursor: number;
   camera: Camera;
   width: number;
@@ -57,12 +57,12 @@ export interface Scene {
   ink: Ink;
 }
 
-/** Below this zoom nodes are blocks of colour. */
+/** Below this scale, nodes are blocks of colour. */
 const READABLE = 0.42;
-/** From this zoom on edges carry words. */
+/** From this scale on, edges have text. */
 const WORDS = 0.62;
 
-/** The words on an edge; empty for one of which nothing is known. */
+/** Returns the text of an edge; empty if nothing is known about its flow. */
 export function flowText(flow: Flow): string {
   if (flow.profiles) return flow.profiles.rate > 0 ? `${formatValue(flow.profiles.rate, 'count/s')} · ${formatValue(flow.profiles.bytes, 'bytes/s')}` : '0/s';
   if (flow.targets < 0) return '';
@@ -80,7 +80,7 @@ export class Painter {
     this.#fonts = { name: `11px ${family}`, label: `600 13px ${family}` };
   }
 
-  /** Draws the scene; gives how many nodes and edges were in view. */
+  /** Draws the scene, and returns the number of visible nodes and edges. */
   paint(scene: Scene): { nodes: number; edges: number } {
     const context = this.#context;
     const { camera, ink } = scene;
@@ -132,7 +132,7 @@ export class Painter {
     const flowing = flow.profiles !== null && flow.profiles.rate > 0;
     context.globalAlpha = this.#isDim(scene, edge.from) || this.#isDim(scene, edge.to) ? 0.25 : 1;
     context.strokeStyle = strong || flowing ? ink.accent : ink.strong;
-    // Ten times as much flows through a line a pixel wider.
+    // A line that is one pixel wider stands for ten times the flow.
     const width = flowing ? Math.min(5, 1.5 + Math.log10(1 + flow.profiles!.rate)) : 1.25;
     context.lineWidth = Math.max(strong ? width + 0.75 : width, 0.6 / camera.scale);
     context.setLineDash(flow.profiles || flow.targets < 0 ? [] : [5, 4]);
@@ -156,7 +156,7 @@ export class Painter {
     const text = flowText(flow);
     if (text === '') return;
     const context = this.#context;
-    // In the gap before the last node: there the edges of a fan have come apart.
+    // The text is in the gap before the last node, where the edges of a fan are apart.
     const from = path[path.length - 2]!;
     const to = path[path.length - 1]!;
     const x = (from.x + to.x) / 2;
@@ -196,7 +196,7 @@ export class Painter {
     const selected = node === scene.selected;
     context.globalAlpha = this.#isDim(scene, node) ? 0.3 : 1;
     if (component.modules.length > 0) {
-      // Two sheets behind: there is a graph inside.
+      // Two sheets behind the node show that it opens as a graph.
       for (const shift of [6, 3]) this.#box(x + shift, y + shift, ink.paper, ink.strong, 1);
     }
     this.#box(x, y, selected ? ink.soft : node === scene.hovered ? ink.hover : ink.paper, selected ? ink.accent : ink.strong, selected ? 2 : 1);
@@ -250,7 +250,7 @@ export class Painter {
   #width(text: string): number {
     let width = this.#widths.get(text);
     if (width === undefined) {
-      // Rates change all the time: what was measured is forgotten now and then.
+      // Rates change all the time, so the cache is cleared when it is large.
       if (this.#widths.size > 5000) this.#widths.clear();
       width = this.#context.measureText(text).width;
       this.#widths.set(text, width);
@@ -258,7 +258,7 @@ export class Painter {
     return width;
   }
 
-  /** The text, cut at its end so that it fits, in the font that is set. */
+  /** Returns the text, cut at its end to fit, in the current font. */
   #fit(text: string, room: number): string {
     const key = `${this.#context.font}\n${text}`;
     let fit = this.#fits.get(key);
@@ -294,7 +294,7 @@ function isInView(path: readonly Point[], view: { left: number; top: number; rig
   return bottom >= view.top - 10 && top <= view.bottom + 10;
 }
 
-/** Straight through columns, in a soft S through the gaps between them. */
+/** Traces a path: straight through columns, as an S curve through the gaps between them. */
 function trace(context: CanvasRenderingContext2D, path: readonly Point[]): void {
   context.moveTo(path[0]!.x, path[0]!.y);
   for (let index = 1; index < path.length; index += 1) {
@@ -308,7 +308,7 @@ function trace(context: CanvasRenderingContext2D, path: readonly Point[]): void 
   }
 }
 
-/** The camera that shows all of a layout, no larger than life; of one too large to be read, its beginning. */
+/** Returns the camera that shows a whole layout at a scale of at most 1. If that is below `least`, it shows the beginning. */
 export function fit(layout: Layout, width: number, height: number, least = 0): Camera {
   const margin = 32;
   const scale = Math.max(least, Math.min(1, (width - 2 * margin) / Math.max(1, layout.width), (height - 2 * margin) / Math.max(1, layout.height)));
@@ -316,7 +316,7 @@ export function fit(layout: Layout, width: number, height: number, least = 0): C
   return { scale, x: -spare(width, layout.width), y: -spare(height, layout.height) };
 }
 
-/** The camera after a zoom by `factor` that keeps a point of the screen where it is. */
+/** Returns the camera after a zoom by `factor` around a point of the screen. */
 export function zoomed(camera: Camera, factor: number, x: number, y: number, least: number): Camera {
   const scale = Math.max(Math.min(least, camera.scale), Math.min(2, camera.scale * factor));
   return { scale, x: camera.x + x / camera.scale - x / scale, y: camera.y + y / camera.scale - y / scale };

@@ -1,20 +1,20 @@
 // Places the nodes of a graph in columns, left to right along its edges, so that few edges cross and most are short.
-// In: a number of nodes and the edges between them. Out: positions and the points of every edge. Pure; cycles do no harm.
+// In: a number of nodes and the edges between them. Out: positions and the points of every edge. Pure; cycles are allowed.
 //
-// Parts that are not joined are laid out one by one and stacked. In each part: columns by the longest way from the left, nodes
-// without input moved next to whom they feed; bends of long edges as nodes of no height while there are few; order in the
-// columns by the mean of the neighbours, sweeping there and back; rows by the mean of the neighbours again, pushed apart.
+// Unconnected parts are laid out one by one and stacked. In each part, the column of a node is the longest path from the left,
+// and a node without input is moved next to the node that it feeds. Bends of long edges become small nodes, if there are not too
+// many. Sweeps back and forth order each column by the mean of the neighbours. Rows follow the mean of the neighbours, pushed apart.
 
 import type { Edge } from './model.ts';
 
 export const NODE_WIDTH = 216;
 export const NODE_HEIGHT = 64;
-/** Room between columns, wide enough for the words on an edge. */
+/** Room between columns, wide enough for the text of an edge. */
 export const COLUMN_GAP = 136;
 export const ROW_GAP = 24;
 const BEND_HEIGHT = 12;
 const PART_GAP = 48;
-/** A graph that would need more bends than this does without: they make it nicer, not readable. */
+/** A graph that would need more bends has none; they only improve its look. */
 const MOST_BENDS = 6000;
 const SWEEPS = 6;
 
@@ -24,10 +24,10 @@ export interface Point {
 }
 
 export interface Layout {
-  /** Left upper corner of every node. */
+  /** Upper left corner of every node. */
   x: Float64Array;
   y: Float64Array;
-  /** Points of every edge, in the order of the edges given: from the right side of one node to the left side of another. */
+  /** Points of every edge in the given order, from the right side of one node to the left side of another. */
   paths: Point[][];
   width: number;
   height: number;
@@ -40,7 +40,7 @@ interface Part {
   edges: number[];
 }
 
-/** The parts of the graph that no edge joins, the largest first; each in the order given. */
+/** Returns the unconnected parts of the graph, the largest first; each in the given order. */
 function partsOf(count: number, edges: readonly Edge[]): Part[] {
   const root = Int32Array.from({ length: count }, (_, index) => index);
   const find = (node: number): number => {
@@ -63,7 +63,7 @@ function partsOf(count: number, edges: readonly Edge[]): Part[] {
   return [...parts.values()].sort((a, b) => b.nodes.length - a.nodes.length || a.nodes[0]! - b.nodes[0]!);
 }
 
-/** The column of every node of a part: one more than the largest of those that feed it. Edges that close a circle count for nothing. */
+/** Returns the column of every node of a part: one more than the largest column that feeds it. Edges that close a cycle are ignored. */
 export function columnsOf(count: number, edges: readonly Edge[]): Int32Array {
   const next: number[][] = Array.from({ length: count }, () => []);
   const waiting = new Int32Array(count);
@@ -98,7 +98,7 @@ export function columnsOf(count: number, edges: readonly Edge[]): Int32Array {
     }
   }
   drain();
-  // What is left is on or behind a circle: open it at its first node.
+  // The remaining nodes are on or behind a cycle, which is opened at its first node.
   for (let node = 0; node < count; node += 1) {
     if (done[node]) continue;
     done[node] = 1;
@@ -106,7 +106,7 @@ export function columnsOf(count: number, edges: readonly Edge[]): Int32Array {
     queued = 1;
     drain();
   }
-  // A node that nobody feeds stands right before the first that it feeds.
+  // A node without input stands right before the first node that it feeds.
   const fed = new Uint8Array(count);
   for (const { to } of edges) fed[to] = 1;
   for (let node = 0; node < count; node += 1) {
@@ -118,7 +118,7 @@ export function columnsOf(count: number, edges: readonly Edge[]): Int32Array {
   return column;
 }
 
-/** A part while it is laid out: its nodes, then the bends of its long edges. */
+/** A part during its layout: its nodes, then the bends of its long edges. */
 interface Grid {
   height: number[];
   column: number[];
@@ -162,7 +162,7 @@ function gridOf(nodes: number, edges: readonly Edge[], column: Int32Array): { gr
   return { grid, chains };
 }
 
-/** Orders the nodes of each column by the mean place of their neighbours, there and back some times. */
+/** Orders the nodes of each column by the mean place of their neighbours, in several sweeps back and forth. */
 function order(grid: Grid): void {
   const place = new Float64Array(grid.height.length);
   const key = new Float64Array(grid.height.length);
@@ -185,13 +185,13 @@ function order(grid: Grid): void {
   }
 }
 
-/** Moves the nodes of a column as near to where they want to be as their order and heights allow (least squares). */
+/** Moves the nodes of a column as near to their wanted places as their order and heights allow (least squares). */
 function settle(column: readonly number[], grid: Grid, wanted: (node: number) => number): void {
   if (column.length === 1) {
     grid.y[column[0]!] = wanted(column[0]!);
     return;
   }
-  // Offsets as if all stood on each other, so that only the order is left to keep; then blocks of equal place are merged while they overlap.
+  // With the offsets of stacked nodes subtracted, only the order has to be kept. Blocks that overlap are merged into one place.
   const starts: { sum: number; count: number; first: number }[] = [];
   const offset = new Float64Array(column.length);
   let down = 0;
@@ -239,14 +239,14 @@ function rows(grid: Grid): void {
   }
 }
 
-/** Places on the side of a node at which its edges begin or end, spread over its height by where the other end is. */
+/** Returns the places on the side of a node at which its edges begin or end, ordered by the position of the other end. */
 function ports(edges: readonly Edge[], chains: readonly number[][], y: (node: number) => number, nodes: number): { out: Float64Array; into: Float64Array } {
   const out = new Float64Array(edges.length);
   const into = new Float64Array(edges.length);
   const spread = (groups: Map<number, number[]>, ports: Float64Array, towards: (edge: number) => number): void => {
     for (const [node, group] of groups) {
       group.sort((a, b) => towards(a) - towards(b) || a - b);
-      // A fan of many edges uses the middle of the side only as far as it needs to.
+      // A small fan of edges uses only the middle of the side.
       const room = NODE_HEIGHT * Math.min(0.7, group.length * 0.12);
       group.forEach((edge, index) => {
         const share = group.length === 1 ? 0 : index / (group.length - 1) - 0.5;
@@ -321,7 +321,7 @@ export function layout(count: number, edges: readonly Edge[]): Layout {
     });
     top += most - least + PART_GAP;
   }
-  // Nodes that nothing joins: rows of a width like that of the rest, or a square when there is no rest.
+  // Unconnected nodes fill rows as wide as the rest of the graph, or a square without a rest.
   if (lone.length > 0) {
     const step = NODE_WIDTH + ROW_GAP;
     const across = Math.max(1, Math.min(lone.length, Math.max(Math.floor((width + ROW_GAP) / step), Math.ceil(Math.sqrt(lone.length / 2)))));
@@ -337,7 +337,7 @@ export function layout(count: number, edges: readonly Edge[]): Layout {
   return { x, y, paths, width, height: Math.max(0, top - PART_GAP), columns };
 }
 
-/** The node nearest to `from` in a direction, for the keys; -1 when there is none that way. */
+/** Returns the node nearest to `from` in a direction, for the arrow keys; -1 if there is none. */
 export function neighbour(layout: Layout, from: number, direction: 'left' | 'right' | 'up' | 'down'): number {
   let best = -1;
   let least = Number.POSITIVE_INFINITY;
@@ -349,7 +349,7 @@ export function neighbour(layout: Layout, from: number, direction: 'left' | 'rig
     const along = (horizontal ? across : down) * sign;
     const aside = Math.abs(horizontal ? down : across);
     if (along < 1) continue;
-    // Straight on counts more than near: what is aside costs three times.
+    // A node straight ahead is better than a nearer one aside, so distance aside costs three times as much.
     const cost = along + aside * 3;
     if (cost < least) {
       least = cost;
@@ -359,7 +359,7 @@ export function neighbour(layout: Layout, from: number, direction: 'left' | 'rig
   return best;
 }
 
-/** The node under a point, -1 for none. */
+/** Returns the node under a point, -1 for none. */
 export function nodeAt(layout: Layout, x: number, y: number): number {
   for (let node = 0; node < layout.x.length; node += 1) {
     if (x >= layout.x[node]! && x < layout.x[node]! + NODE_WIDTH && y >= layout.y[node]! && y < layout.y[node]! + NODE_HEIGHT) return node;

@@ -1,5 +1,5 @@
-// What passes through a component, as the stream of live debugging tells it.
-// In: JSON of one entry. Out: a plain value, and the one line that says it.
+// The entries of the live debugging stream: the data that passes through a component.
+// In: JSON of one entry. Out: a plain value, and its summary in one line.
 
 import { formatValue } from '../lib/format.ts';
 
@@ -14,7 +14,7 @@ export interface Step {
 }
 
 interface Stamp {
-  /** Counts up, so that rows keep who they are. */
+  /** Sequence number, the identity of a row. */
   number: number;
   time: number;
 }
@@ -35,7 +35,7 @@ export type Entry = Stamp &
     | ({ kind: 'scrape'; url: string; type: string } & Ended)
     | ({ kind: 'write'; endpoint: string; profiles: number } & Ended)
     | { kind: 'lost'; count: number }
-    /** Of a newer collector. */
+    /** An entry of an unknown kind, from a newer collector. */
     | { kind: 'other'; text: string }
   );
 
@@ -78,14 +78,14 @@ export function readEntry(value: unknown, place: number, now: number): Entry {
   }
 }
 
-/** The labels by which people know a target or profile. */
+/** Returns the label value by which users recognize a target or profile. */
 function nameOf(set: Labels): string {
   return set.service_name || set.__address__ || set.instance || Object.values(set)[0] || '{}';
 }
 
 const plural = (count: number, one: string): string => `${formatValue(count, 'count')} ${one}${count === 1 ? '' : 's'}`;
 
-/** One line that says what happened. */
+/** Returns the summary of an entry in one line. */
 export function summary(entry: Entry): string {
   switch (entry.kind) {
     case 'target':
@@ -93,7 +93,7 @@ export function summary(entry: Entry): string {
     case 'relabel': {
       const name = entry.before.__address__ || nameOf(entry.before);
       const last = entry.steps[entry.steps.length - 1];
-      if (entry.after === null) return last?.dropped ? `${name} dropped by rule ${last.rule + 1} (${last.action})` : `${name} dropped: no label is left`;
+      if (entry.after === null) return last?.dropped ? `${name} dropped by rule ${last.rule + 1} (${last.action})` : `${name} dropped: no labels left`;
       if (entry.steps.length === 0) return `${name} unchanged`;
       return `${name} changed by ${entry.steps.length === 1 ? 'rule' : 'rules'} ${entry.steps.map(({ rule }) => rule + 1).join(', ')}`;
     }
@@ -104,21 +104,21 @@ export function summary(entry: Entry): string {
     case 'write':
       return `${plural(entry.profiles, 'profile')}, ${formatValue(entry.bytes, 'bytes')}, to ${entry.endpoint} ${entry.outcome}${entry.ok ? '' : `: ${entry.error}`} · ${formatValue(entry.seconds * 1e9, 'ns')}`;
     case 'lost':
-      return `${formatValue(entry.count, 'count')} ${entry.count === 1 ? 'entry was' : 'entries were'} lost: they came faster than this page reads them. Sample less of them.`;
+      return `${formatValue(entry.count, 'count')} ${entry.count === 1 ? 'entry was' : 'entries were'} dropped because they arrived faster than this page reads them. Choose a smaller share of entries.`;
     case 'other':
       return entry.text;
   }
 }
 
-/** True for what went wrong, or went no further. */
+/** True for dropped entries and for failed scrapes and writes. */
 export function isBad(entry: Entry): boolean {
   return entry.kind === 'lost' || ((entry.kind === 'scrape' || entry.kind === 'write') && !entry.ok);
 }
 
-/** Everything in the entry as text, for the filter. */
+/** Returns the whole entry as text, for the filter. */
 export const searchable = (entry: Entry): string => `${entry.kind} ${summary(entry)} ${JSON.stringify(entry)}`.toLowerCase();
 
-/** Entries that are kept, the newest last; the oldest make room. */
+/** The last entries, at most `most` of them. */
 export class Tail {
   readonly #most: number;
   #entries: Entry[] = [];
@@ -135,7 +135,7 @@ export class Tail {
     this.#entries = [];
   }
 
-  /** The newest first. */
+  /** Returns the entries, the newest first. */
   list(): Entry[] {
     return [...this.#entries].reverse();
   }

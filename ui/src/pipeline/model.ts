@@ -1,12 +1,12 @@
-// The components of a collector as its API gives them, and the graph that they make.
-// In: JSON of `/api/v0/web/*`. Out: plain values whose every field is there, whatever the answer left out.
+// The components of a collector as its API returns them, and the graph that they make.
+// In: JSON of `/api/v0/web/*`. Out: plain values in which every field is set, even if the response omits it.
 
 export type HealthState = 'healthy' | 'unknown' | 'unhealthy' | 'exited';
 
 export interface Health {
   state: HealthState;
   message: string;
-  /** Milliseconds since 1970, 0 when not known. */
+  /** Milliseconds since 1970, 0 if not known. */
   updated: number;
 }
 
@@ -20,7 +20,7 @@ export interface Value {
 export type Field = { name: string; type: 'attr'; value: Value } | { name: string; type: 'block'; label: string; body: Field[] };
 
 export interface Component {
-  /** Whole id: the module's, a slash, and the local one. */
+  /** Full id: the id of the module, a slash, and the local id. */
   id: string;
   localId: string;
   /** `pyroscope.scrape` */
@@ -30,10 +30,10 @@ export interface Component {
   referencesTo: string[];
   referencedBy: string[];
   flowsTo: string[];
-  /** Local ids of those whose data comes here. */
+  /** Local ids of the components that send data to this one. */
   feeders: string[];
   health: Health;
-  /** Modules that it made, which open as graphs of their own. */
+  /** Modules that the component created, which open as graphs of their own. */
   modules: string[];
 }
 
@@ -56,15 +56,15 @@ export interface Overview {
   live: { enabled: boolean };
 }
 
-/** What flowed from a component within a window. */
+/** The flow from a component within a window. */
 export interface Rate {
   from: string;
-  /** Empty for everyone that refers to it. */
+  /** Receivers; empty for all components that refer to this one. */
   to: string[];
   type: string;
   rate: number;
   bytes: number;
-  /** Targets that it exports now; -1 when it exports none. */
+  /** Number of targets that the component exports; -1 if it exports no targets. */
   targets: number;
 }
 
@@ -84,7 +84,7 @@ function readHealth(value: unknown): Health {
   return { state: STATES.includes(text(state)) ? (state as HealthState) : 'unknown', message: text(message), updated: moment(updatedTime) };
 }
 
-/** One component of the list. */
+/** Reads one component of the list. */
 export function readComponent(value: unknown): Component {
   const fields = object(value);
   const localId = text(fields.localID);
@@ -136,7 +136,7 @@ export function readOverview(value: unknown): Overview {
   };
 }
 
-/** One entry of the stream of flow counts; null for one that says nothing. */
+/** Reads one entry of the flow stream; null if it names no component. */
 export function readRate(value: unknown): Rate | null {
   const fields = object(value);
   const from = text(fields.componentID);
@@ -147,7 +147,7 @@ export function readRate(value: unknown): Rate | null {
 
 export const wholeId = (module: string, localId: string): string => (module === '' ? localId : `${module}/${localId}`);
 
-/** The ids of a module and of those that it is inside of, outermost first; the root is not among them. */
+/** Returns the ids of a module and of the modules around it, the outermost first, without the root. */
 export function modulePath(module: string): string[] {
   if (module === '') return [];
   const parts = module.split('/');
@@ -155,12 +155,12 @@ export function modulePath(module: string): string[] {
 }
 
 export interface Edge {
-  /** Places in the list of components. */
+  /** Indices into the list of components. */
   from: number;
   to: number;
 }
 
-/** Edges along which data goes, without those that lead to nothing that is shown. */
+/** Returns the edges of the data flow between the components of the list. */
 export function edgesOf(components: readonly Component[]): Edge[] {
   const places = new Map(components.map(({ localId }, index) => [localId, index]));
   return components.flatMap(({ flowsTo }, from) =>
@@ -172,13 +172,13 @@ export function edgesOf(components: readonly Component[]): Edge[] {
 }
 
 export interface Flow {
-  /** Profiles and bytes a second; null when no profiles go this way. */
+  /** Profiles and bytes per second; null for an edge without profiles. */
   profiles: { rate: number; bytes: number } | null;
-  /** Targets that go this way; -1 when none do. */
+  /** Number of targets on this edge; -1 for an edge without targets. */
   targets: number;
 }
 
-/** Rates by `from` and `to`, ready to be asked for an edge. */
+/** The newest flow of each edge. */
 export class Flows {
   readonly #profiles = new Map<string, { rate: number; bytes: number }>();
   readonly #targets = new Map<string, number>();
@@ -200,12 +200,12 @@ export class Flows {
     return { profiles, targets: profiles ? -1 : (this.#targets.get(from) ?? -1) };
   }
 
-  /** Targets that a component exports, -1 when it exports none. */
+  /** Returns the number of targets that a component exports, -1 if it exports no targets. */
   targetsOf(id: string): number {
     return this.#targets.get(id) ?? -1;
   }
 
-  /** Profiles a second into and out of a component; null when it never had any. */
+  /** Returns the profiles per second into and out of a component; null if it never had any. */
   through(id: string): { in: number | null; out: number | null } {
     let into: number | null = null;
     let out: number | null = null;
@@ -218,5 +218,5 @@ export class Flows {
   }
 }
 
-/** An id in a path: its slashes stay. */
+/** Encodes an id for a path, and keeps its slashes. */
 export const pathOfId = (id: string): string => id.split('/').map(encodeURIComponent).join('/');

@@ -1,5 +1,5 @@
-// Reads the collector's streams: entries of text, each followed by `|;|`, that come in pieces of any size.
-// In: bytes. Out: whole entries. A stream that ends or fails is opened again, each time after a longer wait.
+// Reads the collector's streams: text entries, each followed by `|;|`, that arrive in chunks of any size.
+// In: bytes. Out: whole entries. A stream that ends or fails is opened again, with an exponential backoff.
 
 import { BASE } from '../lib/base.ts';
 
@@ -7,7 +7,7 @@ const SEPARATOR = '|;|';
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15_000;
 
-/** Puts pieces together; each call gives the entries that have become whole. Empty ones are left out. */
+/** Assembles entries from chunks. Each call returns the entries that are complete, without empty ones. */
 export class Entries {
   #rest = '';
 
@@ -18,7 +18,7 @@ export class Entries {
   }
 }
 
-/** JSON that may be broken: null then. */
+/** Parses JSON; null if it is invalid. */
 export function parse(entry: string): unknown {
   try {
     return JSON.parse(entry);
@@ -30,16 +30,16 @@ export function parse(entry: string): unknown {
 export type StreamState =
   | { at: 'opening' }
   | { at: 'open' }
-  /** Tried again by itself. */
+  /** The stream retries by itself. */
   | { at: 'waiting'; reason: string }
-  /** Not tried again: the server says no. */
+  /** The collector refused the request; the stream does not retry. */
   | { at: 'refused'; status: number; reason: string };
 
 export interface Listener {
-  /** Entries in the order in which they came. */
+  /** Called with entries in their order of arrival. */
   entries: (entries: string[]) => void;
   state: (state: StreamState) => void;
-  /** Called after every piece, whole entries or not. */
+  /** Called after every chunk, even without a whole entry. */
   alive?: () => void;
 }
 
@@ -53,7 +53,7 @@ export async function follow(path: string, listener: Listener, signal: AbortSign
       const response = await fetch(BASE + path, { signal, headers: { accept: 'text/plain' } });
       if (!response.ok || !response.body) {
         const words = (await response.text().catch(() => '')).trim().slice(0, 400);
-        listener.state({ at: 'refused', status: response.status, reason: words || `the answer was status ${response.status}` });
+        listener.state({ at: 'refused', status: response.status, reason: words || `the response has status ${response.status}` });
         return;
       }
       listener.state({ at: 'open' });
@@ -68,7 +68,7 @@ export async function follow(path: string, listener: Listener, signal: AbortSign
         listener.alive?.();
       }
     } catch {
-      reason = 'the collector does not answer';
+      reason = 'cannot reach the collector';
     }
     if (signal.aborted) return;
     listener.state({ at: 'waiting', reason });

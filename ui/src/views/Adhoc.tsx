@@ -1,5 +1,5 @@
-// The File view: a file that somebody has dropped on the page or chosen, alone or against stored profiles. It is not kept,
-// unless that is asked for: then it has a link.
+// The File view shows a file that the user has dropped or chosen, alone or compared with stored profiles. The server keeps
+// the file only on request; a kept file has a link.
 
 import { createEffect, createMemo, createSignal, For, Match, on, Show, Switch } from 'solid-js';
 import { Amount } from '../components/Amount.tsx';
@@ -35,7 +35,7 @@ export default function Adhoc() {
   const [keeping, setKeeping] = createSignal(false);
   const time = createRange(at);
   const comparing = (): boolean => at.compare() === 'stored';
-  // The type of what is shown, which the server names with its first answer.
+  // The profile type that is shown. The server names it in its first response.
   const [shown, setShown] = createSignal('');
   const selection = createSelection({ service: at.service, type: shown, q: at.q }, time.range);
   const data = createAdhoc(at, file, createMemo(() => (comparing() && at.service() !== '' ? { selector: serviceSelector(at.service(), selection.matchers().list), range: time.range() } : null)));
@@ -58,9 +58,9 @@ export default function Adhoc() {
     keepFile(mine).then(
       (id) => {
         go({ id });
-        say('Kept on this server: the address of this page leads to it');
+        say('The file is kept on this server. The address of this page is now a link to it.');
       },
-      (error: unknown) => say(`The file could not be kept: ${error instanceof Error ? error.message : String(error)}`),
+      (error: unknown) => say(`Cannot keep the file: ${error instanceof Error ? error.message : String(error)}`),
     ).finally(() => setKeeping(false));
   };
   let choose: () => void = () => undefined;
@@ -91,7 +91,7 @@ export default function Adhoc() {
         </Show>
         <span class="grow" />
         <Show when={name() !== '' && at.id() === ''}>
-          <button type="button" class="button" disabled={keeping() || !data.look.data()} title="Only what is kept has a link" onClick={keep}>{keeping() ? 'Keeping…' : 'Keep on this server'}</button>
+          <button type="button" class="button" disabled={keeping() || !data.look.data()} title="Keep the file, so that it has a link" onClick={keep}>{keeping() ? 'Keeping…' : 'Keep on this server'}</button>
         </Show>
         <Show when={at.id() !== ''}><Share href={url.href({})} pinned={comparing() && time.moves() ? url.href({ ...absolute(time.range()), refresh: null }) : null} /></Show>
         <FileChooser onFile={take} ready={(open) => (choose = open)} />
@@ -100,7 +100,7 @@ export default function Adhoc() {
       <div class="progress" data-on={data.look.pending() || keeping()} />
       <Show when={comparing() && name() !== ''}><Baseline url={url} time={time} selection={selection} look={data.look.data()} /></Show>
       <Show when={data.look.data() && data.look.error()}>
-        {(error) => <div class="banner" role="alert"><span>What is shown is older: {error().message}</span><button type="button" class="button" onClick={data.look.retry}>Try again</button></div>}
+        {(error) => <div class="banner" role="alert"><span>The refresh failed, older data is shown: {error().message}</span><button type="button" class="button" onClick={data.look.retry}>Try again</button></div>}
       </Show>
       <Switch>
         <Match when={name() === ''}><Landing href={(id) => url.href({ ...clear, id })} /></Match>
@@ -112,7 +112,7 @@ export default function Adhoc() {
   );
 }
 
-/** The flame graph, or the difference, with its table. */
+/** The flame graph of the file, or the difference to stored profiles, each with its table. */
 function Shown(props: { url: AdhocUrl; data: AdhocModel; look: Look; name: string }) {
   const { at, go } = props.url;
   const amount = (value: number): string => formatValue(value, props.look.type.unit);
@@ -127,13 +127,13 @@ function Shown(props: { url: AdhocUrl; data: AdhocModel; look: Look; name: strin
         )}
       </Match>
       <Match when={props.look.flame.sum === 0}>
-        <div class="fill"><Notice icon="empty" title={`Only zeros: there is no ${props.look.type.label} in this file`}><p>Another profile type of it may have values.</p></Notice></div>
+        <div class="fill"><Notice icon="empty" title={`All values are zero: this file has no ${props.look.type.label}`}><p>Another profile type of the file may have values.</p></Notice></div>
       </Match>
       <Match when={props.data.flame.data()}>
         {(answer) => (
           <>
             <Show when={answer().gone && at.focus() !== ''}>
-              <div class="banner" role="status"><span>The frame that was zoomed to is not in this file. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Forget it</button></div>
+              <div class="banner" role="status"><span>The zoomed frame is not in this file. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Reset zoom</button></div>
             </Show>
             <div class="file-facts facts">
               <span>{props.look.type.label} <Amount value={answer().flame.sum} unit={props.look.type.unit} /></span>
@@ -146,7 +146,7 @@ function Shown(props: { url: AdhocUrl; data: AdhocModel; look: Look; name: strin
   );
 }
 
-/** Which stored profiles the file is compared with. */
+/** The bar that selects the stored profiles to compare the file with. */
 function Baseline(props: { url: AdhocUrl; time: RangeModel; selection: Selection; look: Look | undefined }) {
   const { at, go } = props.url;
   const { time, selection } = props;
@@ -170,19 +170,19 @@ function Baseline(props: { url: AdhocUrl; time: RangeModel; selection: Selection
         <TimeControls from={at.from() || 'now-1h'} until={at.until()} range={time.range()} name={time.since()} seconds={time.seconds()} onRange={go} onSeconds={(refresh) => go({ refresh }, { replace: true })} onRefresh={time.refresh} />
       </div>
       <Show when={services.data()?.size === 0}>
-        <div class="banner" role="status"><span>Nothing is stored in this range that the file could be compared with.</span></div>
+        <div class="banner" role="status"><span>No profiles are stored in this range. Choose another range to compare the file with.</span></div>
       </Show>
     </>
   );
 }
 
-/** Nothing is chosen yet: what may be, and what somebody has kept. */
+/** The view before a file is chosen: the supported formats and the files that the server keeps. */
 function Landing(props: { href: (id: string) => string }) {
   const kept = createKept(() => 1);
   return (
     <div class="content" tabindex="0" role="region" aria-label="Choose a file">
       <Notice icon="file" title="Drop a profile anywhere on this page, or choose one">
-        <p>It is read by this server and not kept. Then look at it, or compare it with what is stored.</p>
+        <p>This server parses the file and does not keep it. You can look at it, or compare it with stored profiles.</p>
         <FileFormats />
         <Show when={kept.data()?.length}>
           <section class="kept" aria-label="Kept files">
@@ -199,20 +199,20 @@ function Landing(props: { href: (id: string) => string }) {
   );
 }
 
-/** Why the file cannot be shown: it is none of what is read, or the server could not be asked. */
+/** Why the file cannot be shown: its format is not supported, the server no longer keeps it, or the request failed. */
 function Unread(props: { name: string; error: Error; retry: () => void }) {
   const refused = (): boolean => props.error instanceof ApiError && [400, 413, 422].includes(props.error.status);
   const gone = (): boolean => props.error instanceof ApiError && props.error.status === 404;
   return (
-    <Switch fallback={<Failure what={`${props.name} could not be read`} error={props.error} retry={props.retry} />}>
+    <Switch fallback={<Failure what={`Cannot read ${props.name}`} error={props.error} retry={props.retry} />}>
       <Match when={refused()}>
-        <Notice icon="alert" error title={`${props.name} is not a profile that this server reads`}>
+        <Notice icon="alert" error title={`${props.name} is not a supported profile`}>
           <p>{props.error.message}</p>
           <FileFormats />
         </Notice>
       </Match>
       <Match when={gone()}>
-        <Notice icon="alert" error title={`${props.name} is not there (any more)`}><p>{props.error.message}. The oldest kept files make room for newer ones.</p></Notice>
+        <Notice icon="alert" error title={`${props.name} does not exist, or is no longer kept`}><p>{props.error.message}. The server deletes the oldest kept files to make room for newer ones.</p></Notice>
       </Match>
     </Switch>
   );

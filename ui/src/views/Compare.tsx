@@ -1,5 +1,5 @@
-// The Compare view: a baseline and a comparison, each with its filters and the range that is dragged in its chart; what got
-// worse beyond noise; and the difference as a flame graph and a table.
+// The Compare view: a baseline and a comparison, each with its filters and with a chart in which the user drags its range. It
+// lists the functions that got worse by more than noise, and shows the difference as a flame graph and a table.
 
 import { createMemo, For, Match, Show, Switch } from 'solid-js';
 import { Absent } from '../components/Absent.tsx';
@@ -47,11 +47,11 @@ export default function Compare() {
   createDefaults(catalogue, at, go);
 
   const busy = (): boolean => catalogue.services.pending() || left.chart.pending() || right.chart.pending() || flame.pending();
-  /** The ranges as they are now, for a link that shall not move on. */
+  /** Both ranges as absolute times, for a link whose range does not move with the present. */
   const pinned = () => ({ ...absolute(time.range()), refresh: null, with: 'range' as const, comparison: right.range(), baseline: left.range() });
   const choose = (how: With): void => go({ with: how, baseline: how === 'range' ? left.range() : null, ...(how === 'range' ? { comparison: right.range() } : how === 'halves' ? { comparison: null } : {}) });
   const drag = (side: 'left' | 'right', range: Range): void => {
-    // What is compared with the rest of the range stands still once one of both is moved.
+    // Once the user moves one of two halves, both sides keep absolute ranges.
     if (side === 'left') go({ with: 'range', baseline: range, comparison: right.range() });
     else if (at.with() === 'halves') go({ with: 'range', comparison: range, baseline: left.range() });
     else go({ comparison: range });
@@ -107,11 +107,11 @@ export default function Compare() {
       </div>
       <div class="progress" data-on={busy()} />
       <For each={[right.selection, left.selection]}>
-        {(selection) => <Show when={selection.matchers().error}>{(error) => <div class="banner" role="alert"><span>The filters in the link cannot be read: {error()}</span><button type="button" class="button" onClick={() => go({ q: '', baseq: null })}>Remove them</button></div>}</Show>}
+        {(selection) => <Show when={selection.matchers().error}>{(error) => <div class="banner" role="alert"><span>Cannot parse the filters in the link: {error()}</span><button type="button" class="button" onClick={() => go({ q: '', baseq: null })}>Remove them</button></div>}</Show>}
       </For>
       <Switch>
         <Match when={!catalogue.services.data() && catalogue.services.error()}>
-          {(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={catalogue.services.retry} /></div>}
+          {(error) => <div class="fill"><Failure what="Cannot load the services" error={error()} retry={catalogue.services.retry} /></div>}
         </Match>
         <Match when={catalogue.missing()}>
           <div class="fill"><Absent catalogue={catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ service, type: '', focus: '', sel: '' })} onRange={go} onRefresh={time.refresh} /></div>
@@ -125,7 +125,7 @@ export default function Compare() {
           </div>
           <Switch>
             <Match when={!data.difference() && flame.error()}>
-              {(error) => <div class="fill"><Failure what="The difference could not be made" error={error()} retry={flame.retry} /></div>}
+              {(error) => <div class="fill"><Failure what="Cannot load the difference" error={error()} retry={flame.retry} /></div>}
             </Match>
             <Match when={!data.difference()}><div class="fill" aria-busy="true" /></Match>
             <Match when={data.empty()}>
@@ -133,15 +133,15 @@ export default function Compare() {
                 <div class="fill">
                   <Notice
                     icon="clock"
-                    title={`The ${side() === 'left' ? 'baseline' : 'comparison'} has no profiles in its range`}
+                    title={`No profiles in the range of the ${side() === 'left' ? 'baseline' : 'comparison'}`}
                     actions={
                       <>
-                        <Show when={data.nearest.data()}>{(range) => <button type="button" class="button primary" onClick={() => drag(side(), range())}>Take {formatRange(range())}</button>}</Show>
+                        <Show when={data.nearest.data()}>{(range) => <button type="button" class="button primary" onClick={() => drag(side(), range())}>Use {formatRange(range())}</button>}</Show>
                         <button type="button" class="button" onClick={() => go({ with: 'halves', comparison: null, baseline: null })}>Compare the halves of the range</button>
                       </>
                     }
                   >
-                    <p>{data.nearest.data() ? 'The nearest profiles are from another time.' : 'Drag another range in its chart, or take other filters.'}</p>
+                    <p>{data.nearest.data() ? 'The nearest profiles are outside this range.' : 'Drag another range in its chart, or use other filters.'}</p>
                   </Notice>
                 </div>
               )}
@@ -150,10 +150,10 @@ export default function Compare() {
               {(found) => (
                 <>
                   <Show when={flame.error()}>
-                    {(error) => <div class="banner" role="alert"><span>This difference is older: {error().message}</span><button type="button" class="button" onClick={flame.retry}>Try again</button></div>}
+                    {(error) => <div class="banner" role="alert"><span>The refresh failed, an older difference is shown: {error().message}</span><button type="button" class="button" onClick={flame.retry}>Try again</button></div>}
                   </Show>
                   <Show when={found().gone && at.focus() !== ''}>
-                    <div class="banner" role="status"><span>The frame that was zoomed to is not in these ranges. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Forget it</button></div>
+                    <div class="banner" role="status"><span>The zoomed frame is not in these ranges. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Reset zoom</button></div>
                   </Show>
                   <Findings changes={data.changes} selected={at.sel()} onPick={(name) => go({ sel: name === at.sel() ? '' : name })} />
                   <DiffPane

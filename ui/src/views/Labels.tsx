@@ -1,4 +1,5 @@
-// The Labels view: one label broken down, a card a value; with one or without one, and two of them compared.
+// The Labels view breaks one label down, with one card for each value. A card can filter for its value, exclude it, or
+// compare it with another value.
 
 import { createEffect, createMemo, createSignal, For, Match, on, Show, Switch } from 'solid-js';
 import { Absent } from '../components/Absent.tsx';
@@ -21,7 +22,7 @@ import { createSelection } from '../models/selection.ts';
 import { createUrl, follow, hrefTo, visit } from '../router.ts';
 import { COMPARE, LABELS, PROFILE, SEND, SERVICES } from '../urls.ts';
 
-/** Cards that are made; more are found by typing. */
+/** Maximum number of cards. The filter finds the other values. */
 const SHOWN = 120;
 
 export default function Labels() {
@@ -48,7 +49,7 @@ export default function Labels() {
   const compare = (): void => {
     const [before, after] = picked();
     if (before === undefined) return;
-    // One alone is held against all others.
+    // A single value is compared with all other values.
     const [q, baseq] = after === undefined ? [with_('=', before), with_('!=', before)] : [with_('=', after), with_('=', before)];
     visit(COMPARE, { with: 'same', q: printMatchers([...others(), q]), baseq: printMatchers([...others(), baseq]) });
   };
@@ -85,16 +86,16 @@ export default function Labels() {
         </div>
       </Show>
       <Show when={breakdown.data() && breakdown.error()}>
-        {(error) => <div class="banner" role="alert"><span>What is shown is older: {error().message}</span><button type="button" class="button" onClick={breakdown.retry}>Try again</button></div>}
+        {(error) => <div class="banner" role="alert"><span>The refresh failed, older data is shown: {error().message}</span><button type="button" class="button" onClick={breakdown.retry}>Try again</button></div>}
       </Show>
       <div class="content" aria-busy={breakdown.pending()}>
         <Switch>
-          <Match when={!catalogue.services.data() && catalogue.services.error()}>{(error) => <Failure what="The services could not be read" error={error()} retry={catalogue.services.retry} />}</Match>
+          <Match when={!catalogue.services.data() && catalogue.services.error()}>{(error) => <Failure what="Cannot load the services" error={error()} retry={catalogue.services.retry} />}</Match>
           <Match when={catalogue.missing()}>
             <Absent catalogue={catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ service, type: '', label: '' })} onRange={go} onRefresh={time.refresh} />
           </Match>
-          <Match when={!breakdown.data() && (breakdown.error() ?? catalogue.labels.error())}>{(error) => <Failure what="The label could not be broken down" error={error()} retry={breakdown.error() ? breakdown.retry : catalogue.labels.retry} />}</Match>
-          <Match when={catalogue.labels.data()?.length === 0 && at.label() === ''}><Notice icon="labels" title={`${at.service()} has no labels but its name`} /></Match>
+          <Match when={!breakdown.data() && (breakdown.error() ?? catalogue.labels.error())}>{(error) => <Failure what="Cannot load the values of the label" error={error()} retry={breakdown.error() ? breakdown.retry : catalogue.labels.retry} />}</Match>
+          <Match when={catalogue.labels.data()?.length === 0 && at.label() === ''}><Notice icon="labels" title={`${at.service()} has no labels except its name`} /></Match>
           <Match when={!breakdown.data()}><div class="cards" aria-busy="true"><For each={[0, 1, 2, 3]}>{() => <div class="skeleton card-skeleton" />}</For></div></Match>
           <Match when={breakdown.data()?.values.length === 0}><NothingInRange nearest={undefined} what={`No ${selection.type()?.label ?? ''} profiles in this range`} onRange={go} /></Match>
           <Match when={matching().length === 0}><Notice icon="search" title="No value matches the filter" actions={<button type="button" class="button" onClick={() => go({ filter: '' }, { replace: true })}>Clear the filter</button>} /></Match>
@@ -122,7 +123,7 @@ export default function Labels() {
                     )}
                   </For>
                 </ul>
-                <Show when={matching().length > SHOWN}><p class="muted more">{formatWhole(matching().length - SHOWN)} values more, all with smaller shares; type to narrow</p></Show>
+                <Show when={matching().length > SHOWN}><p class="muted more">{formatWhole(matching().length - SHOWN)} more values with smaller shares. Use the filter to find them.</p></Show>
               </>
             )}
           </Match>

@@ -1,5 +1,5 @@
-// The Pipeline view: the components of a collector as a graph or a table, what flows between them, how each is and why, its values, and
-// its live data. Modules open as graphs of their own. It asks the collector in whose process or port the page is.
+// The Pipeline view: the components of a collector as a graph or a table, the data flow between them, and the health, values and live
+// data of each. Modules open as graphs of their own. The view sends its requests to the collector that serves the page.
 
 import '../style/pipeline.css';
 import { createEffect, createMemo, For, Match, on, Show, Switch } from 'solid-js';
@@ -72,10 +72,10 @@ export default function Pipeline() {
   }));
   const close = (): void => {
     go({ sel: '' });
-    // Who came by keys goes on by keys.
+    // Return the focus to the graph or table, for users of the keyboard.
     document.getElementById(isTable() ? 'components' : 'pipeline')?.focus({ preventScroll: true });
   };
-  // A component that a reload took away has nothing to show.
+  // Close the panel of a component that a reload has removed.
   createEffect(on([components, at.sel], ([found, id]) => {
     if (found && id !== '' && !found.some((component) => component.id === id) && !data.components.pending()) go({ sel: '' }, { replace: true });
   }));
@@ -99,7 +99,7 @@ export default function Pipeline() {
         </Show>
         <span class="grow" />
         <Show when={loaded()?.success}>
-          <span class="muted wide-only load-note">configuration of {formatMoment(loaded()!.time, true)}</span>
+          <span class="muted wide-only load-note">configuration loaded {formatMoment(loaded()!.time, true)}</span>
         </Show>
         <span class="with-icon filter-box">
           <Icon name="search" />
@@ -111,12 +111,12 @@ export default function Pipeline() {
         </div>
       </div>
       <Show when={data.components.error() && components()}>
-        <div class="banner" role="alert"><span>What is shown is old: {data.components.error()!.message}</span><button type="button" class="button" onClick={data.refresh}>Try again</button></div>
+        <div class="banner" role="alert"><span>The refresh failed, older data is shown: {data.components.error()!.message}</span><button type="button" class="button" onClick={data.refresh}>Try again</button></div>
       </Show>
       <Show when={loaded() && !loaded()!.success}>
         <div class="banner load-failed" role="alert">
           <details>
-            <summary>The reload of {formatMoment(loaded()!.time, true)} failed; the configuration before it is in force</summary>
+            <summary>The reload at {formatMoment(loaded()!.time, true)} failed. The previous configuration is still in force.</summary>
             <pre tabindex="0">{loaded()!.text}</pre>
           </details>
         </div>
@@ -147,9 +147,9 @@ export default function Pipeline() {
           <Match when={components()!.length === 0}>
             <div class="fill">
               <Notice icon="pipeline" title={at.module() === '' ? 'The configuration has no components' : 'The module has no components'}>
-                <p>A pipeline needs a component that gives profiles and one that takes them, such as:</p>
+                <p>A pipeline needs a component that produces profiles and one that receives them, for example:</p>
                 <Command text={'pyroscope.scrape "default" { ... }   pyroscope.write "default" { ... }'} />
-                <p>After a change reload the collector: by SIGHUP, or by a request to <code>/-/reload</code>.</p>
+                <p>After a change, reload the collector with SIGHUP or with a request to <code>/-/reload</code>.</p>
               </Notice>
             </div>
           </Match>
@@ -187,18 +187,18 @@ export default function Pipeline() {
 function Unreadable(props: { error: Error; retry: () => void; module: string; onRoot: () => void }) {
   const missing = (): boolean => props.error instanceof ApiError && props.error.status === 404;
   return (
-    <Show when={missing()} fallback={<Failure what="The components could not be read" error={props.error} retry={props.retry} />}>
+    <Show when={missing()} fallback={<Failure what="Cannot load the components" error={props.error} retry={props.retry} />}>
       <Show
         when={props.module !== ''}
         fallback={
           <Notice icon="compass" title="No collector runs here">
-            <p>This server keeps profiles and runs no components. A collector shows its pipeline on its own port:</p>
+            <p>This server stores profiles and runs no components. A collector shows its pipeline on its own port:</p>
             <Command text="alluvium run config.alloy   # http://localhost:12345/graph" />
           </Notice>
         }
       >
-        <Notice icon="compass" title={`There is no module ${props.module}`} actions={<button type="button" class="button primary" onClick={() => props.onRoot()}>To the root</button>}>
-          <p>A reload may have taken it away.</p>
+        <Notice icon="compass" title={`Module ${props.module} does not exist`} actions={<button type="button" class="button primary" onClick={() => props.onRoot()}>Go to the root</button>}>
+          <p>A reload may have removed it.</p>
         </Notice>
       </Show>
     </Show>

@@ -1,4 +1,4 @@
-// The Profile view: which service, which profile, which filters, when; the time chart, and below it flame graph and table.
+// The Profile view: the service, the profile type, the filters and the range; the time chart; the flame graph and its table.
 
 import { createMemo, createSignal, For, Match, Show, Switch } from 'solid-js';
 import { Absent } from '../components/Absent.tsx';
@@ -38,7 +38,7 @@ export default function Profile() {
   const data = createProfile(at, time);
   const { services: all, types, missing } = data.catalogue;
 
-  /** The same time as the profile's chart, which may begin later than what is asked for. */
+  /** The metric covers the requested range. The profile's chart may begin later. */
   const metric = createMetric(at.metric, time.range);
   const [adding, setAdding] = createSignal(false);
   createDefaults(data.catalogue, at, go);
@@ -80,14 +80,14 @@ export default function Profile() {
       </div>
       <div class="progress" data-on={busy()} />
       <Show when={data.matchers().error}>
-        <div class="banner" role="alert"><span>The filters in the link cannot be read: {data.matchers().error}</span><button type="button" class="button" onClick={() => go({ q: '' })}>Remove them</button></div>
+        <div class="banner" role="alert"><span>Cannot parse the filters in the link: {data.matchers().error}</span><button type="button" class="button" onClick={() => go({ q: '' })}>Remove them</button></div>
       </Show>
       <Show when={at.span()}>
-        {(span) => <div class="banner plain" role="status"><span>Only stacks of the span <code>{span()}</code>; the chart is of all.</span><button type="button" class="button" onClick={() => go({ span: '', focus: '' })}>All stacks</button></div>}
+        {(span) => <div class="banner plain" role="status"><span>The flame graph shows only stacks of span <code>{span()}</code>. The chart shows all stacks.</span><button type="button" class="button" onClick={() => go({ span: '', focus: '' })}>All stacks</button></div>}
       </Show>
       <Switch>
         <Match when={!all.data() && all.error()}>
-          {(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={all.retry} /></div>}
+          {(error) => <div class="fill"><Failure what="Cannot load the services" error={error()} retry={all.retry} /></div>}
         </Match>
         <Match when={missing()}>
           <div class="fill"><Absent catalogue={data.catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ service, type: '', focus: '', sel: '' })} onRange={go} onRefresh={time.refresh} /></div>
@@ -96,7 +96,7 @@ export default function Profile() {
           {(type) => (
             <div class="fill">
               <Notice icon="empty" title={`${at.service()} has no ${type().label} profiles in this range`} actions={<For each={types().slice(0, 6)}>{(other) => <button type="button" class="button" onClick={() => go({ type: other.id }, { replace: true })}>{other.label}</button>}</For>}>
-                <p>It has these:</p>
+                <p>It has these profile types:</p>
               </Notice>
             </div>
           )}
@@ -141,14 +141,14 @@ export default function Profile() {
   );
 }
 
-/** The flame graph and its table, or why they are not there. */
+/** The flame graph and its table, or the reason why there are none. */
 function Flames(props: { data: ProfileModel; url: ProfileUrl }) {
   const { at, go } = props.url;
   const { flame } = props.data;
   return (
     <Switch>
       <Match when={!flame.data() && flame.error()}>
-        {(error) => <div class="fill"><Failure what="The flame graph could not be made" error={error()} retry={flame.retry} /></div>}
+        {(error) => <div class="fill"><Failure what="Cannot load the flame graph" error={error()} retry={flame.retry} /></div>}
       </Match>
       <Match when={!flame.data()}><FlameSkeleton /></Match>
       <Match when={props.data.onlyZeros()}>
@@ -158,13 +158,13 @@ function Flames(props: { data: ProfileModel; url: ProfileUrl }) {
         {(answer) => (
           <>
             <Show when={flame.error()}>
-              {(error) => <div class="banner" role="alert"><span>This flame graph is older: {error().message}</span><button type="button" class="button" onClick={flame.retry}>Try again</button></div>}
+              {(error) => <div class="banner" role="alert"><span>The refresh failed, an older flame graph is shown: {error().message}</span><button type="button" class="button" onClick={flame.retry}>Try again</button></div>}
             </Show>
             <Show when={props.data.onlyShares()}>
-              {(error) => <div class="banner" role="alert"><span>Values are not known, only shares: they are of the chart's mean, and the chart could not be read: {error().message}</span><button type="button" class="button" onClick={props.data.chart.retry}>Try again</button></div>}
+              {(error) => <div class="banner" role="alert"><span>Only shares are shown. The values need the mean of the chart, and the chart cannot be loaded: {error().message}</span><button type="button" class="button" onClick={props.data.chart.retry}>Try again</button></div>}
             </Show>
             <Show when={answer().gone && at.focus() !== ''}>
-              <div class="banner" role="status"><span>The frame that was zoomed to is not in this range. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Forget it</button></div>
+              <div class="banner" role="status"><span>The zoomed frame is not in this range. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Reset zoom</button></div>
             </Show>
             <MergedPane flame={answer().flame} of={`${at.type()} ${at.service()} ${at.q()}`} amount={props.data.amount()} stacks={props.data.drawn()} stale={flame.pending()} at={at} onChange={go} />
           </>
@@ -196,26 +196,26 @@ function NothingMatches(props: { data: ProfileModel; url: ProfileUrl }) {
           </>
         }
       >
-        <p>In this range nothing has all of these labels.</p>
+        <p>No profile in this range has all of these labels.</p>
       </Notice>
     </Show>
   );
 }
 
-/** Profiles arrive, but nothing was recorded in them: why that may be, and where to look instead. */
+/** The notice for profiles whose values are all zero: a likely reason, and the other profile types. */
 function OnlyZeros(props: { data: ProfileModel; url: ProfileUrl }) {
   const type = () => props.data.type() ?? profileType('');
   return (
     <Notice
       icon="empty"
-      title={`Only zeros: ${props.url.at.service()} recorded no ${type().label.toLowerCase()} in this range`}
+      title={`All values are zero: ${props.url.at.service()} recorded no ${type().label.toLowerCase()} in this range`}
       actions={
         <For each={props.data.catalogue.types().filter(({ id }) => id !== type().id).slice(0, 4)}>
           {(other) => <button type="button" class="button" onClick={() => props.url.go({ type: other.id, focus: '' })}>{other.label}</button>}
         </For>
       }
     >
-      <p>The profiles arrive, and all their values are zero. {type().whenZero}</p>
+      <p>Profiles arrive, but all their values are zero. {type().whenZero}</p>
     </Notice>
   );
 }

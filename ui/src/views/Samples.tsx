@@ -1,4 +1,4 @@
-// The Samples view: single profiles over time; one of them opened, with its labels, its flame graph, and its pprof.
+// The Samples view: single profiles over time. An opened profile shows its labels, its flame graph, and its pprof file.
 
 import { createMemo, For, Match, Show, Switch } from 'solid-js';
 import { Absent } from '../components/Absent.tsx';
@@ -60,14 +60,14 @@ export default function Samples() {
         onSeconds={(refresh) => go({ refresh }, { replace: true })}
       />
       <Show when={samples.data() && samples.error()}>
-        {(error) => <div class="banner" role="alert"><span>What is shown is older: {error().message}</span><button type="button" class="button" onClick={samples.retry}>Try again</button></div>}
+        {(error) => <div class="banner" role="alert"><span>The refresh failed, older data is shown: {error().message}</span><button type="button" class="button" onClick={samples.retry}>Try again</button></div>}
       </Show>
       <Switch>
-        <Match when={!catalogue.services.data() && catalogue.services.error()}>{(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={catalogue.services.retry} /></div>}</Match>
+        <Match when={!catalogue.services.data() && catalogue.services.error()}>{(error) => <div class="fill"><Failure what="Cannot load the services" error={error()} retry={catalogue.services.retry} /></div>}</Match>
         <Match when={catalogue.missing()}>
           <div class="fill"><Absent catalogue={catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ ...close, service, type: '' })} onRange={go} onRefresh={time.refresh} /></div>
         </Match>
-        <Match when={!samples.data() && samples.error()}>{(error) => <div class="fill"><Failure what="The profiles could not be listed" error={error()} retry={samples.retry} /></div>}</Match>
+        <Match when={!samples.data() && samples.error()}>{(error) => <div class="fill"><Failure what="Cannot load the list of profiles" error={error()} retry={samples.retry} /></div>}</Match>
         <Match when={!samples.data()}><div class="fill" aria-busy="true" /></Match>
         <Match when={samples.data()?.count === 0 && at.profile() === ''}><div class="fill"><NothingInRange nearest={undefined} what={`No ${selection.type()?.label ?? ''} profiles match in this range`} onRange={go} /></div></Match>
         <Match when={samples.data()}>
@@ -78,7 +78,7 @@ export default function Samples() {
                   <h2>{found().type.label}</h2>
                   <div class="facts"><span><b>{formatWhole(found().count)}</b> profiles</span><span>largest <Amount value={found().most} unit={found().type.unit} /></span></div>
                   <span class="spring" />
-                  <Show when={found().samples.length > 0}><Radios label="Dots show" choices={DOT_STYLES} value={at.dots()} onChoose={(dots) => go({ dots }, { replace: true })} /></Show>
+                  <Show when={found().samples.length > 0}><Radios label="Dot style" choices={DOT_STYLES} value={at.dots()} onChoose={(dots) => go({ dots }, { replace: true })} /></Show>
                 </div>
                 <div classList={{ stale: samples.pending() }}><DotChart data={found()} style={at.dots()} opened={at.profile()} onOpen={open} onZoom={(range) => go(absolute(range))} /></div>
                 <DotLegend data={found()} style={at.dots()} />
@@ -110,7 +110,7 @@ export default function Samples() {
       return from && 'query' in from ? from.query : null;
     });
     const amount = (value: number): string => formatValue(value, selection.type()?.unit ?? 'count');
-    // As long as there is something to take back in the flame graph, Escape is its key.
+    // Escape closes the profile only when the flame graph has no zoom, search or selection to clear.
     createKeys(() => (at.focus() === '' && at.search() === '' && at.sel() === '' && at.pane() === 'flame' ? { Escape: () => props.onClose() } : {}));
     const speedscopeOf = (found: Sample): string => {
       const type = selection.type();
@@ -135,9 +135,9 @@ export default function Samples() {
     };
     return (
       <Switch>
-        <Match when={sample.error() ?? flame.error()}>{(error) => <div class="fill"><Failure what="The profile could not be opened" error={error()} retry={sample.error() ? sample.retry : flame.retry} /></div>}</Match>
+        <Match when={sample.error() ?? flame.error()}>{(error) => <div class="fill"><Failure what="Cannot load the profile" error={error()} retry={sample.error() ? sample.retry : flame.retry} /></div>}</Match>
         <Match when={sample.data() === null}>
-          <div class="fill"><Notice icon="samples" title="The profile is not there (any more)" actions={<button type="button" class="button primary" onClick={() => props.onClose()}>All profiles</button>}><p>It may have been merged into a longer one, or deleted when its time was over.</p></Notice></div>
+          <div class="fill"><Notice icon="samples" title="The profile does not exist, or is no longer stored" actions={<button type="button" class="button primary" onClick={() => props.onClose()}>All profiles</button>}><p>It may have been downsampled into a longer profile, or deleted when its retention ended.</p></Notice></div>
         </Match>
         <Match when={sample.data()}>
           {(found) => (
@@ -153,7 +153,7 @@ export default function Samples() {
                   </div>
                   <span class="spring" />
                   <a class="button" target="_blank" rel="noopener" href={speedscopeOf(found())}>Open in speedscope</a>
-                  <button type="button" class="button" title="Copy the line that opens it by its address" onClick={() => copyLine(found())}>Copy for go tool pprof</button>
+                  <button type="button" class="button" title="Copy a command line that opens this profile in go tool pprof" onClick={() => copyLine(found())}>Copy for go tool pprof</button>
                   <button type="button" class="button" onClick={() => download(found())}>Download pprof</button>
                   <button type="button" class="button" onClick={() => props.onClose()}>All profiles</button>
                 </div>

@@ -1,5 +1,5 @@
-// How profiles come here: per language and tool, with the address of this server in each text, and with a token where it asks
-// who calls.
+// How to send profiles to this server: instructions for each language and tool, with the address of this server, and with a
+// token if the server requires authentication.
 
 import { createMemo, For, Show } from 'solid-js';
 import { Command } from '../components/Notice.tsx';
@@ -41,7 +41,7 @@ export default function Send() {
         <span class="facts">to <b>{server}</b></span>
       </div>
       <div class="content send">
-        <div class="ways" role="tablist" aria-label="Ways to send" aria-orientation="vertical" ref={list} onKeyDown={keys}>
+        <div class="ways" role="tablist" aria-label="Ways to send profiles" aria-orientation="vertical" ref={list} onKeyDown={keys}>
           <For each={GROUPS}>
             {(group) => (
               <>
@@ -58,15 +58,15 @@ export default function Send() {
           <p>{way().what}</p>
           <Show when={asks()}>
             <section class="token" aria-labelledby="token">
-              <h3 id="token">This server asks who calls</h3>
-              <p>Programs send with a token, which is not on this page. Any token of the role write will do; <code>--tenant</code> names the tenant where there are several.</p>
+              <h3 id="token">This server requires authentication</h3>
+              <p>Programs authenticate with a token, which this page does not show. Any token with the role <code>write</code> works. If the server has several tenants, <code>--tenant</code> selects one.</p>
               <ol><For each={TOKEN_STEPS}>{({ title, text }) => <li><h4>{title}</h4><Command text={text} /></li>}</For></ol>
             </section>
           </Show>
           <ol>
             <For each={way().steps}>{({ title, text }) => <li><h3>{title}</h3><Command text={text} /></li>}</For>
           </ol>
-          <Show when={way().group !== 'By hand'}><p class="muted">What arrives shows up under Services within a minute. Where a server has several tenants, send the header X-Scope-OrgID, too.</p></Show>
+          <Show when={way().group !== 'By hand'}><p class="muted">Profiles appear under Services within a minute. If the server has several tenants, also send the header X-Scope-OrgID.</p></Show>
         </section>
       </div>
     </main>

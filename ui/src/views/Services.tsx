@@ -1,5 +1,5 @@
-// The Services view: which services there are, what each takes of the fleet's CPU and memory or costs, and how that went: as
-// cards, as a table, or as a map; in groups by a label.
+// The Services view: each service with its share of the fleet's CPU, memory or cost, and its use over time. It shows cards, a
+// table, or a map, optionally grouped by a label.
 
 import { createEffect, createMemo, For, Match, on, Show, Switch } from 'solid-js';
 import { Amount } from '../components/Amount.tsx';
@@ -41,7 +41,7 @@ export default function Services() {
   const count = createMemo(() => new Set((data()?.services ?? []).map(({ name }) => name)).size);
   let filter!: HTMLInputElement;
 
-  // Someone who came to the front door of a server with one service wants to see that service.
+  // If the server has only one service, the front page opens that service at once.
   const arrived = history.length;
   createEffect(on(data, (found) => {
     const only = found?.label === '' && found.services.length === 1 ? found.services[0] : undefined;
@@ -62,7 +62,7 @@ export default function Services() {
     return all.filter((service) => hits.has(service));
   });
   const groups = createMemo(() => groupsOf(shown(), at.sort()));
-  // Another service: its filters are its own, but for the group that it is shown in.
+  // The link to a service has no filters except the value of the group that the service is shown in.
   const profileOf = ({ name, group }: RankedService, type = '') => ({ service: name, type, q: printMatchers(data()?.label ? [{ name: data()!.label, op: '=', value: group }] : []) });
   const links = { href: (service: RankedService, type?: string): string => hrefTo(PROFILE, profileOf(service, type)), onFollow: follow };
   const open = (service: RankedService): void => visit(PROFILE, profileOf(service));
@@ -77,7 +77,7 @@ export default function Services() {
               <span><b>{formatWhole(count())}</b> {count() === 1 ? 'service' : 'services'}</span>
               <Show when={found().cpu.sum > 0}><span><Amount value={found().cpu.mean} unit="cores" /> of CPU</span></Show>
               <Show when={found().memory.sum > 0}><span><Amount value={found().memory.mean} unit="bytes" /> in use</span></Show>
-              <Show when={ranked()?.cost}>{(cost) => <span title="A month of 730 hours that goes as this range did"><b>{formatCost(cost(), known()!)}</b> a month</span>}</Show>
+              <Show when={ranked()?.cost}>{(cost) => <span title="Projected cost of a month of 730 hours with the same use as in this range"><b>{formatCost(cost(), known()!)}</b> a month</span>}</Show>
             </div>
           )}
         </Show>
@@ -96,17 +96,17 @@ export default function Services() {
       </div>
       <div class="progress" data-on={fleet.pending()} />
       <Show when={data() && fleet.error()}>
-        {(error) => <div class="banner" role="alert"><span>The last refresh failed: {error().message}</span><button type="button" class="button" onClick={fleet.retry}>Try again</button></div>}
+        {(error) => <div class="banner" role="alert"><span>The refresh failed, older data is shown: {error().message}</span><button type="button" class="button" onClick={fleet.retry}>Try again</button></div>}
       </Show>
       <Show when={at.sort() === 'cost' && prices.error()}>
-        {(error) => <div class="banner" role="alert"><span>The prices could not be read: {error().message}</span><button type="button" class="button" onClick={prices.retry}>Try again</button></div>}
+        {(error) => <div class="banner" role="alert"><span>Cannot load the prices: {error().message}</span><button type="button" class="button" onClick={prices.retry}>Try again</button></div>}
       </Show>
       <Show when={at.sort() === 'cost' && prices.data() === null}>
-        <div class="banner plain" role="status"><span>Costs need prices: what does a core-hour cost, and an hour of a GiB? Until then services are sorted by CPU.</span></div>
+        <div class="banner plain" role="status"><span>Set the price of a core-hour and of a GiB-hour to see costs. Until then, services are sorted by CPU.</span></div>
       </Show>
       <div class="content" classList={{ 'services-whole': at.show() !== 'cards' }} aria-busy={fleet.pending()}>
         <Switch>
-          <Match when={!data() && fleet.error()}>{(error) => <Failure what="The services could not be read" error={error()} retry={fleet.retry} />}</Match>
+          <Match when={!data() && fleet.error()}>{(error) => <Failure what="Cannot load the services" error={error()} retry={fleet.retry} />}</Match>
           <Match when={!data()}>
             <div class="cards" aria-busy="true">
               <For each={[0, 1, 2, 3, 4, 5]}>{() => <div class="skeleton card-skeleton" />}</For>
@@ -114,7 +114,7 @@ export default function Services() {
           </Match>
           <Match when={data()?.services.length === 0}>
             <Switch>
-              <Match when={empty.error()}>{(error) => <Failure what="The store could not be asked what it holds" error={error()} retry={empty.retry} />}</Match>
+              <Match when={empty.error()}>{(error) => <Failure what="Cannot find out what is stored" error={error()} retry={empty.retry} />}</Match>
               <Match when={empty.data()?.stored === false}><NothingStored send={hrefTo(SEND)} onFollow={follow} onRefresh={time.refresh} /></Match>
               <Match when={empty.data()}>{(found) => <NothingInRange nearest={found().nearest} onRange={go} />}</Match>
             </Switch>
@@ -131,7 +131,7 @@ export default function Services() {
                     <ServiceTable ranked={found()} services={shown()} label={data()!.label} order={at.sort()} prices={known()} onOrder={(sort) => go({ sort }, { replace: true })} onOpen={open} />
                   </Match>
                   <Match when={at.show() === 'map' && groups().every(({ size }) => size === 0)}>
-                    <Notice icon="services" title={`No service has a share of ${found().what}`}><p>The table has those that are not measured, too.</p></Notice>
+                    <Notice icon="services" title={`No service has a share of ${found().what}`}><p>The table also lists services without measurements.</p></Notice>
                   </Match>
                   <Match when={at.show() === 'map'}><ServiceMap groups={groups()} label={data()!.label} what={found().what} prices={known()} {...links} /></Match>
                 </Switch>

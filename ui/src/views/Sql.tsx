@@ -1,4 +1,4 @@
-// The SQL view: a statement, its rows as a table, lines, bars or a flame graph, and as a file. A link runs it again.
+// The SQL view: a statement, and its rows as a table, lines, bars, a flame graph, or a file. A link runs the statement again.
 
 import { createEffect, createMemo, createSignal, For, Match, on, Show, Switch } from 'solid-js';
 import { Icon } from '../components/Icon.tsx';
@@ -49,7 +49,7 @@ export default function Sql() {
     work.run(query);
   };
   const example = ({ query, show }: Example): void => run(query, show);
-  // A link, or the Back button, brings its statement along.
+  // A link or the Back button changes the statement in the URL: run it.
   createEffect(on(at.query, (query) => {
     if (query === '' || query === work.history()[0] && (work.progress() !== null || work.last()?.query === query)) return;
     setText(query);
@@ -105,8 +105,8 @@ export default function Sql() {
         when={work.last()}
         fallback={
           <div class="fill">
-            <Notice icon="sql" title="Ask about profiles in SQL" actions={<For each={EXAMPLES.slice(0, 5)}>{(one) => <button type="button" class="button" onClick={() => example(one)}>{one.title}</button>}</For>}>
-              <p>Tables: flat (one row a sample, to begin with), profiles, samples, stacks, series. Functions: flamegraph, top, diff, pprof.</p>
+            <Notice icon="sql" title="Query profiles with SQL" actions={<For each={EXAMPLES.slice(0, 5)}>{(one) => <button type="button" class="button" onClick={() => example(one)}>{one.title}</button>}</For>}>
+              <p>Tables: flat (one row for each sample; start here), profiles, samples, stacks, series. Functions: flamegraph, top, diff, pprof.</p>
             </Notice>
           </div>
         }
@@ -119,7 +119,7 @@ export default function Sql() {
               <Match when={at.show() === 'flame' && flame()}>
                 {(found) => <MergedPane flame={found()} of={last().query} amount={formatWhole} stale={false} at={at} onChange={go} />}
               </Match>
-              <Match when={at.show() === 'flame'}><p class="muted more">A flame graph needs the columns level, x, total, self and function, as <code>flamegraph()</code> gives them.</p></Match>
+              <Match when={at.show() === 'flame'}><p class="muted more">A flame graph needs the columns level, x, total, self and function, as <code>flamegraph()</code> returns them.</p></Match>
             </Switch>
           </div>
         )}

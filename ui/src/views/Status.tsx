@@ -1,4 +1,4 @@
-// The Status view: how the server is, what it holds and takes. To be read: there is nothing to press.
+// The Status view: the health of the server, what it stores, and what it accepts. The view only displays.
 
 import { createSignal, For, Match, onCleanup, Show, Switch, type JSX } from 'solid-js';
 import { Grid, type Column } from '../components/Grid.tsx';
@@ -15,31 +15,31 @@ import { createStatus, type Intake } from '../models/status.ts';
 type Facts = readonly (readonly [label: string, name: string, unit: Unit | 's', why: string])[];
 
 const MEMORY: Facts = [
-  ['Of the process', 'process_resident_memory_bytes', 'bytes', 'As the system counts it'],
-  ['Allocated', 'alluvium_allocator_allocated_bytes', 'bytes', 'By all parts of the program together'],
-  ['Held by the allocator', 'alluvium_allocator_resident_bytes', 'bytes', 'What is allocated, and what waits to be used again'],
-  ['Profiles not yet in files', 'alluvium_store_head_bytes', 'bytes', 'They are in the log, too'],
-  ['Cache of the bucket', 'alluvium_store_object_cache_bytes', 'bytes', 'Parts of files of the bucket, on disk'],
+  ['Resident memory', 'process_resident_memory_bytes', 'bytes', 'Memory of the process, as the operating system counts it'],
+  ['Allocated', 'alluvium_allocator_allocated_bytes', 'bytes', 'Memory that all parts of the program have allocated'],
+  ['Held by the allocator', 'alluvium_allocator_resident_bytes', 'bytes', 'Allocated memory, and free memory that the allocator keeps for reuse'],
+  ['Profiles in memory', 'alluvium_store_head_bytes', 'bytes', 'Profiles that are not yet in Parquet files; the write-ahead log has them, too'],
+  ['Bucket cache', 'alluvium_store_object_cache_bytes', 'bytes', 'Parts of files from the bucket, cached on disk'],
 ];
 const STORE: Facts = [
-  ['Files', 'alluvium_store_files', 'count', 'Parquet files that count'],
-  ['Profiles taken', 'alluvium_store_appended_profiles_total', 'count', 'Since the start of the server'],
-  ['Samples taken', 'alluvium_store_appended_samples_total', 'count', 'Since the start of the server'],
-  ['Bytes taken', 'alluvium_store_appended_bytes_total', 'bytes', 'Of profiles, since the start of the server'],
-  ['Profiles refused', 'alluvium_store_rejected_profiles_total', 'count', 'By the store, since the start of the server'],
+  ['Files', 'alluvium_store_files', 'count', 'Parquet files that are part of the tables'],
+  ['Profiles accepted', 'alluvium_store_appended_profiles_total', 'count', 'Since the start of the server'],
+  ['Samples accepted', 'alluvium_store_appended_samples_total', 'count', 'Since the start of the server'],
+  ['Bytes accepted', 'alluvium_store_appended_bytes_total', 'bytes', 'Bytes of accepted profiles since the start of the server'],
+  ['Profiles refused', 'alluvium_store_rejected_profiles_total', 'count', 'Profiles that the store refused since the start of the server'],
   ['Written to the log', 'alluvium_store_log_bytes_total', 'bytes', 'Since the start of the server'],
-  ['Failures of the log', 'alluvium_store_log_failures_total', 'count', 'Writes to the log that failed'],
-  ['Flushes', 'alluvium_store_flushes_total', 'count', 'From memory to files'],
-  ['Failures of flushes', 'alluvium_store_flush_failures_total', 'count', 'They are tried again'],
-  ['Damaged bytes', 'alluvium_store_damaged_bytes_total', 'bytes', 'Of the log, found at the start'],
-  ['Files to be removed', 'alluvium_store_dead_files', 'count', 'They count no more, and wait for vacuum'],
-  ['Maintenance waiting', 'alluvium_store_jobs_waiting', 'count', 'Jobs that have not begun'],
+  ['Failed log writes', 'alluvium_store_log_failures_total', 'count', 'Writes to the write-ahead log that failed'],
+  ['Flushes', 'alluvium_store_flushes_total', 'count', 'Writes of profiles from memory to files'],
+  ['Failed flushes', 'alluvium_store_flush_failures_total', 'count', 'The server retries a failed flush'],
+  ['Damaged bytes', 'alluvium_store_damaged_bytes_total', 'bytes', 'Damaged bytes of the write-ahead log that the server found at its start'],
+  ['Files to delete', 'alluvium_store_dead_files', 'count', 'Files that no table needs any more; the next vacuum deletes them'],
+  ['Pending maintenance', 'alluvium_store_jobs_waiting', 'count', 'Maintenance jobs that have not started'],
 ];
 const PROCESS: Facts = [
   ['CPU time', 'process_cpu_seconds_total', 's', 'Since the start of the server'],
   ['Open files', 'process_open_fds', 'count', ''],
-  ['Open files, at most', 'process_max_fds', 'count', ''],
-  ['Requests in flight', 'alluvium_http_requests_in_flight', 'count', 'This one is one of them'],
+  ['Open file limit', 'process_max_fds', 'count', ''],
+  ['Requests in flight', 'alluvium_http_requests_in_flight', 'count', 'Includes the request for this number'],
 ];
 const REFRESH_MS = 10_000;
 
@@ -74,14 +74,14 @@ export default function Status() {
         <Part title="Memory" of={data.metrics}>{() => <Facts of={MEMORY} samples={metrics()} />}</Part>
         <Part title="Storage of this tenant" of={data.storage}>{(storage) => <StorageTables storage={storage} />}</Part>
         <Part title="Store" of={data.metrics}>{() => <Facts of={STORE} samples={metrics()} />}</Part>
-        <Part title="Maintenance, since the start" of={data.metrics}>{(samples) => <Maintenance samples={samples} />}</Part>
-        <Part title="Who sends profiles here, since the start" of={data.senders}>{(rows) => <Senders rows={rows} />}</Part>
-        <Part title="Collectors that push here, as each said last" of={data.senders}>{(rows) => <Collectors rows={rows} />}</Part>
-        <Part title="What was refused, since the start" of={data.metrics}>{(samples) => <Refusals samples={samples} />}</Part>
+        <Part title="Maintenance since the start" of={data.metrics}>{(samples) => <Maintenance samples={samples} />}</Part>
+        <Part title="Clients since the start" of={data.senders}>{(rows) => <Senders rows={rows} />}</Part>
+        <Part title="Collectors, as of their last request" of={data.senders}>{(rows) => <Collectors rows={rows} />}</Part>
+        <Part title="Refused profiles since the start" of={data.metrics}>{(samples) => <Refusals samples={samples} />}</Part>
         <Part title="Services, last 24 hours" of={data.services}>{(rows) => <Intakes label="Services of the last day" head="Service" rows={rows} />}</Part>
         <Part title="Profile types, last 24 hours" of={data.types}>{(rows) => <Intakes label="Profile types of the last day" head="Type" rows={rows} />}</Part>
-        <Part title="Biggest series, last 24 hours" of={data.series}>{(rows) => <BiggestSeries rows={rows} />}</Part>
-        <Part title="Requests, since the start" of={data.metrics}>{(samples) => <Requests samples={samples} />}</Part>
+        <Part title="Largest series, last 24 hours" of={data.series}>{(rows) => <BiggestSeries rows={rows} />}</Part>
+        <Part title="Requests since the start" of={data.metrics}>{(samples) => <Requests samples={samples} />}</Part>
         <Part title="Limits of this tenant" of={data.limits}>{(rows) => <Limits rows={rows} />}</Part>
         <Part title="Configuration in force, without secrets" of={data.config}>{(config) => <Configuration {...config} />}</Part>
         <Part title="All metrics" of={data.metrics}>
@@ -100,15 +100,15 @@ export default function Status() {
   );
 }
 
-/** A part that says so by itself when it could not be read. */
+/** A section of the view, with its own error state. */
 function Part<T>(props: { title: string; of: Loader<T>; children: (data: T) => JSX.Element }) {
   return (
     <section aria-label={props.title}>
       <h2>{props.title}</h2>
-      <Show when={props.of.error() && props.of.data() !== undefined}><p class="bad" role="alert">Older: {props.of.error()?.message}</p></Show>
+      <Show when={props.of.error() && props.of.data() !== undefined}><p class="bad" role="alert">The refresh failed, older data is shown: {props.of.error()?.message}</p></Show>
       <Switch fallback={<div class="skeleton card-skeleton" />}>
         <Match when={props.of.data()}>{(data) => props.children(data())}</Match>
-        <Match when={props.of.error()}>{(error) => <Failure what={`${props.title} could not be read`} error={error()} retry={props.of.retry} />}</Match>
+        <Match when={props.of.error()}>{(error) => <Failure what={`Cannot load this section: ${props.title}`} error={error()} retry={props.of.retry} />}</Match>
       </Switch>
     </section>
   );
@@ -135,13 +135,13 @@ function Intakes(props: { label: string; head: string; rows: readonly Intake[] }
   const columns: Column<Intake>[] = [
     { key: 'name', label: props.head, fixed: true, class: 'ellipsis', title: ({ name }) => name, cell: (row) => row().name },
     { key: 'profiles', label: 'Profiles', fixed: true, class: 'number', cell: (row) => formatWhole(row().profiles) },
-    { key: 'rate', label: 'A minute', fixed: true, class: 'number', title: () => 'Profiles a minute between the first and the last', cell: (row) => rate(row()) },
+    { key: 'rate', label: 'Per minute', fixed: true, class: 'number', title: () => 'Profiles per minute between the first and the last profile', cell: (row) => rate(row()) },
     { key: 'stacks', label: 'Stacks', fixed: true, class: 'number', cell: (row) => formatWhole(row().stacks) },
     { key: 'series', label: 'Series', fixed: true, class: 'number', cell: (row) => formatWhole(row().series) },
     { key: 'last', label: 'Last seen', fixed: true, class: 'number', cell: (row) => formatMoment(row().last, true) },
   ];
   const rate = ({ profiles, first, last }: Intake): string => (last > first ? formatValue(((profiles - 1) / (last - first)) * 60_000, 'count') : '–');
-  return <div class="status-grid" style={{ height: `${Math.min(12, Math.max(1, props.rows.length)) * 24 + 46}px` }}><Grid label={props.label} class="intake-grid" columns={columns} rows={props.rows} height={24} none="Nothing came in" /></div>;
+  return <div class="status-grid" style={{ height: `${Math.min(12, Math.max(1, props.rows.length)) * 24 + 46}px` }}><Grid label={props.label} class="intake-grid" columns={columns} rows={props.rows} height={24} none="No profiles arrived" /></div>;
 }
 
 interface Route {
@@ -164,8 +164,8 @@ function Requests(props: { samples: readonly Sample[] }) {
   });
   const columns: Column<Route>[] = [
     { key: 'route', label: 'Route', fixed: true, class: 'ellipsis', title: ({ route }) => route, cell: (row) => row().route },
-    { key: 'counts', label: 'Answers by status', fixed: true, class: 'ellipsis', title: ({ counts }) => counts, cell: (row) => row().counts },
-    { key: 'failed', label: 'Refused, failed', fixed: true, class: 'number', cell: (row) => <span classList={{ zero: row().failed === 0 }}>{formatWhole(row().failed)}</span> },
+    { key: 'counts', label: 'Responses by status', fixed: true, class: 'ellipsis', title: ({ counts }) => counts, cell: (row) => row().counts },
+    { key: 'failed', label: 'Failed', title: () => 'Responses with a status of 400 or more', fixed: true, class: 'number', cell: (row) => <span classList={{ zero: row().failed === 0 }}>{formatWhole(row().failed)}</span> },
     { key: 'mean', label: 'Mean time', fixed: true, class: 'number', cell: (row) => formatValue(row().mean * 1e9, 'ns') },
   ];
   return <div class="status-grid" style={{ height: `${Math.min(12, Math.max(1, rows().length)) * 24 + 46}px` }}><Grid label="Requests by route" class="request-grid" columns={columns} rows={rows()} height={24} none="No request yet" /></div>;

@@ -5,7 +5,7 @@ import { profileType } from '../../src/lib/profile-types.ts';
 import { factor, placeSides } from '../../src/models/compare.ts';
 import { lastTwo, versionLabel } from '../../src/models/versions.ts';
 
-/** Repeatable: mulberry32. */
+/** A repeatable random number generator: mulberry32. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -17,7 +17,7 @@ function random(seed: number): () => number {
 }
 
 describe('Student\'s t', () => {
-  it('has the tails of the tables', () => {
+  it('matches the tails in tables', () => {
     expect(studentTail(12.706, 1)).toBeCloseTo(0.05, 4);
     expect(studentTail(2.145, 14)).toBeCloseTo(0.05, 4);
     expect(studentTail(4.140, 14)).toBeCloseTo(0.001, 5);
@@ -27,14 +27,14 @@ describe('Student\'s t', () => {
 });
 
 describe('a share', () => {
-  it('is of all slices together, and empty slices say nothing of how it varies', () => {
+  it('covers all slices together, and empty slices do not count for its variance', () => {
     const share = shareOf([{ part: 10, all: 100 }, { part: 0, all: 0 }, { part: 60, all: 300 }]);
     expect(share).toMatchObject({ share: 70 / 400, slices: 2 });
     expect(shareOf([{ part: 1, all: 10 }]).variance).toBe(Number.POSITIVE_INFINITY);
     expect(shareOf([{ part: 1, all: 10 }, { part: 10, all: 100 }]).variance).toBeCloseTo(0, 12);
   });
 
-  it('that is steady on both sides and not the same has changed', () => {
+  it('that is steady but different on both sides has changed', () => {
     const steady = (part: number) => shareOf([{ part, all: 100 }, { part, all: 100 }, { part, all: 100 }]);
     expect(chanceOfNoise(steady(10), steady(10))).toBe(1);
     expect(chanceOfNoise(steady(10), steady(11))).toBe(0);
@@ -42,8 +42,8 @@ describe('a share', () => {
   });
 });
 
-describe('many chances', () => {
-  it('are held against how many were tried', () => {
+describe('many p-values', () => {
+  it('are compared with the number of tests', () => {
     expect(beyondChance([0.001, 0.2, 0.012, 0.9], 0.05)).toEqual([true, false, true, false]);
     expect(beyondChance([0.04, 0.9, 0.8, 0.7], 0.05)).toEqual([false, false, false, false]);
     expect(beyondChance([], 0.05)).toEqual([]);
@@ -51,7 +51,7 @@ describe('many chances', () => {
 });
 
 describe('changes', () => {
-  /** Eight slices of a hundred functions whose values vary by a third; `more` is added to the first. */
+  /** Eight slices of a hundred functions whose values vary by a third; `more` is added to the first function. */
   const slices = (rand: () => number, more: number): Sliced[] => Array.from({ length: 8 }, () => {
     const values = new Map(Array.from({ length: 100 }, (_, index) => [`f${index}`, 100 * (2 / 3 + rand() * (2 / 3)) + (index === 0 ? more : 0)]));
     return { sum: [...values.values()].reduce((a, b) => a + b, 0), self: values, total: values };
@@ -65,7 +65,7 @@ describe('changes', () => {
       if (changes.kind !== 'tested') throw new Error(changes.kind);
       if (changes.real.self.size > 0) found += 1;
     }
-    // One in a hundred is what was asked for; four would be a wrong test.
+    // The false positive rate is one in a hundred; four would mean a wrong test.
     expect(found).toBeLessThanOrEqual(6);
   });
 
@@ -79,12 +79,12 @@ describe('changes', () => {
     }
   });
 
-  it('are not told from fewer than three slices with anything in them', () => {
+  it('are not tested with fewer than three slices with values', () => {
     const [one] = slices(random(1), 0);
     expect(findChanges([one!, one!, { sum: 0, self: new Map(), total: new Map() }], slices(random(2), 0))).toEqual({ kind: 'too few' });
   });
 
-  it('are looked for in slices that make up the range', () => {
+  it('are tested on slices that make up the range', () => {
     const range = { start: 1_700_000_000_001, end: 1_700_000_600_002 };
     const parts = cut(range);
     expect(parts).toHaveLength(8);
@@ -99,11 +99,11 @@ describe('the sides of a comparison', () => {
   const window = { start: 1000_000, end: 5000_000 };
   const [DAY, none] = [86_400_000, null];
 
-  it('are the halves of the range when nothing else is said', () => {
+  it('are the halves of the range by default', () => {
     expect(placeSides(window, 'halves', none, none)).toEqual({ left: { range: { start: 1000_000, end: 3000_000 }, window }, right: { range: { start: 3000_000, end: 5000_000 }, window } });
   });
 
-  it('are a part and the time before it, within the range where that is', () => {
+  it('are a part and the time before it, within the range if possible', () => {
     const part = { start: 3000_000, end: 4000_000 };
     expect(placeSides(window, 'before', part, none).left).toEqual({ range: { start: 2000_000, end: 3000_000 }, window });
     expect(placeSides(window, 'halves', part, none).left.range).toEqual({ start: 2000_000, end: 3000_000 });
@@ -116,7 +116,7 @@ describe('the sides of a comparison', () => {
     expect(placeSides(window, 'week', none, none).left.range.start).toBe(window.start - 7 * DAY);
   });
 
-  it('are the same time for other filters, or whatever was dragged', () => {
+  it('are the same time for other filters, or the dragged ranges', () => {
     expect(placeSides(window, 'same', none, { start: 0, end: 1 }).left.range).toEqual(window);
     const own = { start: -90_000_000, end: -89_000_000 };
     const { left } = placeSides(window, 'range', none, own);
@@ -126,13 +126,13 @@ describe('the sides of a comparison', () => {
 });
 
 describe('versions', () => {
-  it('are told by the labels that people use for them', () => {
+  it('are found by the usual labels', () => {
     expect(versionLabel(['pod', 'service_git_ref', 'version'])).toBe('version');
     expect(versionLabel(['pod', 'service_git_ref'])).toBe('service_git_ref');
     expect(versionLabel(['pod', 'region'])).toBeUndefined();
   });
 
-  it('are the last two by when they were first seen, else by their numbers', () => {
+  it('are the last two by their first appearance, else by their version numbers', () => {
     const seen = (value: string, first: number) => ({ value, first });
     expect(lastTwo('version', [seen('1.9', 5), seen('1.10', 5), seen('1.2', 5)])).toEqual({ label: 'version', before: '1.9', after: '1.10' });
     expect(lastTwo('version', [seen('rollback', 9), seen('z', 1)])).toEqual({ label: 'version', before: 'z', after: 'rollback' });
@@ -140,27 +140,27 @@ describe('versions', () => {
   });
 });
 
-describe('a value a second', () => {
+describe('a value per second', () => {
   const range = { start: 0, end: 600_000 };
   const cpu = { type: profileType('process_cpu:cpu:nanoseconds:cpu:nanoseconds'), selector: '{}', range };
   const memory = { ...cpu, type: profileType('memory:inuse_space:bytes:space:bytes') };
-  /** A chart of so many points of 30 s, each of 4. */
+  /** Returns a chart with a number of points of 30 s, each with the value 4. */
   const chart = (query: typeof cpu, points: number) => ({ pending: () => false, data: () => ({ query, range, by: '', step: 30, mean: 4, max: 4, lines: [{ label: '', colour: '', points: Array.from({ length: points }, (_, at): [number, number] => [(at + 1) * 30_000, 4]) }] }) });
   const none = (pending: boolean) => ({ pending: () => pending, data: () => undefined });
 
-  it('is of the time in which there were profiles', () => {
+  it('covers the time with profiles', () => {
     expect(factor(cpu, 1, chart(cpu, 20))).toBeCloseTo(1e-9 / 600, 20);
     expect(factor(cpu, 1, chart(cpu, 19))).toBeCloseTo(1e-9 / 600, 20);
     expect(factor(cpu, 1, chart(cpu, 10))).toBeCloseTo(1e-9 / 300, 20);
   });
 
-  it('of a state is the mean of the chart, and nothing without it', () => {
+  it('of a gauge is the mean of the chart, and null without it', () => {
     expect(factor(memory, 100, chart(memory, 10))).toBe(4 / 100);
     expect(factor(memory, 0, chart(memory, 0))).toBe(0);
     expect([factor(memory, 100, none(true)), factor(memory, 100, none(false)), factor(memory, 100, chart(cpu, 10))]).toEqual([null, null, null]);
   });
 
-  it('is not known until the chart is, and of the whole range when the chart cannot be had', () => {
+  it('is null until the chart is loaded, and covers the whole range if the chart cannot be loaded', () => {
     expect(factor(cpu, 1, none(true))).toBeNull();
     expect(factor(cpu, 1, none(false))).toBeCloseTo(1e-9 / 600, 20);
   });

@@ -17,7 +17,7 @@ describe('the package of a name', () => {
     ['total', ''],
     ['other', ''],
     ['memcpy', ''],
-  ])('%s is of `%s`', (name, expected) => {
+  ])('%s is in `%s`', (name, expected) => {
     expect(placeOf(name).package).toBe(expected);
   });
 
@@ -35,13 +35,13 @@ describe('the package of a name', () => {
 });
 
 describe('colours', () => {
-  it('converts OKLCH as CSS does', () => {
+  it('convert OKLCH as CSS does', () => {
     expect(oklch(1, 0, 0)).toBe('#ffffff');
     expect(oklch(0, 0, 0)).toBe('#000000');
     expect(oklch(0.627955, 0.257683, 29.234)).toBe('#ff0000');
   });
 
-  it('keeps text readable on every hue, bright and dull', () => {
+  it('keep text readable on every hue, bright and dull', () => {
     for (const palette of [LIGHT, DARK]) {
       for (let hue = 0; hue < 360; hue += 1) {
         expect(contrast(oklch(palette.lightness, palette.chroma, hue), palette.text)).toBeGreaterThanOrEqual(4.5);
@@ -52,7 +52,7 @@ describe('colours', () => {
     }
   });
 
-  it('gives a package one colour, whatever the picture', () => {
+  it('give a package the same colour in every graph', () => {
     const one = colourNames(['net/http.Serve', 'runtime.mallocgc', 'net/http.(*conn).serve'], [], [], LIGHT);
     const two = colourNames(['main.main', 'net/http.ListenAndServe'], [], [], LIGHT);
     expect(one[0]).toBe(one[2]);

@@ -4,7 +4,7 @@ import { diffColour, diffScale, strength } from '../../src/flame/diff-colours.ts
 import { byFactors, byShare, diffRows, layoutDiff, pairAt, readDiffSort, signOf, sortDiffRows, writeDiffSort } from '../../src/flame/diff.ts';
 import { nodeAt } from '../../src/flame/layout.ts';
 
-// total 10 | 20 -> a 6 | 0, gone; b 4 | 15 -> b 0 | 5, new and recursive
+// total 10 | 20 -> a 6 | 0, removed; b 4 | 15 -> b 0 | 5, new and recursive
 const { flame, sides } = layoutDiff({
   names: ['total', 'a', 'b'],
   levels: [
@@ -16,7 +16,7 @@ const { flame, sides } = layoutDiff({
 const [A, B, INNER] = [1, 2, 3];
 
 describe('a difference', () => {
-  it('keeps the values of both sides as they came', () => {
+  it('keeps the values of both sides unchanged', () => {
     expect([...sides.left.total]).toEqual([10, 6, 4, 0]);
     expect([...sides.left.self]).toEqual([0, 6, 4, 0]);
     expect([...sides.right.total]).toEqual([20, 0, 15, 5]);
@@ -24,7 +24,7 @@ describe('a difference', () => {
     expect([sides.left.sum, sides.right.sum]).toEqual([10, 20]);
   });
 
-  it('is as wide as the mean of the shares, however much more one side has', () => {
+  it('has the mean of the shares as its width, however much larger one side is', () => {
     expect(flame.sum).toBe(30);
     expect([...flame.total]).toEqual([30, 9, 17.25, 3.75]);
     expect(flame.start[B]).toBe(9 + 3.75);
@@ -33,14 +33,14 @@ describe('a difference', () => {
     expect(nodeAt(flame, 2, flame.start[INNER]! + 1)).toBe(INNER);
   });
 
-  it('has rows a function, without counting a recursive call twice', () => {
+  it('has one row for each function, without counting a recursive call twice', () => {
     expect(diffRows(flame, sides)).toEqual([
       { name: 1, node: A, self: { left: 6, right: 0 }, total: { left: 6, right: 0 } },
       { name: 2, node: B, self: { left: 4, right: 15 }, total: { left: 4, right: 15 } },
     ]);
   });
 
-  it('is told by share or by value a second, with the sign of the change', () => {
+  it('is measured by share or by value per second, with the sign of the change', () => {
     expect(byShare(sides)(pairAt(sides, B))).toEqual({ left: 0.4, right: 0.75 });
     expect(byFactors({ left: 1 / 10, right: 1 / 40 })(pairAt(sides, B))).toEqual({ left: 0.4, right: 0.375 });
     expect([A, B, INNER].map((node) => signOf(pairAt(sides, node)))).toEqual(['−', '', '+']);
@@ -63,7 +63,7 @@ describe('a difference', () => {
 });
 
 describe('the colours of a difference', () => {
-  it('follow how many times as much it is, and are none for the same', () => {
+  it('follow the ratio, and are neutral for no change', () => {
     expect(strength({ left: 5, right: 5 })).toBe(0);
     expect(strength({ left: 100, right: 102 })).toBe(0);
     expect(strength({ left: 2, right: 4 })).toBe(0.5);
@@ -77,7 +77,7 @@ describe('the colours of a difference', () => {
     expect(diffColour(scale, { left: 0, right: 1 })).toBe(scale[12]);
   });
 
-  it('leave the text readable on all of them', () => {
+  it('leave text readable on all of them', () => {
     for (const palette of ['red-green', 'orange-blue'] as const) {
       for (const [dark, { text }] of [[false, LIGHT], [true, DARK]] as const) {
         for (const colour of diffScale(palette, dark)) expect(contrast(colour, text), `${palette} ${dark} ${colour}`).toBeGreaterThanOrEqual(4.5);

@@ -33,7 +33,7 @@ describe('the layout', () => {
     expect(flame.sum).toBe(100);
   });
 
-  it('finds the node at a place by binary search', () => {
+  it('finds the node at a position by binary search', () => {
     expect(nodeAt(flame, 0, 50)).toBe(0);
     expect(nodeAt(flame, 1, 89.9)).toBe(1);
     expect(nodeAt(flame, 1, 90)).toBe(2);
@@ -51,7 +51,7 @@ describe('the layout', () => {
     expect(children(flame, 5)).toEqual([0, 0]);
   });
 
-  it('names the same path alike in another answer with other numbers', () => {
+  it('gives the same path the same hash in another response with other numbers', () => {
     const other = layout({ names: ['total', 'gc', 'a', 'main'], levels: [{ values: [0, 7, 0, 0] }, { values: [0, 3, 3, 1, 0, 4, 0, 3] }, { values: [3, 4, 4, 2] }] });
     expect(findPath(other, pathText(flame, 3))).toBe(3);
     expect(new Set(flame.path).size).toBe(flame.count);
@@ -59,14 +59,14 @@ describe('the layout', () => {
     expect(findPath(flame, 'nosuch')).toBe(-1);
   });
 
-  it('survives what makes no sense', () => {
+  it('survives invalid input', () => {
     expect(layout({ names: [], levels: [] }).count).toBe(0);
     const odd = layout({ names: ['total'], levels: [{ values: ['0', '5', 'x', '99', '1'] }, {}] });
     expect(odd.count).toBe(1);
     expect(odd.name[0]).toBe(0);
   });
 
-  it('hashes as FNV-1a over UTF-8 does', () => {
+  it('hashes UTF-8 by FNV-1a', () => {
     expect(fnv1a32('')).toBe(0x811c9dc5);
     expect(fnv1a32('a')).toBe(0xe40c292c);
     expect(fnv1a32('foobar')).toBe(0xbf9cf968);
@@ -96,14 +96,14 @@ describe('the top table', () => {
 describe('search', () => {
   const flame = layout(message);
 
-  it('sums topmost matches only', () => {
+  it('sums the topmost matches only', () => {
     const found = searchFlame(flame, compileSearch('MAIN')!);
     expect(found.sum).toBe(90);
     expect(found.nodes).toEqual([1]);
     expect(found.distinct).toBe(1);
   });
 
-  it('takes a regular expression between slashes', () => {
+  it('accepts a regular expression between slashes', () => {
     const found = searchFlame(flame, compileSearch('/^[ab]$/')!);
     expect(found.sum).toBe(80);
     expect(found.nodes).toEqual([3, 4]);
@@ -117,7 +117,7 @@ describe('search', () => {
 });
 
 describe('stepping through matches', () => {
-  it('goes round in both ways, and begins at an end', () => {
+  it('is cyclic in both directions, and begins at an end', () => {
     expect(stepThrough([4, 7, 9], -1, 1)).toBe(4);
     expect(stepThrough([4, 7, 9], -1, -1)).toBe(9);
     expect(stepThrough([4, 7, 9], 9, 1)).toBe(4);
@@ -127,15 +127,15 @@ describe('stepping through matches', () => {
   });
 });
 
-describe('what was folded away', () => {
-  it('is told by its share of the zoomed frame', () => {
+describe('folded frames', () => {
+  it('are measured as a share of the zoomed frame', () => {
     const flame = layout({ names: ['total', 'a', 'b', 'other'], levels: [{ values: [0, 100, 0, 0] }, { values: [0, 60, 0, 1, 0, 40, 40, 2] }, { values: [0, 15, 15, 3] }] });
     expect(foldedShare(flame, 1)).toBe(0.25);
     expect(foldedShare(flame, 2)).toBe(0);
     expect(foldedShare(flame, 0)).toBe(0.15);
   });
 
-  it('is known by the mark of the server, and a function called other is a function', () => {
+  it('are known by the mark of the server, and a function called other is a function', () => {
     const values = [{ values: [0, 100, 0, 0] }, { values: [0, 60, 60, 1, 0, 40, 40, 2] }];
     const flame = layout({ names: ['total', 'other', 'other'], levels: values, lines: [{ values: [0] }, { values: [12, -1] }] });
     expect([...flame.folded]).toEqual([0, 0, 1]);
@@ -146,7 +146,7 @@ describe('what was folded away', () => {
   });
 });
 
-describe('a subtree that was asked for by itself', () => {
+describe('a subtree that was loaded separately', () => {
   // total(100) -> left(20), a(60) -> folded(60), right(20) -> r(20)
   const whole = layout({
     names: ['total', 'left', 'a', 'right', 'r', 'other'],
@@ -154,7 +154,7 @@ describe('a subtree that was asked for by itself', () => {
     lines: [{ values: [0] }, { values: [0, 0, 0] }, { values: [-1, 0] }],
   });
   const node = 2;
-  // total(64) -> a(64) -> x(40) -> y(40), r(24): four more than before have come.
+  // total(64) -> a(64) -> x(40) -> y(40), r(24): four more than before have arrived.
   const detail = layout({
     names: ['total', 'a', 'x', 'r', 'y'],
     levels: [{ values: [0, 64, 0, 0] }, { values: [0, 64, 0, 1] }, { values: [0, 40, 0, 2, 0, 24, 24, 3] }, { values: [0, 40, 40, 4] }],
@@ -172,7 +172,7 @@ describe('a subtree that was asked for by itself', () => {
     expect(callSite(whole, 0)).toEqual([]);
   });
 
-  it('takes the place of what was folded, and the rest makes room', () => {
+  it('replaces the folded frames, and the rest makes room', () => {
     expect(shown(0)).toEqual(['total 0+104 in -']);
     expect(shown(1)).toEqual(['left 0+20 in total', 'a 20+64 in total', 'right 84+20 in total']);
     expect(shown(2)).toEqual(['x 20+40 in a', 'r 60+24 in a', 'r 84+20 in right']);
@@ -189,7 +189,7 @@ describe('a subtree that was asked for by itself', () => {
 });
 
 describe('text on greyed frames', () => {
-  it('can be read', () => {
+  it('is readable', () => {
     for (const { faint, grey, mark, paper } of Object.values(INK)) {
       expect(contrast(faint, grey)).toBeGreaterThanOrEqual(4.5);
       expect(contrast(mark, paper)).toBeGreaterThanOrEqual(4.5);

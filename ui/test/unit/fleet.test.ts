@@ -17,7 +17,7 @@ const PRICES = { core: 0.03, gib: 0.004, currency: '€' };
 const FLEET = fleetOf([['api', 'shop', 2, 1], ['batch', 'data', 1, 20], ['cron', '', null, 3], ['dead', 'shop', null, null]]);
 
 describe('services', () => {
-  it('are in the order of what they take; what is not measured comes last', () => {
+  it('are sorted by their use; services without measurements come last', () => {
     const names = (order: Parameters<typeof rank>[1]) => rank(FLEET, order, PRICES).services.map(({ name }) => name);
     expect(names('cpu')).toEqual(['api', 'batch', 'cron', 'dead']);
     expect(names('memory')).toEqual(['batch', 'cron', 'api', 'dead']);
@@ -25,7 +25,7 @@ describe('services', () => {
     expect(names('name')).toEqual(['api', 'batch', 'cron', 'dead']);
   });
 
-  it('have shares of all, also of what they cost', () => {
+  it('have shares of all, also of the cost', () => {
     expect(rank(FLEET, 'cpu', null)).toMatchObject({ what: 'CPU', cost: null, services: [{ share: 2 / 3 }, { share: 1 / 3 }, { share: 0 }, { share: 0 }] });
     const { what, cost, services } = rank(FLEET, 'cost', PRICES);
     expect(what).toBe('cost');
@@ -35,13 +35,13 @@ describe('services', () => {
     expect(services.at(-1)).toMatchObject({ name: 'dead', cost: null, size: 0 });
   });
 
-  it('are sorted by CPU as long as prices are not known, and by memory where no CPU is measured', () => {
+  it('are sorted by CPU without prices, and by memory without CPU measurements', () => {
     expect(rank(FLEET, 'cost', null)).toMatchObject({ what: 'CPU', services: [{ name: 'api' }, {}, {}, {}] });
     expect(rank(fleetOf([['a', '', null, 1]]), 'cpu', null).what).toBe('memory');
     expect(rank(fleetOf([['a', '', null, null]]), 'cpu', null).services[0]!.share).toBeNull();
   });
 
-  it('are in groups by a label, the largest first, those without it last', () => {
+  it('are grouped by a label, the largest group first, those without the label last', () => {
     const groups = groupsOf(rank(FLEET, 'memory', null).services, 'memory');
     expect(groups.map(({ name, services }) => [name, services.map((service) => service.name)])).toEqual([['data', ['batch']], ['shop', ['api', 'dead']], ['', ['cron']]]);
     expect(groups[0]!.share).toBeCloseTo(20 / 24, 9);
@@ -52,13 +52,13 @@ describe('services', () => {
 });
 
 describe('costs', () => {
-  it('are those of a month that goes as the range did', () => {
+  it('are those of a month with the same use as in the range', () => {
     expect(monthly({ sum: 120, step: 30 }, null, 1, PRICES)).toBeCloseTo(730 * 0.03, 9);
     expect(monthly(null, null, 1, PRICES)).toBeNull();
     expect([1240.4, 3.456, 0.001, 0].map((amount) => formatCost(amount, PRICES))).toEqual(['1,240 €', '3.46 €', '<0.01 €', '0 €']);
   });
 
-  it('come of prices that make sense', () => {
+  it('need valid prices', () => {
     expect(readPrices(JSON.stringify(PRICES))).toEqual(PRICES);
     expect(readPrices('{"core":1,"gib":0}')).toEqual({ core: 1, gib: 0, currency: '' });
     for (const wrong of [undefined, '', 'x', 'null', '{}', '{"core":-1,"gib":1}', '{"core":0,"gib":0}', '{"core":"1","gib":1}', '{"core":1e400,"gib":1}']) expect(readPrices(wrong)).toBeNull();
@@ -68,7 +68,7 @@ describe('costs', () => {
 describe('a map', () => {
   const box = { x: 10, y: 20, width: 600, height: 400 };
 
-  it('has rectangles whose areas are the values, inside of its box, none over another', () => {
+  it('has rectangles whose areas are the values, inside its box, without overlaps', () => {
     const sizes = [60, 60, 40, 30, 20, 20, 10, 0, -5];
     const tiles = treemap(sizes.map((size, item) => ({ item, size })), box);
     expect(tiles.map(({ item }) => item)).toEqual([0, 1, 2, 3, 4, 5, 6]);
@@ -84,7 +84,7 @@ describe('a map', () => {
     }
   });
 
-  it('is empty where there is nothing to show, and made at once for thousands', () => {
+  it('is empty without values, and fast for thousands', () => {
     expect(treemap([{ item: 1, size: 0 }], box)).toEqual([]);
     expect(treemap([{ item: 1, size: 1 }], { ...box, width: 0 })).toEqual([]);
     expect(treemap(Array.from({ length: 5000 }, (_, item) => ({ item, size: 1 / (item + 1) })), box)).toHaveLength(5000);

@@ -26,32 +26,32 @@ describe('a call graph', () => {
     });
   });
 
-  it('counts a stack once for a call, and marks what calls itself', () => {
+  it('counts a stack once for a call, and marks a function that calls itself', () => {
     const { nodes, calls } = callsOf('a;b;a;b 6\nc;c;d 4');
     expect(nodes).toEqual(['a 0 6', 'b 6 6', 'c 0 4 again', 'd 4 4']);
     expect(calls).toEqual(['a -> b 6', 'b -> a 6', 'c -> d 4']);
   });
 
-  it('leaves out what is small, says how much, and leads over it', () => {
+  it('omits what is small, counts it, and connects the rest', () => {
     const { nodes, calls, without } = callsOf('main;tiny 1\nmain;big 1000\nmain;way;leaf 400\nleaf 300', 3);
     expect(nodes).toEqual(['big 1000 1000', 'leaf 700 700', 'main 0 1401']);
     expect(calls).toEqual(['main -> big 1000', 'main .. leaf 400']);
     expect(without).toEqual({ nodes: 2, calls: 0 });
   });
 
-  it('has no call over what is left out where another way leads there', () => {
-    // `w` is too small to be kept; main reaches leaf by mid, too.
+  it('has no call through omitted functions if another path leads there', () => {
+    // `w` is too small to be kept; main reaches leaf through mid, too.
     const { calls, without } = callsOf('main;mid;leaf 600\nmain;w;leaf 300\nmain 200', 3);
     expect(calls).toEqual(['main -> mid 600', 'mid -> leaf 600']);
     expect(without).toEqual({ nodes: 1, calls: 1 });
   });
 
-  it('knows nothing of frames that stand for what was not sent', () => {
+  it('ignores frames that stand for folded frames', () => {
     const flame = layout({ names: ['total', 'a', 'other'], levels: [{ values: [0, 10, 0, 0] }, { values: [0, 10, 4, 1] }, { values: [4, 6, 6, 2] }], lines: [{ values: [0] }, { values: [0] }, { values: [-1] }] });
     expect(callGraph(flame, 80).nodes).toEqual([{ name: 1, self: 4, total: 10, recursive: false }]);
   });
 
-  it('of nothing is empty', () => {
+  it('of an empty graph is empty', () => {
     expect(callGraph(layout({ names: [], levels: [] }), 80)).toEqual({ nodes: [], calls: [], without: { nodes: 0, calls: 0 } });
   });
 });
@@ -70,7 +70,7 @@ describe('the places of a call graph', () => {
     return found;
   };
 
-  it('have callers above, and no box on another', () => {
+  it('have callers above, and no overlapping boxes', () => {
     const lines = [{ from: 0, to: 1 }, { from: 0, to: 2 }, { from: 1, to: 3 }, { from: 2, to: 3 }, { from: 0, to: 3 }];
     const { y, paths, rows } = placeGraph(boxes(4), lines);
     expect(rows).toEqual([[0], [1, 2], [3]]);
@@ -83,7 +83,7 @@ describe('the places of a call graph', () => {
     expect(overlaps(boxes(4), lines)).toEqual([]);
   });
 
-  it('survive circles: a call that closes one runs upwards', () => {
+  it('survive cycles: a call that closes one runs upwards', () => {
     const lines = [{ from: 0, to: 1 }, { from: 1, to: 2 }, { from: 2, to: 0 }, { from: 2, to: 1 }];
     const { y, paths } = placeGraph(boxes(3), lines);
     expect([...y].every((at, index) => index === 0 || at > y[index - 1]!)).toBe(true);
@@ -91,7 +91,7 @@ describe('the places of a call graph', () => {
     expect(overlaps(boxes(3), lines)).toEqual([]);
   });
 
-  it('keep boxes apart in a graph of many calls', () => {
+  it('keep boxes apart in a graph with many calls', () => {
     let state = 7;
     const random = (below: number): number => {
       state = (Math.imul(state, 1103515245) + 12345) >>> 0;
@@ -104,13 +104,13 @@ describe('the places of a call graph', () => {
     for (const point of paths.flat()) expect(point.y >= 0 && point.y <= height && Number.isFinite(point.x) && width > 0).toBe(true);
   });
 
-  it('of nothing, or of one box, are there', () => {
+  it('exist for no boxes and for one box', () => {
     expect(placeGraph([], [])).toMatchObject({ width: 0, height: 0, rows: [] });
     expect(placeGraph(boxes(1), [])).toMatchObject({ width: 60, height: 30, rows: [[0]] });
   });
 });
 
-describe('the drawing of a call graph', () => {
+describe('the SVG of a call graph', () => {
   it('has every box and line, and names as text', () => {
     const flame = flameOf('main;<img src=x onerror=1> 5\nmain;b 7');
     const graph = callGraph(flame, 80);

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { lineName, readLines } from '../../src/lib/prometheus.ts';
 import { around, peakOf } from '../../src/models/metric.ts';
 
-describe('an answer of Prometheus', () => {
-  it('becomes lines in milliseconds, without what is no number', () => {
+describe('a response of Prometheus', () => {
+  it('becomes lines in milliseconds, without values that are not numbers', () => {
     const lines = readLines({ data: { result: [
       { metric: { __name__: 'up', job: 'a' }, values: [[10, '1.5'], [25.5, 'NaN'], [40, '+Inf'], [55, '2']] },
       { metric: {}, values: [[10, 'NaN']] },
@@ -25,7 +25,7 @@ describe('the peak', () => {
     expect(peakOf([])).toBeNull();
   });
 
-  it('is opened as a stretch that is long enough for profiles', () => {
+  it('opens a range that is long enough for profiles', () => {
     expect(around(1_000_000, 1)).toEqual({ start: 970_000, end: 1_030_000 });
     expect(around(1_000_000, 60)).toEqual({ start: 880_000, end: 1_120_000 });
   });

@@ -12,7 +12,7 @@ const LONG = [
 ];
 
 describe('a name in a link', () => {
-  it('is itself as long as it is of a usual length', () => {
+  it('is unchanged if it has a usual length', () => {
     for (const name of ['main.main', '', 'a…b', 'x'.repeat(LONGEST_NAME)]) {
       expect(nameText(name)).toBe(name);
       expect(findName(['other', name], name)).toBe(1);
@@ -20,7 +20,7 @@ describe('a name in a link', () => {
     expect(exactly('main.main')).toBe('=main.main');
   });
 
-  it.each(LONG.map((name) => [name.slice(0, 12), name]))('of 10,000 characters is short, and found again: %s', (_, name) => {
+  it.each(LONG.map((name) => [name.slice(0, 12), name]))('of 10,000 characters is short, and is found again: %s', (_, name) => {
     const others = [`${name}y`, `y${name}`, name.slice(1), name];
     expect(encodeURIComponent(nameText(name)).length).toBeLessThan(1000);
     expect(findName(others, nameText(name))).toBe(3);
@@ -31,14 +31,14 @@ describe('a name in a link', () => {
     expect(others.map(compileSearch(read)!)).toEqual([false, false, false, true]);
   });
 
-  it('is not found where no name is the one that is told', () => {
+  it('is not found if no name matches', () => {
     expect(findName(['a', 'b'], 'c')).toBe(-1);
     expect(findName(LONG, 'long…1')).toBe(-1);
   });
 });
 
 describe('a link', () => {
-  it('is long from some thousand characters on', () => {
+  it('is too long from some thousand characters on', () => {
     expect(isLongLink('x'.repeat(LONGEST_LINK))).toBe(false);
     expect(isLongLink('x'.repeat(LONGEST_LINK + 1))).toBe(true);
   });

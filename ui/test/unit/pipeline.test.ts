@@ -8,7 +8,7 @@ import { Entries, parse } from '../../src/pipeline/stream.ts';
 
 const edges = (...pairs: [number, number][]): Edge[] => pairs.map(([from, to]) => ({ from, to }));
 
-/** No two nodes share a point, and everything lies within the size that is said. */
+/** Checks that no two nodes overlap, and that everything lies within the size. */
 function sound(count: number, lines: Edge[]): ReturnType<typeof layout> {
   const made = layout(count, lines);
   const boxes = Array.from({ length: count }, (_, node) => ({ x: made.x[node]!, y: made.y[node]! }));
@@ -27,7 +27,7 @@ function sound(count: number, lines: Edge[]): ReturnType<typeof layout> {
 }
 
 describe('the layout', () => {
-  it('puts what is fed to the right of what feeds it', () => {
+  it('puts a node to the right of those that feed it', () => {
     const made = sound(5, edges([0, 1], [1, 2], [0, 2], [3, 2], [2, 4]));
     expect(made.x[0]).toBeLessThan(made.x[1]!);
     expect(made.x[1]).toBeLessThan(made.x[2]!);
@@ -38,13 +38,13 @@ describe('the layout', () => {
     expect(last.x).toBe(made.x[1]);
   });
 
-  it('uncrosses what need not cross', () => {
-    // 0 -> 4, 1 -> 3: with the columns in the order given the edges cross.
+  it('removes unnecessary crossings', () => {
+    // 0 -> 4, 1 -> 3: with the columns in the given order, the edges cross.
     const made = sound(6, edges([0, 4], [1, 3], [3, 5], [4, 5]));
     expect(Math.sign(made.y[0]! - made.y[1]!)).toBe(Math.sign(made.y[4]! - made.y[3]!));
   });
 
-  it('stacks parts that nothing joins, and squares what is alone', () => {
+  it('stacks unconnected parts, and puts single nodes into a square', () => {
     const made = sound(8, edges([0, 1], [2, 3], [3, 4]));
     expect(Math.max(made.y[2]!, made.y[3]!, made.y[4]!)).toBeLessThan(Math.min(made.y[0]!, made.y[1]!));
     expect(Math.min(made.y[5]!, made.y[6]!, made.y[7]!)).toBeGreaterThan(made.y[0]!);
@@ -52,7 +52,7 @@ describe('the layout', () => {
     expect(layout(0, [])).toMatchObject({ width: 0, height: 0 });
   });
 
-  it('survives circles', () => {
+  it('survives cycles', () => {
     expect([...columnsOf(3, edges([0, 1], [1, 2], [2, 0]))]).toEqual([0, 1, 2]);
     sound(4, edges([0, 1], [1, 0], [1, 2], [2, 3], [3, 1]));
   });
@@ -81,19 +81,19 @@ describe('the layout', () => {
     const whole = performance.now() - begin;
     const again = performance.now();
     layout(count, lines);
-    // Told, not asserted: the budget is 200 ms.
+    // Printed, not asserted: the budget is 200 ms.
     console.log(`${what}: ${(performance.now() - again).toFixed(0)} ms (first, checked: ${whole.toFixed(0)} ms)`);
   });
 });
 
-describe('what the API says', () => {
+describe('the response of the API', () => {
   const list = [
     { name: 'discovery.file', localID: 'discovery.file.a', moduleID: '', label: 'a', dataFlowEdgesTo: ['pyroscope.scrape.b', 'gone.x'], health: { state: 'healthy', message: 'fine', updatedTime: '2026-01-02T03:04:05Z' } },
     { name: 'pyroscope.scrape', localID: 'pyroscope.scrape.b', moduleID: '', label: 'b', dataFlowEdgesTo: null, health: { state: 'odd' } },
     {},
   ];
 
-  it('is read whatever is left out', () => {
+  it('is read even if fields are missing', () => {
     const components = readComponents(list);
     expect(components.map(({ id }) => id)).toEqual(['discovery.file.a', 'pyroscope.scrape.b']);
     expect(components[0]!.health).toEqual({ state: 'healthy', message: 'fine', updated: Date.UTC(2026, 0, 2, 3, 4, 5) });
@@ -105,7 +105,7 @@ describe('what the API says', () => {
     expect(modulePath('')).toEqual([]);
   });
 
-  it('holds fields as attributes and blocks', () => {
+  it('has fields as attributes and blocks', () => {
     const detail = readDetail({ ...list[0], arguments: [{ name: 'files', type: 'attr', value: { type: 'array', value: [] } }, { name: 'rule', type: 'block', label: 'x', body: [{ name: 'y', type: 'attr' }] }] });
     expect(detail.arguments[0]).toMatchObject({ name: 'files', value: { type: 'array' } });
     expect(detail.arguments[1]).toMatchObject({ type: 'block', label: 'x', body: [{ name: 'y', value: { type: 'null' } }] });
@@ -114,7 +114,7 @@ describe('what the API says', () => {
     expect(readOverview({ lastLoad: { success: false, text: 'no' } }).load).toEqual({ success: false, time: 0, text: 'no' });
   });
 
-  it('gives the flow of an edge: profiles, or the targets of who exports them', () => {
+  it('gives the flow of an edge: profiles, or the targets of the exporting component', () => {
     const flows = new Flows();
     for (const rate of [
       { componentID: 'a', targetComponentIDs: [], type: 'target', rate: 1, current: 7 },
@@ -131,7 +131,7 @@ describe('what the API says', () => {
 });
 
 describe('streams', () => {
-  it('give whole entries, however they are cut', () => {
+  it('give whole entries for any chunks', () => {
     const whole = '{"a":1}|;|{"b":"|;x|"}|;||;|tail|;|';
     for (let size = 1; size < whole.length; size += 1) {
       const entries = new Entries();
@@ -147,7 +147,7 @@ describe('streams', () => {
 describe('entries of live data', () => {
   const read = (value: unknown) => readEntry(value, 1, 5);
 
-  it('are read whatever is left out, and said in one line', () => {
+  it('are read even if fields are missing, and have a summary in one line', () => {
     const dropped = read({ kind: 'relabel', time: '2026-01-02T03:04:05.678Z', before: { __address__: 'h:1' }, after: null, steps: [{ rule: 0, action: 'replace', set: { a: '1' } }, { rule: 1, action: 'drop', dropped: true }] });
     expect(dropped.time).toBe(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
     expect(summary(dropped)).toBe('h:1 dropped by rule 2 (drop)');
@@ -157,7 +157,7 @@ describe('entries of live data', () => {
     expect(summary(read({ kind: 'profile', profileType: 'memory', bytes: 2048, samples: null }))).toBe('memory · 2 KiB · {}');
     const failed = read({ kind: 'write', endpoint: 'http://h', profiles: 2, bytes: 10, seconds: 0.5, ok: false, outcome: 'failed', error: 'refused' });
     expect([summary(failed), isBad(failed)]).toEqual(['2 profiles, 10 B, to http://h failed: refused · 500 ms', true]);
-    expect(summary(read({ kind: 'lost', count: 3 }))).toMatch(/^3 entries were lost/);
+    expect(summary(read({ kind: 'lost', count: 3 }))).toMatch(/^3 entries were dropped/);
     expect(read({ kind: 'newer' }).kind).toBe('other');
     expect(read(null)).toMatchObject({ kind: 'other', time: 5 });
     expect(searchable(dropped)).toContain('"a":"1"');
@@ -172,8 +172,8 @@ describe('entries of live data', () => {
   });
 });
 
-describe('where the view is', () => {
-  it('is /graph on a collector and /pipeline on a server, under any prefix', () => {
+describe('the address of the view', () => {
+  it('is /graph on a collector and /pipeline on a server, below any prefix', () => {
     expect(baseOf('http://h/my/agent/assets/collector-x.js')).toBe('/my/agent/');
     for (const base of ['/', '/p/']) {
       const [graph] = VIEWS.collector;

@@ -9,7 +9,7 @@ const message = (number: number, bytes: readonly number[]): number[] => [...vari
 const integer = (number: number, value: number): number[] => [...varint(number * 8), ...varint(value)];
 const text = (value: string): number[] => message(6, [...new TextEncoder().encode(value)]);
 
-/** main calls a, in which b is inlined; ids are not places. */
+/** main calls a, in which b is inlined; ids are not indices. */
 const profile = (samples: readonly number[][]): Uint8Array => Uint8Array.from([
   ...samples.flatMap((sample) => message(2, sample)),
   ...message(4, [...integer(1, 900), ...message(4, integer(1, 31)), ...message(4, integer(1, 22))]),
@@ -24,7 +24,7 @@ describe('a pprof profile', () => {
   const packed = [...message(1, [...varint(900), ...varint(7)]), ...message(2, varint(5_000_000_000))];
   const loose = [...integer(1, 7), ...integer(2, 3)];
 
-  it('is read as stacks from the root, inlined functions among them', () => {
+  it('is read as stacks from the root, with inlined functions', () => {
     expect(readStacks(profile([packed, loose]))).toEqual([{ names: ['main', 'a;x', 'b'], value: 5_000_000_000 }, { names: ['main'], value: 3 }]);
   });
 
@@ -32,10 +32,10 @@ describe('a pprof profile', () => {
     expect(collapsed(readStacks(profile([packed, loose, loose])))).toBe('main 6\nmain;a:x;b 5000000000\n');
   });
 
-  it('is refused when it is cut short', () => {
+  it('is refused if it is truncated', () => {
     const whole = profile([packed]);
-    expect(() => readStacks(whole.subarray(0, whole.length - 2))).toThrow('cut short');
-    expect(() => readStacks(Uint8Array.from([0x80]))).toThrow('cut short');
+    expect(() => readStacks(whole.subarray(0, whole.length - 2))).toThrow('truncated');
+    expect(() => readStacks(Uint8Array.from([0x80]))).toThrow('truncated');
     expect(() => readStacks(Uint8Array.from([0x0b]))).toThrow('wire type 3');
   });
 });
@@ -56,12 +56,12 @@ describe('the lines of a profile', () => {
   ]);
   const all = readLines(bytes);
 
-  it('have what was spent in them, and below them, once a stack', () => {
+  it('have their self and total values, counted once for each stack', () => {
     expect(linesOf(all, 'work', 'shop.go')).toEqual([{ name: 'work', file: 'shop.go', self: 12, total: 12, lines: [{ line: 20, self: 7, total: 7 }, { line: 22, self: 5, total: 5 }] }]);
     expect(linesOf(all, 'main', '')).toEqual([{ name: 'main', file: 'shop.go', self: 0, total: 12, lines: [{ line: 10, self: 0, total: 5 }, { line: 11, self: 0, total: 7 }] }]);
   });
 
-  it('are those of a function in its file, where that is known', () => {
+  it('are those of a function in its file, if the file is known', () => {
     const two = [...all, { name: 'work', file: 'other.go', self: 1, total: 99, lines: [] }];
     expect(linesOf(two, 'work', 'shop.go')).toHaveLength(1);
     expect(linesOf(two, 'work', '').map(({ file }) => file)).toEqual(['other.go', 'shop.go']);
@@ -69,16 +69,16 @@ describe('the lines of a profile', () => {
   });
 });
 
-describe('speedscope\'s file', () => {
-  it('names each frame once, and adds up to the same', () => {
+describe('the file for speedscope', () => {
+  it('names each frame once, and adds up to the same total', () => {
     const file = JSON.parse(speedscope([{ names: ['main', 'a'], value: 3 }, { names: ['main', 'b', 'a'], value: 4 }], 'shop CPU', 'ns')) as { shared: { frames: { name: string }[] }; profiles: { samples: number[][]; weights: number[]; endValue: number; unit: string }[] };
     expect(file.shared.frames.map(({ name }) => name)).toEqual(['main', 'a', 'b']);
     expect(file.profiles[0]).toMatchObject({ samples: [[0, 1], [0, 2, 1]], weights: [3, 4], endValue: 7, unit: 'nanoseconds' });
   });
 });
 
-describe('the line for go tool pprof', () => {
-  it('has the address of all stacks of the question, in which a shell finds nothing of its own', () => {
+describe('the command for go tool pprof', () => {
+  it('has the address of all stacks of the query, and nothing that a shell would interpret', () => {
     const line = goToolPprof('process_cpu:cpu:nanoseconds:cpu:nanoseconds', `{service_name="it's $HOME"}`, { start: 1000.5, end: 2000.5 }, 'http://localhost:4040');
     const [, address = ''] = /^go tool pprof '([^']*)'$/.exec(line) ?? [];
     const params = new URL(address).searchParams;

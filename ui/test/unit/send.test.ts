@@ -5,14 +5,14 @@ import { TOKEN, TOKEN_FILE, TOKEN_STEPS, waysTo } from '../../src/lib/send.ts';
 const SERVER = 'https://profiles.example/profile';
 const textOf = (steps: readonly { text: string }[]): string => steps.map(({ text }) => text).join('\n');
 
-describe('how to send', () => {
-  it.each(waysTo(SERVER, true).map((way) => [way.key, textOf(way.steps)]))('by %s has a token where the server asks who calls', (_, text) => {
+describe('the instructions for sending', () => {
+  it.each(waysTo(SERVER, true).map((way) => [way.key, textOf(way.steps)]))('by %s have a token if the server requires authentication', (_, text) => {
     expect(text).toContain(SERVER);
     expect(text.includes(TOKEN) || text.includes(TOKEN_FILE)).toBe(true);
     expect(text).toMatch(/Authorization|_auth|bearer_token_file/);
   });
 
-  it('has none where it asks nobody, and differs in nothing else', () => {
+  it('have no token if it does not, and differ in nothing else', () => {
     for (const [index, way] of waysTo(SERVER, false).entries()) {
       const asked = waysTo(SERVER, true)[index]!;
       expect(textOf(way.steps)).not.toMatch(/token|auth/i);
@@ -20,7 +20,7 @@ describe('how to send', () => {
     }
   });
 
-  it('is well formed with a token', () => {
+  it('are well formed with a token', () => {
     const text = (key: string): string => textOf(waysTo(SERVER, true).find((way) => way.key === key)!.steps);
     expect(text('dotnet')).toContain('export PYROSCOPE_HTTP_HEADERS="{\\"Authorization\\": \\"Bearer $ALLUVIUM_TOKEN\\"}"');
     expect(text('otel')).toContain(`    endpoint: ${SERVER}\n    headers:\n      Authorization: "Bearer \${env:ALLUVIUM_TOKEN}"\nservice:`);
@@ -29,7 +29,7 @@ describe('how to send', () => {
     expect(text('files').match(/-H "Authorization: Bearer \$ALLUVIUM_TOKEN"/g)).toHaveLength(3);
   });
 
-  it('never holds a token, but how one is made', () => {
+  it('never contain a token, but explain how to create one', () => {
     const all = [textOf(TOKEN_STEPS), ...waysTo(SERVER, true).map(({ steps }) => textOf(steps)), textOf(firstCommands(SERVER, true))].join('\n');
     expect(all).toContain('alluvium token new my-service --role write');
     expect(all).not.toMatch(/allu_|Bearer [A-Za-z0-9]/);
@@ -37,7 +37,7 @@ describe('how to send', () => {
 });
 
 describe('the first commands', () => {
-  it('say who calls where that is asked', () => {
+  it('authenticate if the server requires it', () => {
     expect(textOf(firstCommands(SERVER, false))).not.toContain('Authorization');
     expect(textOf(firstCommands(SERVER, true)).match(/-H "Authorization: Bearer \$ALLUVIUM_TOKEN"/g)).toHaveLength(2);
   });

@@ -5,7 +5,7 @@ import { alignLines, chartSeries, meanOf, sumOf, sumPoints, typicalSpacing, whol
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** Answers every question with the same series and remembers what was asked. */
+/** Answers every request with the same series and remembers the requests. */
 function answer(series: unknown): Record<string, unknown>[] {
   const asked: Record<string, unknown>[] = [];
   vi.stubGlobal('fetch', async (_: string, options: { body: string }) => {
@@ -19,7 +19,7 @@ const labels = (pairs: Record<string, string>): { name: string; value: string }[
 const range = { start: 1_700_000_007_000, end: 1_700_003_607_000 };
 
 describe('charts', () => {
-  it('divide what is counted by the step', async () => {
+  it('divide counters by the step', async () => {
     const asked = answer([{ labels: [], points: [{ timestamp: '1700000040000', value: 60e9 }, { timestamp: '1700000070000', value: 30e9 }] }]);
     const { lines, step } = await chartSeries(profileType('process_cpu:cpu:nanoseconds:cpu:nanoseconds'), '{}', range, [], 180);
     expect(step).toBe(30);
@@ -28,7 +28,7 @@ describe('charts', () => {
     expect(asked[0]).toMatchObject({ start: '1699999980000', end: '1700003580000', step: 30, aggregation: 0, groupBy: [] });
   });
 
-  it('average a state within a process and add up over processes', async () => {
+  it('average a gauge within a process and sum it over processes', async () => {
     const asked = answer([
       { labels: labels({ region: 'eu', pod: 'a' }), points: [{ timestamp: '60000', value: 5 }] },
       { labels: labels({ region: 'eu', pod: 'b' }), points: [{ timestamp: '60000', value: 7 }] },
@@ -39,18 +39,18 @@ describe('charts', () => {
     expect(lines).toEqual([{ labels: { region: 'eu' }, points: [[60_000, 12]] }, { labels: { region: 'us' }, points: [[60_000, 1]] }]);
   });
 
-  it('ask again with longer steps when profiles come seldom', async () => {
+  it('request longer steps if profiles are rare', async () => {
     const asked = answer([{ labels: [], points: [1, 2, 3].map((minute) => ({ timestamp: String(minute * 300_000), value: 1 })) }]);
     expect((await chartSeries(profileType('process_cpu:cpu:nanoseconds:cpu:nanoseconds'), '{}', range, [], 180)).step).toBe(300);
     expect(asked.map(({ step }) => step)).toEqual([30, 300]);
   });
 
-  it('keep holes as holes', () => {
+  it('keep gaps', () => {
     const rows = alignLines([{ points: [[0, 1], [15_000, 2], [90_000, 3]] }, { points: [[15_000, 9]] }], 15);
     expect(rows).toEqual([[0, 15, 30, 90], [1, 2, null, 3], [null, 9, null, null]]);
   });
 
-  it('add, average and space', () => {
+  it('sum, average and space points', () => {
     expect(sumPoints([{ points: [[1, 2], [2, 3]] }, { points: [[2, 4]] }])).toEqual([[1, 2], [2, 7]]);
     expect(meanOf([[1, 2], [2, 4]])).toBe(3);
     expect(meanOf([])).toBe(0);
@@ -62,7 +62,7 @@ describe('charts', () => {
 });
 
 describe('the nearest range', () => {
-  it('is as long as the asked one', () => {
+  it('has the requested length', () => {
     const asked = { start: 10_000_000, end: 13_600_000 };
     expect(around(5_000_000, asked)).toEqual({ start: 1_400_000, end: 5_000_000 });
     expect(around(20_000_000, asked)).toEqual({ start: 19_700_000, end: 23_300_000 });

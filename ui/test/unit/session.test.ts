@@ -4,7 +4,7 @@ import { asksWhoCalls, loggedIn, login, loginWanted, noteRefusal } from '../../s
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** A server: its answers by the end of the path, and what was sent to it. */
+/** A server: its responses by the end of the path, and the requests to it. */
 function server(answers: Record<string, [number, unknown]>): string[] {
   const sent: string[] = [];
   vi.stubGlobal('fetch', async (url: string, options?: { body?: string }) => {
@@ -18,14 +18,14 @@ function server(answers: Record<string, [number, unknown]>): string[] {
 const nobody = { asks: true, identity: null, logged_in: false };
 
 describe('the session', () => {
-  it('is asked for when an answer is 401, and a login is wanted when the server does not know us', async () => {
+  it('is requested after a 401, and a login is needed if the server does not know the user', async () => {
     server({ LabelNames: [401, { code: 'unauthenticated', message: 'authentication required' }], session: [200, nobody] });
     await expect(labelNames('{}', { start: 0, end: 1 })).rejects.toThrow('authentication required');
     await noteRefusal();
     expect(loginWanted()).toBe(true);
   });
 
-  it('is not wanted where the server asks nobody, or knows us and misses the tenant', async () => {
+  it('needs no login if the server requires none, or knows the user and misses the tenant', async () => {
     for (const session of [{ ...nobody, asks: false }, { ...nobody, identity: { name: 'ada' } }]) {
       server({ session: [200, session] });
       await noteRefusal();
@@ -33,7 +33,7 @@ describe('the session', () => {
     }
   });
 
-  it('tells who looks how to send whether the server asks, and that others do not', async () => {
+  it('tells the instructions for sending whether the server requires authentication, and assumes no for other servers', async () => {
     server({ session: [200, { ...nobody, identity: { name: 'ada' } }] });
     expect(await asksWhoCalls()).toBe(true);
     server({ session: [200, { ...nobody, asks: false }] });
@@ -42,7 +42,7 @@ describe('the session', () => {
     expect(await asksWhoCalls()).toBe(false);
   });
 
-  it('begins by a user and a password, or by a token alone', async () => {
+  it('begins with a user and a password, or with a token alone', async () => {
     const refused = server({ login: [401, { message: 'not valid' }] });
     expect(await login('ada', 'wrong')).toBe('not valid');
     expect(loggedIn()).toBe(false);

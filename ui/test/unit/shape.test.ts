@@ -10,7 +10,7 @@ import { hottest } from '../../src/flame/top.ts';
 import { sandwichOf, shapeTree, type Tree } from '../../src/flame/tree.ts';
 import { flameOf, stacksOf } from './stacks.ts';
 
-/** A graph whose parts fit together: totals are the sum of what is inside, and children lie inside of their parents. */
+/** Checks that a graph is consistent: totals are the sum of their parts, and children lie inside their parents. */
 function sound(flame: Flame): void {
   for (let node = 0; node < flame.count; node += 1) {
     let inside = flame.self[node]!;
@@ -46,14 +46,14 @@ const stacks = (recipe: Partial<Recipe>): string[] => {
 const nameOf = (name: string): number => flame.names.indexOf(name);
 
 describe('a recipe', () => {
-  it('that says nothing leaves the graph as it came', () => {
+  it('without rules leaves the graph unchanged', () => {
     expect(isPlain(PLAIN)).toBe(true);
     expect(shaped({}).shown).toBe(tree);
     sound(flame);
     expect(stacksOf(flame)).toHaveLength(6);
   });
 
-  it('chooses stacks that go through a frame, with their callers; shares stay those of all', () => {
+  it('selects stacks with a frame, including their callers; shares refer to the whole', () => {
     expect(stacks({ only: ['db'] })).toEqual(['main;serve;db.Query;json.Marshal 3', 'main;serve;db.Query;runtime.mallocgc 7']);
     const { flame: shown } = shaped({ only: ['db'] }).shown;
     expect([shown.total[0], shown.sum]).toEqual([10, 47]);
@@ -61,12 +61,12 @@ describe('a recipe', () => {
     expect(stacks({ only: ['nosuch'] })).toEqual([]);
   });
 
-  it('leaves stacks out', () => {
+  it('excludes stacks', () => {
     expect(stacks({ without: ['idle', '=gc'] })).toHaveLength(4);
     expect(stacks({ without: ['total'] })).toHaveLength(6);
   });
 
-  it('takes frames out, and what they have falls to their callers', () => {
+  it('removes frames, and their values fall to their callers', () => {
     expect(stacks({ hide: ['mallocgc'] })).toContain('main;serve;json.Marshal;runtime.nextFree 10');
     expect(stacks({ hide: ['mallocgc'] })).toContain('gc 2');
     const { flame: shown } = shaped({ hide: ['/runtime|gc/'] }).shown;
@@ -80,12 +80,12 @@ describe('a recipe', () => {
     expect(shaped({ package: 'json' }).shown.flame.sum).toBe(47);
   });
 
-  it('folds what a runtime calls in itself into the frame that went there', () => {
+  it('folds the internal calls of a runtime into the frame that entered it', () => {
     expect(stacks({ fold: ['go'] })).toEqual([...stacksOf(flame).filter((stack) => !stack.includes('nextFree')), 'main;serve;json.Marshal;runtime.mallocgc 10'].sort());
     expect(stacks({ fold: ['nosuch'] })).toEqual(stacksOf(flame));
   });
 
-  it('makes recursion one, and keeps what is called from its depth', () => {
+  it('collapses recursion, and keeps the callees of deeper calls', () => {
     const deep: Tree = { flame: flameOf('a;b;a;b;c 4\na;a;a 2\na;d 1'), sides: null, reads: 'callees' };
     const { flame: shown } = shapeTree(deep, { ...PLAIN, recursion: true }).shown;
     sound(shown);
@@ -100,24 +100,24 @@ describe('a recipe', () => {
     expect(flame.names[shown.flame.name[1]!]).toBe('idle');
   });
 
-  it('does several things at once, in one order', () => {
+  it('applies several rules in a fixed order', () => {
     expect(stacks({ only: ['serve'], hide: ['=serve'], fold: ['go'], invert: true })).toEqual(['json.Marshal;db.Query;main 3', 'json.Marshal;main 5', 'runtime.mallocgc;db.Query;main 7', 'runtime.mallocgc;json.Marshal;main 10']);
   });
 
-  it('says which of its texts cannot be read, and does without them', () => {
+  it('reports texts that cannot be parsed, and ignores them', () => {
     const { errors, shown } = shaped({ only: ['/(/'], hide: ['=gc'] });
     expect(errors).toHaveLength(1);
     expect(errors[0]).toMatch(/^\/\(\/: /);
     expect(stacksOf(shown.flame)).toContain('runtime.mallocgc 2');
   });
 
-  it('keeps the paths by which links name frames, where their callers are the same', () => {
+  it('keeps the paths by which links name frames if their callers are the same', () => {
     const { flame: shown } = shaped({ only: ['db'] }).shown;
     const node = flame.name.indexOf(nameOf('db.Query'));
     expect(shown.name[findPath(shown, pathText(flame, node))]).toBe(nameOf('db.Query'));
   });
 
-  it('survives a graph of nothing', () => {
+  it('survives an empty graph', () => {
     const nothing: Tree = { flame: emptyFlame([], [], [], 0, 0), sides: null, reads: 'callees' };
     const all: Recipe = { only: ['a'], without: ['b'], hide: ['c'], package: 'd', fold: ['go'], recursion: true, invert: true };
     expect(shapeTree(nothing, all).shown.flame.sum).toBe(0);
@@ -125,7 +125,7 @@ describe('a recipe', () => {
 });
 
 describe('an inverted graph without room', () => {
-  it('ends chains sooner and loses no value', () => {
+  it('ends paths sooner and loses no value', () => {
     const { flame: small } = invert(flame, 4);
     sound(small);
     expect(small.count).toBe(4);
@@ -134,8 +134,8 @@ describe('an inverted graph without room', () => {
   });
 });
 
-describe('a function in the middle', () => {
-  it('has the total of all its places on both sides', () => {
+describe('callers and callees of a function', () => {
+  it('have the total of all its calls on both sides', () => {
     const malloc = nameOf('runtime.mallocgc');
     const { flame: callees } = calleesOf(flame, malloc);
     const { flame: callers } = callersOf(flame, malloc);
@@ -146,14 +146,14 @@ describe('a function in the middle', () => {
     expect(stacksOf(callers)).toEqual(['db.Query;serve;main 7', 'gc 2', 'json.Marshal;serve;main 10']);
   });
 
-  it('counts what it calls of itself once', () => {
+  it('count recursive calls once', () => {
     const deep = flameOf('m;a;b;a;c 4\na 1');
     const name = deep.names.indexOf('a');
     expect(stacksOf(calleesOf(deep, name).flame)).toEqual([' 1', 'b;a;c 4']);
     expect(stacksOf(callersOf(deep, name).flame)).toEqual([' 1', 'm 4']);
   });
 
-  it('that is nowhere has nothing', () => {
+  it('are empty for a function that is not in the graph', () => {
     expect(calleesOf(flame, -1).flame.total[0]).toBe(0);
     expect(callersOf(flame, -1).flame.total[0]).toBe(0);
   });
@@ -172,13 +172,13 @@ describe('both sides of a difference', () => {
   const difference: Tree = { flame: merged, sides, reads: 'callees' };
   const pairs = ({ flame: shown, sides: both }: Tree): string[] => Array.from({ length: shown.count }, (_, node) => `${shown.names[shown.name[node]!]} ${both?.left.total[node]} ${both?.right.total[node]}`);
 
-  it('go where their frames go', () => {
+  it('follow their frames', () => {
     expect(pairs(shapeTree(difference, { ...PLAIN, hide: ['=a', '=b'] }).shown)).toEqual(['total 3 5', 'x 2 4', 'y 1 1']);
     expect(pairs(shapeTree(difference, { ...PLAIN, only: ['=b'] }).shown)).toEqual(['total 0 4', 'b 0 4', 'x 0 4']);
     expect(pairs(shapeTree(difference, { ...PLAIN, invert: true }).shown).slice(0, 3).sort()).toEqual(['total 3 5', 'x 2 4', 'y 1 1']);
   });
 
-  it('meet in the function in the middle', () => {
+  it('are merged for the callers and callees of a function', () => {
     const { callers, callees } = sandwichOf(difference, 3);
     expect(pairs(callees)).toEqual(['x 2 4']);
     expect(pairs(callers).sort()).toEqual(['a 2 0', 'b 0 4', 'x 2 4']);
@@ -186,15 +186,15 @@ describe('both sides of a difference', () => {
   });
 });
 
-describe('the function with most of its own', () => {
-  it('is none that stands for what was folded, and not the root', () => {
+describe('the function with the largest own value', () => {
+  it('is neither a folded frame nor the root', () => {
     expect(flame.names[hottest(flame)]).toBe('idle');
     expect(hottest(emptyFlame([], [], [], 0, 0))).toBe(-1);
   });
 });
 
 describe('peek', () => {
-  it('tells callers, callees and own values', () => {
+  it('has callers, callees and own values', () => {
     const found = peek(flame, nameOf('json.Marshal'));
     expect([found.self, found.total, found.root]).toEqual([8, 18, 0]);
     expect(found.callers.map(({ name, value, total }) => [flame.names[name], value, total])).toEqual([['serve', 15, 25], ['db.Query', 3, 10]]);
@@ -202,7 +202,7 @@ describe('peek', () => {
     expect(peek(flame, nameOf('main')).root).toBe(45);
   });
 
-  it('counts a call once a stack', () => {
+  it('counts a call once for each stack', () => {
     const deep = flameOf('a;b;a;b 6\nb 1');
     const found = peek(deep, deep.names.indexOf('b'));
     expect(found.callers.map(({ name, value }) => [deep.names[name], value])).toEqual([['a', 6]]);
@@ -214,7 +214,7 @@ describe('peek', () => {
 describe('presets', () => {
   const of = (name: string, file = '', mapping = ''): string => PRESETS[presetOfNames([name], [file], [mapping])[0]! - 1]?.key ?? '';
 
-  it('know what a program did not write itself, by language', () => {
+  it('recognize code that does not belong to the program, by language', () => {
     expect(of('runtime.mallocgc', 'runtime/malloc.go')).toBe('go');
     expect(of('internal/runtime/syscall.EpollWait')).toBe('go');
     expect(of('net/http.(*conn).serve', 'net/http/server.go')).toBe('go-std');
@@ -230,7 +230,7 @@ describe('presets', () => {
     expect(of('do_syscall_64', '', '[kernel.kallsyms]')).toBe('kernel');
   });
 
-  it('leave alone what a program did write', () => {
+  it('ignore code of the program', () => {
     expect(of('github.com/acme/shop.(*Service).Quote', 'shop/service.go')).toBe('');
     expect(of('main.main', 'main.go')).toBe('');
     expect(of('time.sleep', 'app/time.py')).toBe('');

@@ -16,7 +16,7 @@ describe('the file of a profile in a folder', () => {
     ['', []],
   ])('is found by the end of its path: %s', (path, files) => expect(found(path)).toEqual(files));
 
-  it('is one of several where the path does not tell', () => {
+  it('is one of several if the path is ambiguous', () => {
     expect(found('/srv/app/b/util.py')).toEqual(['shop/a/b/util.py', 'shop/c/b/util.py']);
     expect(found('/srv/handler.go')).toEqual(['shop/pay/handler.go', 'shop/cart/handler.go', 'shop/vendor/github.com/x/y@v1.2.0/handler.go']);
   });
@@ -26,14 +26,14 @@ describe('lines with their text', () => {
   const lines = (...of: number[]): FunctionLines => ({ name: 'f', file: 'f.go', self: 0, total: 0, lines: of.map((line) => ({ line, self: line, total: line })) });
   const text = Array.from({ length: 30 }, (_, at) => `text ${at + 1}`);
 
-  it('begin before the first that has a value and end behind the last, with those between', () => {
+  it('begin before the first line with a value and end after the last, with all lines between', () => {
     const rows = sourceLines(lines(10, 13), text);
     expect(rows.map(({ line }) => line)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]);
     expect(rows[5]).toEqual({ line: 10, self: 10, total: 10, text: 'text 10' });
     expect(rows[6]).toEqual({ line: 11, self: 0, total: 0, text: 'text 11' });
   });
 
-  it('keep what has no line, and lines that the file does not have', () => {
+  it('keep values without a line, and lines that the file does not have', () => {
     expect(sourceLines(lines(0, 2), text).map(({ line }) => line)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     expect(sourceLines(lines(0), text)).toEqual([{ line: 0, self: 0, total: 0, text: '' }]);
     expect(sourceLines(lines(40), text).at(-1)).toEqual({ line: 40, self: 40, total: 40, text: '' });
@@ -53,13 +53,13 @@ describe('the page of a line in a repository', () => {
     ['C:\\x.py', null],
     ['../x.py', null],
     ['', null],
-  ])('is known where the path says that it is in there: %s', (file, page) => expect(repositoryPage(file, 7, shop)).toBe(page));
+  ])('is known if the path contains it: %s', (file, page) => expect(repositoryPage(file, 7, shop)).toBe(page));
 
-  it('is of the default branch without a ref, and as the place has it', () => {
+  it('is on the default branch without a ref, and has the form of the host', () => {
     expect(repositoryPage('app.py', 0, { url: 'https://gitlab.example.com/a/b.git', ref: '' })).toBe('https://gitlab.example.com/a/b/-/blob/HEAD/app.py');
   });
 
-  it('is none of an address that is not one', () => {
+  it('is null for an invalid address', () => {
     for (const url of ['javascript:alert(1)', 'http://github.com/a/b', 'https://u:p@github.com/a/b', 'a/b', '']) expect(repositoryPage('app.py', 1, { url, ref: '' })).toBeNull();
   });
 });

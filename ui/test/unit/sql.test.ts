@@ -15,14 +15,14 @@ import { withValue } from '../../src/models/labels.ts';
 const CPU = profileType('process_cpu:cpu:nanoseconds:cpu:nanoseconds');
 
 describe('SQL of a selection', () => {
-  it('quotes what others have written', () => {
+  it('quotes foreign text', () => {
     expect(quoted("it's; DROP TABLE x --")).toBe("'it''s; DROP TABLE x --'");
     expect(condition({ name: "a'b", op: '=', value: "c'd" })).toBe("coalesce(labels['a''b'], '') = 'c''d'");
     expect(condition({ name: 'pod', op: '!~', value: 'x|y' })).toBe("coalesce(labels['pod'], '') !~ '^(?:x|y)$'");
     expect(during({ start: 1.5, end: 2.5 })).toBe('time >= to_timestamp_millis(1) AND time < to_timestamp_millis(3)');
   });
 
-  it('is of the service by its column, and of all else by labels', () => {
+  it('uses the column of the service, and labels for all else', () => {
     const sql = rowsOf({ type: CPU, selector: '{service_name="shop", pod!="a"}', range: { start: 1000, end: 2000 } });
     expect(sql).toContain("WHERE service_name = 'shop' AND coalesce(labels['pod'], '') != 'a')");
     expect(sql).toContain("p.profile_type = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'");
@@ -31,7 +31,7 @@ describe('SQL of a selection', () => {
 });
 
 describe('a single profile', () => {
-  it('is asked for by its millisecond and all of its labels', () => {
+  it('is selected by its millisecond and all its labels', () => {
     const sample = readSample({ time: '2026-01-31T12:00:00.123456Z', series: '-9223372036854775808', profile_id: '', total: '9007199254740993', sample_count: 3, duration_ns: 15, labels: { service_name: 'shop', pod: 'a"b' } });
     const time = Date.UTC(2026, 0, 31, 12, 0, 0, 123);
     expect(sample).toMatchObject({ key: `${time}~-9223372036854775808`, time, count: 3 });
@@ -39,8 +39,8 @@ describe('a single profile', () => {
   });
 });
 
-describe('a label of one value', () => {
-  it('is asked for beside the filters that there are', () => {
+describe('a matcher for one value of a label', () => {
+  it('is added to the existing filters', () => {
     expect(withValue('{service_name="shop", pod=~"a.*"}', 'pod', '!=', 'a1')).toBe('{service_name="shop", pod=~"a.*", pod!="a1"}');
   });
 });
@@ -49,7 +49,7 @@ describe('completion', () => {
   const here = (text: string) => wordBefore(text, text.length);
   const texts = (text: string, labels: readonly string[] = [], values: readonly string[] = []) => completions(text, text.length, labels, values).map((word) => word.text);
 
-  it('knows tables, columns, functions, and labels inside of their brackets', () => {
+  it('knows tables, columns, functions, and labels inside their brackets', () => {
     const text = "SELECT labels['ver";
     expect(here(text)).toEqual({ from: 15, typed: 'ver', kind: 'label', of: '', end: "']" });
     expect(completions(text, text.length, ['version', 'pod'])).toEqual([{ text: "version']", kind: 'label' }]);
@@ -67,11 +67,11 @@ describe('completion', () => {
     ["FROM flamegraph('process_cpu:cpu", '__profile_type__', 'process_cpu:cpu', ''],
     [`FROM top('process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name="sh`, 'service_name', 'sh', '"'],
     [`FROM top('process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name="a, \\"b", pod=~"`, 'pod', '', '"'],
-  ])('knows of which label a value is written: %s', (text, of, typed, end) => {
+  ])('finds the label of a value: %s', (text, of, typed, end) => {
     expect(here(text)).toEqual({ from: text.length - typed.length, typed, kind: 'value', of, end });
   });
 
-  it('closes what it completes, with the quotes of the place', () => {
+  it('closes a completion with the quotes at the cursor', () => {
     expect(texts("labels['pod'] = '", [], ["it's"])).toEqual(["it''s'"]);
     expect(texts('FROM top(\'t{pod="', [], ['a "b" \\'])).toEqual(['a \\"b\\" \\\\"']);
     expect(texts("labels['pod'] = 'b", [], ['ab', 'b', 'bc'])).toEqual(["bc'", "ab'"]);
@@ -79,15 +79,15 @@ describe('completion', () => {
     expect(texts("FROM top('t{pod=\"a\", ", ['namespace', 'pod'])).toEqual(['namespace=', 'pod=']);
   });
 
-  it('is of no value where a text is over, or is none of a label', () => {
+  it('has no values after the end of a text, or without a label', () => {
     for (const text of ["service_name = 'shop' AND fun", "function = 'ma", "WHERE x = '"]) expect(here(text).kind).toBe('word');
   });
 
-  it('has ten examples to begin with', () => expect(EXAMPLES).toHaveLength(10));
+  it('has ten examples', () => expect(EXAMPLES).toHaveLength(10));
 });
 
 describe('rows', () => {
-  it('are lines where they have times and numbers, one a name', () => {
+  it('are lines if they have times and numbers, one for each name', () => {
     const rows = [
       { time: '2026-01-31T12:00:00.000000Z', service: 'b', value: 2 },
       { time: '2026-01-31T12:01:00.000000Z', service: 'b', value: 3 },
@@ -101,12 +101,12 @@ describe('rows', () => {
     expect(linesOf([])).toBeNull();
   });
 
-  it('are bars where they have names and numbers; large numbers are text', () => {
+  it('are bars if they have names and numbers; large numbers are text', () => {
     expect(barsOf([{ name: 'x', line: 3, value: '90071992547409920' }])).toEqual({ column: 'value', bars: [{ label: 'x', value: 90071992547409920 }] });
     expect(barsOf([{ value: 1 }])).toBeNull();
   });
 
-  it('are a flame graph where they are those of flamegraph(), in any order', () => {
+  it('are a flame graph if they come from flamegraph(), in any order', () => {
     const row = (level: number, x: number, total: number, self: number, name: string) => ({ level, x, total, self, function: name, file: '', line: 7 });
     const message = flameOf([row(1, 6, 4, 4, 'b'), row(0, 0, 10, 1, 'total'), row(1, 1, 5, 2, 'a'), row(2, 3, 3, 3, 'b')]);
     const flame = layout(message!);
@@ -121,7 +121,7 @@ describe('rows', () => {
 
 describe('metrics', () => {
   const samples = readMetrics('# HELP x y\nx_total{route="/a",status="200"} 3\nx_total{route="/a",status="500"} 1\nx_total{route="/q\\"\\n\\\\"} 2\ny +Inf\nz 1.5e3 1700000000\n\nbroken');
-  it('are read with their labels, and added up', () => {
+  it('are read with their labels, and summed', () => {
     expect(metric(samples, 'x_total')).toBe(6);
     expect(metric(samples, 'x_total', { route: '/a' })).toBe(4);
     expect(metric(samples, 'nothing')).toBeUndefined();
@@ -132,7 +132,7 @@ describe('metrics', () => {
 });
 
 describe('the keys of a comparison', () => {
-  it('hold ranges, and filters that are those of the other side or none at all', () => {
+  it('have ranges, and filters that are those of the other side or none at all', () => {
     expect(span.read('1700000000000~1700000060000')).toEqual({ start: 1700000000000, end: 1700000060000 });
     for (const wrong of ['', 'x', '1700000060000~1700000000000', '1700000000000~1700000000100', '1~2~3']) expect(span.read(wrong)).toBeNull();
     expect(span.write({ start: 1.4, end: 2.6 })).toBe('1~3');
@@ -141,14 +141,14 @@ describe('the keys of a comparison', () => {
 });
 
 describe('a change', () => {
-  it('has a sign unless it rounds to nothing', () => {
+  it('has a sign unless it rounds to zero', () => {
     const two = (value: number): string => value.toFixed(2);
     expect([1.5, -1.5, 0.001, -0.001, 0].map((value) => formatSigned(value, two))).toEqual(['+1.50', '−1.50', '0.00', '0.00', '0.00']);
   });
 });
 
-describe('questions in turn', () => {
-  it('are some at a time, and answered in order', async () => {
+describe('requests with limited concurrency', () => {
+  it('run a few at a time, with the responses in order', async () => {
     let running = 0;
     let most = 0;
     const answers = await inTurn([5, 1, 3, 2, 4], 2, async (wait) => {
@@ -163,8 +163,8 @@ describe('questions in turn', () => {
   });
 });
 
-describe('a drawing', () => {
-  it('holds names as text, whatever is in them', () => {
+describe('an SVG', () => {
+  it('contains names as text, whatever they are', () => {
     expect(escape('<a href="x">&\u0000\ud800')).toBe('&#60;a href=&#34;x&#34;&#62;&#38;\ufffd\ufffd');
     const flame = layout({ names: ['total', '<script>'], levels: [{ values: [0, 10, 0, 0] }, { values: [0, 10, 10, 1] }] });
     const ink = { text: '#000', faint: '#777', paper: '#fff', grey: '#eee', mark: '#f0f', hover: '#0001' };

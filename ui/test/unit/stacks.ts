@@ -2,7 +2,7 @@
 
 import { layout, type Flame } from '../../src/flame/layout.ts';
 
-/** A flame graph of stacks as `a;b;c 3`, its callees sorted by name as the server does it. */
+/** Returns a flame graph of stacks such as `a;b;c 3`, with callees sorted by name as the server does. */
 export function flameOf(text: string): Flame {
   interface Node { name: string; self: number; children: Map<string, Node> }
   const make = (name: string): Node => ({ name, self: 0, children: new Map() });
@@ -40,7 +40,7 @@ export function flameOf(text: string): Flame {
   return layout({ names, levels });
 }
 
-/** The stacks of a graph again, those with a value of their own, sorted. */
+/** Returns the stacks of a graph with an own value, sorted. */
 export function stacksOf(flame: Flame): string[] {
   const out: string[] = [];
   for (let node = 0; node < flame.count; node += 1) {

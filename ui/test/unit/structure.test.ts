@@ -6,7 +6,7 @@ const textOf = (name: string): string => texts.get(name) ?? '';
 const files = [...texts.keys()];
 const importsOf = (name: string): string[] => [...textOf(name).matchAll(/(?:from|import)\s*\(?'(\.[^']+)'/g)].map(([, path]) => new URL(path!, `file:///${name}`).pathname.slice(1));
 
-/** What each folder may use besides itself. */
+/** The folders that each folder may import besides itself. */
 const MAY: Record<string, readonly string[]> = {
   lib: [],
   flame: ['lib'],
@@ -16,9 +16,9 @@ const MAY: Record<string, readonly string[]> = {
 };
 
 describe('the sources', () => {
-  it('are there', () => expect(files).toContain('views/Profile.tsx'));
+  it('exist', () => expect(files).toContain('views/Profile.tsx'));
 
-  it('use only what is below them: no part of a view knows the URL', () => {
+  it('import only from folders below them: reusable parts do not know the URL', () => {
     const wrong: string[] = [];
     for (const name of files) {
       const folder = name.split('/')[0]!;
@@ -26,7 +26,7 @@ describe('the sources', () => {
       if (!may || !name.includes('/')) continue;
       for (const used of importsOf(name)) {
         const from = used.includes('/') ? used.split('/')[0]! : '';
-        // The words of a URL are types to a part.
+        // Reusable parts may import the types of URL keys.
         if (from === folder || may.includes(from) || (used === 'urls.ts' && textOf(name).includes("import type { FLAME } from '../urls.ts'"))) continue;
         wrong.push(`${name} uses ${used}`);
       }
@@ -34,12 +34,12 @@ describe('the sources', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('ask the server by one system', () => {
+  it('send requests to the server by one system only', () => {
     expect(files.filter((name) => /\bcreateResource\b/.test(textOf(name)))).toEqual([]);
     expect(files.filter((name) => /<Suspense\b/.test(textOf(name)))).toEqual(['app.tsx']);
   });
 
-  it('are files that one can read', () => {
+  it('are files of readable length', () => {
     expect(files.filter((name) => textOf(name).split('\n').length > 400)).toEqual([]);
   });
 });

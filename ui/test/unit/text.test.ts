@@ -32,7 +32,7 @@ describe('formats', () => {
     expect(formatValue(value, unit)).toBe(expected);
   });
 
-  it('writes shares and spans', () => {
+  it('write shares and durations', () => {
     expect(formatShare(0)).toBe('0.00%');
     expect(formatShare(0.00001)).toBe('<0.01%');
     expect(formatShare(0.1234)).toBe('12.3%');
@@ -43,7 +43,7 @@ describe('formats', () => {
 });
 
 describe('an axis', () => {
-  it('has one unit, that of its largest value', () => {
+  it('has one unit, which suits its largest value', () => {
     expect([0, 0.05, 0.1, 0.15].map(axisFormat(0.15, 'cores'))).toEqual(['0 cores', '0.05 cores', '0.1 cores', '0.15 cores']);
     expect([0, 512, 1024].map((mib) => axisFormat(2 ** 30, 'bytes')(mib * 2 ** 20))).toEqual(['0 GiB', '0.5 GiB', '1 GiB']);
     expect([0, 500, 1500].map(axisFormat(1500, 'count/s'))).toEqual(['0 K/s', '0.5 K/s', '1.5 K/s']);
@@ -65,7 +65,7 @@ describe('selectors', () => {
     expect(parseMatchers("a='x', b=~`\\d+`,")).toEqual([{ name: 'a', op: '=', value: 'x' }, { name: 'b', op: '=~', value: '\\d+' }]);
   });
 
-  it('say where they are wrong', () => {
+  it('report the position of an error', () => {
     for (const text of ['a', 'a=', 'a=x', 'a="x', '{a="x"', 'a="x" b="y"', '{} x', '="x"']) expect(() => parseMatchers(text)).toThrow(SelectorError);
     expect(() => parseMatchers('a=x')).toThrow('position 3');
     expect(readMatchers('broken')).toEqual([]);
@@ -73,7 +73,7 @@ describe('selectors', () => {
 });
 
 describe('the URL', () => {
-  it('survives the round trip and keeps what it does not know', () => {
+  it('survives the round trip and keeps unknown keys', () => {
     const values = { ...decode(PROFILE.keys, ''), service: 'a&b', type: 'process_cpu:cpu:nanoseconds:cpu:nanoseconds', q: 'pod=~"x.*"', from: 'now-6h', by: 'pod', focus: '1x2y', search: '/a|b/', view: 'flame' as const, sel: 'main.main', refresh: 30 };
     const text = encode(PROFILE.keys, values, [['theirs', '1'], ['theirs', '2']]);
     expect(text).toContain('type=process_cpu:cpu:nanoseconds:cpu:nanoseconds');
@@ -82,7 +82,7 @@ describe('the URL', () => {
     expect(decode(PROFILE.keys, `?${text}`)).toEqual(values);
   });
 
-  it('leaves out defaults and repairs nonsense', () => {
+  it('omits defaults and repairs invalid values', () => {
     const none = decode(PROFILE.keys, '');
     expect(encode(PROFILE.keys, none)).toBe('');
     expect(none).toMatchObject({ from: '', until: 'now', view: 'both', refresh: null });
@@ -90,7 +90,7 @@ describe('the URL', () => {
     expect(decode(PROFILE.keys, '?refresh=0').refresh).toBe(0);
   });
 
-  it('works at the root and under any prefix', () => {
+  it('works at the root and below any prefix', () => {
     const root = baseOf('http://h:4040/assets/index-x.js');
     const prefix = baseOf('http://h/profile/assets/index-x.js');
     expect([root, prefix]).toEqual(['/', '/profile/']);
@@ -112,18 +112,18 @@ describe('keys that hold several texts', () => {
     [['=a.b', '/x|y/'], '=a.b;/x|y/'],
     [['(Ljava/lang/String;)V', '/^runtime\\./'], '(Ljava/lang/String\\;)V;/^runtime\\./'],
     [['a\\', 'b\\;c', ';', '\\\\;'], 'a\\\\;b\\\\\\;c;\\;;\\\\\\\\\\;'],
-  ])('%j is written %s, and read again', (texts, written) => {
+  ])('%j is written as %s, and read back', (texts, written) => {
     expect(list.write(texts)).toBe(written);
     expect(list.read(written)).toEqual(texts);
   });
 
-  it('leave out what is empty, and read what was cut', () => {
+  it('omit empty texts, and read truncated ones', () => {
     expect(list.write(['', 'a'])).toBe('a');
     expect(list.read(';;a;')).toEqual(['a']);
     expect(list.read('a\\')).toEqual(['a']);
   });
 
-  it('say yes by 1 alone', () => {
+  it('are true only for 1', () => {
     expect([flag.read('1'), flag.read(''), flag.read('yes'), flag.write(true), flag.write(false)]).toEqual([true, false, false, '1', '']);
   });
 });
@@ -132,7 +132,7 @@ describe('the time zone', () => {
   afterEach(() => setZone('local'));
   const summer = Date.UTC(2026, 6, 1, 12, 5, 30);
 
-  it('is that of the browser, or UTC when so chosen', () => {
+  it('is that of the browser, or UTC if selected', () => {
     setZone('utc');
     expect(zoneName(summer)).toBe('UTC');
     expect(formatMoment(summer)).toMatch(/^1 Jul( \d+)? 12:05$/);
@@ -142,7 +142,7 @@ describe('the time zone', () => {
     expect(formatMoment(summer)).toMatch(/17:35$/);
   });
 
-  it('reads what it has written', () => {
+  it('reads back its own text', () => {
     for (const zone of ['utc', 'local'] as const) {
       setZone(zone);
       expect(fromInput(toInput(summer))).toBe(summer);
@@ -153,7 +153,7 @@ describe('the time zone', () => {
 describe('time', () => {
   const now = 1_700_000_000_000;
 
-  it('reads what links hold', () => {
+  it('reads the texts of links', () => {
     expect(parseMoment('now', now)).toBe(now);
     expect(parseMoment('now-2h', now)).toBe(now - 7_200_000);
     expect(parseMoment('1700000000', now)).toBe(now);
@@ -162,14 +162,14 @@ describe('time', () => {
     expect(resolveRange('now', 'now-1h', now)).toEqual({ start: now - 3_600_000, end: now });
   });
 
-  it('moves and widens', () => {
+  it('shifts and widens ranges', () => {
     const range = { start: now - 3_600_000, end: now };
     expect(shiftRange(range, -1, now)).toEqual({ from: String(now - 5_400_000), until: String(now - 1_800_000) });
     expect(shiftRange(range, 1, now)).toEqual({ from: String(now - 3_600_000), until: String(now) });
     expect(widenRange(range, now)).toEqual({ from: String(now - 7_200_000), until: String(now) });
   });
 
-  it('takes round steps', () => {
+  it('uses round steps', () => {
     expect(stepFor({ start: 0, end: 300_000 })).toBe(15);
     expect(stepFor({ start: 0, end: 3_600_000 })).toBe(30);
     expect(stepFor({ start: 0, end: 30 * 86_400_000 })).toBe(21_600);
@@ -190,13 +190,13 @@ describe('profile types', () => {
     expect(profileType('odd').label).toBe('odd');
   });
 
-  it('put the CPU first', () => {
+  it('put CPU first', () => {
     expect(sortTypes(['zzz:a:count::', 'memory:inuse_space:bytes:space:bytes', 'process_cpu:cpu:nanoseconds:cpu:nanoseconds']).map(({ label }) => label)).toEqual(['CPU', 'Memory in use', 'zzz a']);
   });
 });
 
 describe('suggestions', () => {
-  it('finds the name that was meant', () => {
+  it('find the intended name', () => {
     expect(distance('kitten', 'sitting')).toBe(3);
     expect(didYouMean('chekout', ['cart', 'checkout', 'search'])[0]).toBe('checkout');
     expect(didYouMean('qqqqqqqq', ['cart'])).toEqual([]);
