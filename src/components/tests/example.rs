@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
 use crate::components::common::testing::{Body, Recorder, Running, eventually};
@@ -43,7 +44,7 @@ impl Discovery for Example {
         self.0.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let target = |host: &Arc<str>| Target::from([("__address__".into(), host.clone())]);
         Ok(self.0.hosts.0.iter().map(target).collect())
     }

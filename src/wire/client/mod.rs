@@ -16,7 +16,7 @@ mod tests;
 mod tls;
 
 pub(crate) use body::{BodyError, read_beginning, read_body, read_decoded};
-pub(crate) use error::{error_chain, without_secrets};
+pub(crate) use error::{ClientError, error_chain, without_secrets};
 pub use http_client::HttpClient;
 pub use options::{ClientOptions, Credential, Secret};
 pub(crate) use options::{OAuth2, ProxyOptions, TokenProvider};

@@ -8,8 +8,10 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::components::common::clouds::bearer;
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::clouds::expiring::Lasting;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::web_api::WebApi;
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
@@ -64,14 +66,19 @@ impl AzureMachine {
 
     /// Returns a token for `resource` of the identity with this client id. An empty id is the machine's default. In App
     /// Service, environment variables name another URL for the token.
-    pub(crate) async fn token(&self, resource: &str, client: &str) -> Result<Lasting<Arc<str>>, String> {
+    pub(crate) async fn token(&self, resource: &str, client: &str) -> Result<Lasting<Arc<str>>, CloudError> {
         let (mut url, version, (name, value)) = if let Some(endpoint) = self.environment.get("IDENTITY_ENDPOINT") {
             let url = endpoint.parse::<Url>();
-            let url = url.map_err(|error| format!("IDENTITY_ENDPOINT is not a URL: {error}"))?;
+            let url = url.map_err(|source| CloudError::Url {
+                what: "IDENTITY_ENDPOINT".to_owned(),
+                source,
+            })?;
             let value = self.environment.get("IDENTITY_HEADER");
-            let value = value.ok_or("IDENTITY_HEADER is not set")?;
-            let value = HeaderValue::from_str(&value)
-                .map_err(|_| "IDENTITY_HEADER contains characters that are not allowed in an HTTP header")?;
+            let value = value.ok_or(CloudError::Setting("IDENTITY_HEADER is not set"))?;
+            let value = HeaderValue::from_str(&value).map_err(|source| ApiError::Header {
+                what: "IDENTITY_HEADER",
+                source,
+            })?;
             (url, "2019-08-01", (HeaderName::from_static("x-identity-header"), value))
         } else {
             let url = self.api.url(["metadata", "identity", "oauth2", "token"]);
@@ -83,11 +90,12 @@ impl AzureMachine {
         if !client.is_empty() {
             url.query_pairs_mut().append_pair("client_id", client);
         }
-        bearer::of_answer(&self.api.get(url, HeaderMap::from_iter([(name, value)])).await?)
+        let answer = self.api.get(url, HeaderMap::from_iter([(name, value)])).await?;
+        Ok(bearer::of_answer(&answer)?)
     }
 
     /// Returns what Azure knows about this machine.
-    pub(crate) async fn instance(&self) -> Result<Instance, String> {
+    pub(crate) async fn instance(&self) -> Result<Instance, CloudError> {
         let mut url = self.api.url(["metadata", "instance"]);
         url.query_pairs_mut().append_pair("api-version", "2021-05-01");
         let answer = self.api.get(url, HeaderMap::from_iter([METADATA])).await?;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::components::common::clouds::expiring::Lasting;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::web_api::{Answer, WebApi};
 
 /// Lifetime of a token if the server names none.
@@ -23,7 +24,7 @@ struct Token {
 }
 
 /// Requests a token from a token server with a form.
-pub(crate) async fn ask(api: &WebApi, url: Url, form: &[(&str, &str)]) -> Result<Lasting<Arc<str>>, String> {
+pub(crate) async fn ask(api: &WebApi, url: Url, form: &[(&str, &str)]) -> Result<Lasting<Arc<str>>, ApiError> {
     let form = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(form)
         .finish();
@@ -34,7 +35,7 @@ pub(crate) async fn ask(api: &WebApi, url: Url, form: &[(&str, &str)]) -> Result
 }
 
 /// Returns the token of a response.
-pub(crate) fn of_answer(answer: &Answer) -> Result<Lasting<Arc<str>>, String> {
+pub(crate) fn of_answer(answer: &Answer) -> Result<Lasting<Arc<str>>, ApiError> {
     let token: Token = answer.json()?;
     let seconds = token
         .expires_in
@@ -46,10 +47,12 @@ pub(crate) fn of_answer(answer: &Answer) -> Result<Lasting<Arc<str>>, String> {
 }
 
 /// Returns the `Authorization` header with a token.
-pub(crate) fn header(token: &str) -> Result<HeaderMap, String> {
+pub(crate) fn header(token: &str) -> Result<HeaderMap, ApiError> {
     let value = HeaderValue::from_str(&format!("Bearer {token}"));
-    let mut value =
-        value.map_err(|_| "the token contains characters that are not allowed in an HTTP header".to_owned())?;
+    let mut value = value.map_err(|source| ApiError::Header {
+        what: "the token",
+        source,
+    })?;
     value.set_sensitive(true);
     Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }

@@ -34,7 +34,7 @@ impl<T> Default for Expiring<T> {
 impl<T: Clone> Expiring<T> {
     /// Returns valid credentials. Awaits `renew` if there are none. Concurrent callers wait for that instead of
     /// requesting their own.
-    pub(crate) async fn get(&self, renew: impl Future<Output = Result<Lasting<T>, String>>) -> Result<T, String> {
+    pub(crate) async fn get<E>(&self, renew: impl Future<Output = Result<Lasting<T>, E>>) -> Result<T, E> {
         let mut held = self.0.lock().await;
         let soon = SystemTime::now() + RENEW_BEFORE;
         if let Some(lasting) = held.as_ref().filter(|held| held.ends.is_none_or(|ends| soon < ends)) {

@@ -13,6 +13,7 @@ use serde_json::json;
 use url::Url;
 
 use crate::components::common::clouds::bearer;
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::clouds::expiring::{Expiring, Lasting};
 use crate::components::common::http::web_api::WebApi;
@@ -92,9 +93,12 @@ impl Google {
     }
 
     /// Returns an access token that is currently valid.
-    pub(crate) async fn token(&self) -> Result<Arc<str>, String> {
+    pub(crate) async fn token(&self) -> Result<Arc<str>, CloudError> {
         let token = self.held.get(self.find()).await;
-        token.map_err(|error| format!("cannot get credentials for Google Cloud: {error}"))
+        token.map_err(|error| CloudError::Credentials {
+            cloud: "Google Cloud",
+            source: Box::new(error),
+        })
     }
 
     /// Forgets a token that may have been refused.
@@ -104,7 +108,7 @@ impl Google {
 
     /// Returns a token with which the machine proves its identity to `audience`. Only machines of Google Cloud have
     /// one.
-    pub(crate) async fn machine_identity(&self, audience: &str) -> Result<String, String> {
+    pub(crate) async fn machine_identity(&self, audience: &str) -> Result<String, CloudError> {
         let mut url = self.machine.url(ACCOUNT.into_iter().chain(["identity"]));
         url.query_pairs_mut()
             .append_pair("audience", audience)
@@ -113,7 +117,7 @@ impl Google {
         Ok(String::from_utf8_lossy(&answer.body).trim().to_owned())
     }
 
-    async fn find(&self) -> Result<Lasting<Arc<str>>, String> {
+    async fn find(&self) -> Result<Lasting<Arc<str>>, CloudError> {
         if let Some(path) = self
             .environment
             .get("GOOGLE_APPLICATION_CREDENTIALS")
@@ -130,24 +134,29 @@ impl Google {
         }
     }
 
-    async fn of_machine(&self) -> Result<Lasting<Arc<str>>, String> {
+    async fn of_machine(&self) -> Result<Lasting<Arc<str>>, CloudError> {
         let mut url = self.machine.url(ACCOUNT.into_iter().chain(["token"]));
         url.query_pairs_mut().append_pair("scopes", self.scope);
-        bearer::of_answer(&self.machine.get(url, HeaderMap::from_iter([FLAVOR])).await?)
+        let answer = self.machine.get(url, HeaderMap::from_iter([FLAVOR])).await?;
+        Ok(bearer::of_answer(&answer)?)
     }
 
-    async fn of_file(&self, path: &std::path::Path) -> Result<Lasting<Arc<str>>, String> {
-        let shown = path.display();
-        let text = tokio::fs::read_to_string(path)
-            .await
-            .map_err(|error| format!("cannot read {shown}: {error}"))?;
-        let file: File =
-            serde_json::from_str(&text).map_err(|error| format!("{shown} is not a valid credentials file: {error}"))?;
-        let url = |given: Option<String>| -> Result<Url, String> {
+    async fn of_file(&self, path: &std::path::Path) -> Result<Lasting<Arc<str>>, CloudError> {
+        let text = tokio::fs::read_to_string(path).await;
+        let text = text.map_err(|source| CloudError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        let file: File = serde_json::from_str(&text).map_err(|source| CloudError::CredentialsFile {
+            path: path.to_owned(),
+            source,
+        })?;
+        let url = |given: Option<String>| -> Result<Url, CloudError> {
             let given = given.unwrap_or_else(|| TOKEN_URL.to_owned());
-            given
-                .parse()
-                .map_err(|error| format!("token_uri of {shown} is not a URL: {error}"))
+            given.parse().map_err(|source| CloudError::Url {
+                what: format!("token_uri of {}", path.display()),
+                source,
+            })
         };
         match file {
             File::ServiceAccount {
@@ -166,9 +175,12 @@ impl Google {
                     "exp": (now + LIFETIME).as_secs(),
                 });
                 let signed = jwt::sign_rs256(&private_key, private_key_id.as_deref(), &claims);
-                let signed = signed.map_err(|error| format!("{shown}: {error}"))?;
+                let signed = signed.map_err(|reason| CloudError::Key {
+                    path: path.to_owned(),
+                    reason,
+                })?;
                 let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-                bearer::ask(&self.api, url, &[("grant_type", grant), ("assertion", &signed)]).await
+                Ok(bearer::ask(&self.api, url, &[("grant_type", grant), ("assertion", &signed)]).await?)
             }
             File::AuthorizedUser {
                 client_id,
@@ -182,14 +194,16 @@ impl Google {
                     ("client_secret", &client_secret),
                     ("refresh_token", &refresh_token),
                 ];
-                bearer::ask(&self.api, url(token_uri)?, &form).await
+                Ok(bearer::ask(&self.api, url(token_uri)?, &form).await?)
             }
-            File::ExternalAccount {} => Err(format!(
-                "{shown} is of the type external_account, which is not supported"
-            )),
-            File::ImpersonatedServiceAccount {} => Err(format!(
-                "{shown} is of the type impersonated_service_account, which is not supported"
-            )),
+            File::ExternalAccount {} => Err(CloudError::CredentialsType {
+                path: path.to_owned(),
+                kind: "external_account",
+            }),
+            File::ImpersonatedServiceAccount {} => Err(CloudError::CredentialsType {
+                path: path.to_owned(),
+                kind: "impersonated_service_account",
+            }),
         }
     }
 }

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::MetaLabels;
 use crate::components::common::discovery::schema::Filter;
 use crate::components::common::http::client::HttpClientArguments;
@@ -135,7 +136,11 @@ impl DockerApi {
     }
 
     /// Returns the objects of the list at `path` that match all filters.
-    pub(crate) async fn list<T: DeserializeOwned>(&self, path: &str, filters: &[Filter]) -> Result<Vec<T>, String> {
+    pub(crate) async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        filters: &[Filter],
+    ) -> Result<Vec<T>, DiscoveryError> {
         let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for filter in filters {
             let values = filter.values.0.iter().map(|value| &**value);
@@ -147,11 +152,14 @@ impl DockerApi {
             url.query_pairs_mut().append_pair("filters", &filters);
         }
         let listed = self.api.json(url).await;
-        listed.map_err(|error| format!("docker at {}: {error}", self.host))
+        listed.map_err(|error| DiscoveryError::Operation {
+            operation: format!("docker at {}", self.host),
+            source: Box::new(error.into()),
+        })
     }
 
     /// Returns the networks of the daemon, by id.
-    pub(crate) async fn networks(&self) -> Result<Networks, String> {
+    pub(crate) async fn networks(&self) -> Result<Networks, DiscoveryError> {
         let listed: Vec<Network> = self.list("networks", &[]).await?;
         let by_id = listed.into_iter().map(|network| (network.id.clone(), network));
         Ok(Networks(by_id.collect()))

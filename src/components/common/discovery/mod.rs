@@ -3,6 +3,7 @@
 //! In: the services that a discovery lists. Out: targets.
 
 pub(crate) mod consul_catalog;
+pub(crate) mod discovery_error;
 pub(crate) mod docker_daemon;
 pub(crate) mod identity;
 pub(crate) mod meta_labels;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 
 /// The last result for each part, by its name.
 #[derive(Debug, Default)]
@@ -15,12 +16,12 @@ pub(crate) struct Parts(Mutex<BTreeMap<Arc<str>, Part>>);
 #[derive(Debug, Default)]
 struct Part {
     targets: Vec<Target>,
-    failure: Option<String>,
+    failure: Option<DiscoveryError>,
 }
 
 impl Parts {
     /// Stores the result for a part. After a failure the part keeps its targets.
-    pub(crate) fn set(&self, name: &Arc<str>, listed: Result<Vec<Target>, String>) {
+    pub(crate) fn set(&self, name: &Arc<str>, listed: Result<Vec<Target>, DiscoveryError>) {
         let mut parts = self.0.lock();
         let part = parts.entry(name.clone()).or_default();
         match listed {
@@ -48,7 +49,7 @@ impl Parts {
         let mut failures = parts.values().filter_map(|part| part.failure.as_ref());
         let first = failures.next()?;
         Some(match failures.count() {
-            0 => first.clone(),
+            0 => first.to_string(),
             others => format!("{first} (and {others} more)"),
         })
     }
@@ -65,11 +66,11 @@ mod tests {
         let parts = Parts::default();
         parts.set(&a, Ok(vec![target("one")]));
         parts.set(&b, Ok(vec![target("two")]));
-        parts.set(&a, Err("a is away".to_owned()));
+        parts.set(&a, Err(DiscoveryError::Lookup("a is away".to_owned())));
         parts.set(&b, Ok(vec![target("three")]));
         assert_eq!(parts.targets(), [target("one"), target("three")]);
         assert_eq!(parts.failure().unwrap(), "a is away");
-        parts.set(&b, Err("b too".to_owned()));
+        parts.set(&b, Err(DiscoveryError::Lookup("b too".to_owned())));
         assert_eq!(parts.failure().unwrap(), "a is away (and 1 more)");
         parts.retain(|name| name == "b");
         parts.set(&b, Ok(Vec::new()));

@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::arguments::targets;
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::schema;
 use crate::components::common::discovery::schema::MAX_TARGETS;
 use crate::lang::body::FromBody;
@@ -36,7 +37,7 @@ pub(crate) trait Discovery: Sized + Send + Sync + 'static {
     fn interval(&self) -> Duration;
 
     /// Returns the current targets, or why they cannot be listed.
-    fn targets(&self) -> impl Future<Output = Result<Vec<Target>, String>> + Send;
+    fn targets(&self) -> impl Future<Output = Result<Vec<Target>, DiscoveryError>> + Send;
 
     /// Returns why some of the targets that were listed last are out of date.
     fn failure(&self) -> Option<String> {
@@ -110,7 +111,7 @@ impl<D: Discovery> Polled<D> {
         self.metrics.requests.inc();
         let listed = source.targets().await.and_then(|targets| match targets.len() {
             0..=MAX_TARGETS => Ok(targets),
-            count => Err(format!("found {count} targets, but at most {MAX_TARGETS} are exported")),
+            count => Err(DiscoveryError::TooManyTargets(count)),
         });
         if !Arc::ptr_eq(&source, &self.source.lock()) {
             return Duration::ZERO;
@@ -125,7 +126,7 @@ impl<D: Discovery> Polled<D> {
                     self.export(targets);
                 }
             }
-            Err(error) => self.failed(error),
+            Err(error) => self.failed(error.to_string()),
         }
         source.interval()
     }

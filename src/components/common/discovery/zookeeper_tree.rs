@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled::Discovery;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, Interval, NotEmpty, wrong};
@@ -21,7 +22,7 @@ use crate::lang::body::arguments;
 use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 use crate::pipeline::component::{ComponentError, Context};
-use crate::wire::zookeeper::{Session, ZooKeeperError};
+use crate::wire::zookeeper::Session;
 
 /// Maximum number of watched nodes, which equals that of exported targets.
 const MAX_NODES: usize = 100_000;
@@ -87,7 +88,7 @@ impl<M: Member> Discovery for Members<M> {
         self.tree.pause()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         self.tree.changed::<M>().await
     }
 
@@ -138,7 +139,7 @@ impl ZooKeeperTree {
 
     /// Returns the targets of the nodes that contain members: immediately at the first call, and then after each
     /// change.
-    async fn changed<M: Member>(&self) -> Result<Vec<Target>, String> {
+    async fn changed<M: Member>(&self) -> Result<Vec<Target>, DiscoveryError> {
         let mut state = self.state.lock().await;
         // Set to true again only if the session has not failed. A failed session is dropped.
         self.is_connected.store(false, Ordering::Relaxed);
@@ -153,19 +154,16 @@ impl ZooKeeperTree {
     }
 
     /// Waits for a change and reads the changed nodes, or connects and reads all nodes.
-    async fn refresh(&self, state: &mut State) -> Result<Session, String> {
-        let text = |error: ZooKeeperError| error.to_string();
+    async fn refresh(&self, state: &mut State) -> Result<Session, DiscoveryError> {
         if let Some(mut session) = state.session.take() {
-            let mut changed = vec![session.changed().await.map_err(text)?];
+            let mut changed = vec![session.changed().await?];
             while let Some(path) = session.changed_too() {
                 changed.push(path);
             }
             self.read(&mut session, changed, &mut state.nodes).await?;
             return Ok(session);
         }
-        let mut session = Session::connect(&self.arguments.servers.0, self.arguments.timeout.get())
-            .await
-            .map_err(text)?;
+        let mut session = Session::connect(&self.arguments.servers.0, self.arguments.timeout.get()).await?;
         let mut nodes = BTreeMap::new();
         let paths = self.arguments.paths.0.iter().map(|path| path.0.to_string());
         self.read(&mut session, paths.collect(), &mut nodes).await?;
@@ -179,11 +177,11 @@ impl ZooKeeperTree {
         session: &mut Session,
         mut paths: Vec<String>,
         nodes: &mut BTreeMap<String, Bytes>,
-    ) -> Result<(), String> {
+    ) -> Result<(), DiscoveryError> {
         while !paths.is_empty() {
             paths.sort();
             paths.dedup();
-            let found = session.nodes(&paths).await.map_err(|error| error.to_string())?;
+            let found = session.nodes(&paths).await?;
             let mut below = Vec::new();
             for (path, node) in paths.into_iter().zip(found) {
                 let Some(node) = node else {
@@ -197,9 +195,7 @@ impl ZooKeeperTree {
                 self.missing.lock().remove(&path);
                 nodes.insert(path, node.data);
                 if nodes.len() + below.len() > MAX_NODES {
-                    return Err(format!(
-                        "there are more than {MAX_NODES} nodes below the paths in zookeeper"
-                    ));
+                    return Err(DiscoveryError::TooManyNodes(MAX_NODES));
                 }
             }
             paths = below;
@@ -208,9 +204,9 @@ impl ZooKeeperTree {
     }
 
     /// Records that a path of the arguments does not exist, and watches for its creation.
-    async fn expect(&self, session: &mut Session, path: String) -> Result<(), String> {
+    async fn expect(&self, session: &mut Session, path: String) -> Result<(), DiscoveryError> {
         if self.arguments.paths.0.iter().any(|wanted| *wanted.0 == *path) {
-            session.expect(&path).await.map_err(|error| error.to_string())?;
+            session.expect(&path).await?;
             self.missing.lock().insert(path);
         }
         Ok(())

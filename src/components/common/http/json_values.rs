@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::components::common::http::api_error::ApiError;
+
 /// Returns the text at a path; `None` if it is missing or empty.
 pub(crate) fn text<'a>(value: &'a Value, path: &str) -> Option<&'a str> {
     value.pointer(path)?.as_str().filter(|text| !text.is_empty())
@@ -27,9 +29,9 @@ pub(crate) fn pairs<'a>(value: &'a Value, path: &str) -> Vec<(&'a String, &'a st
 }
 
 /// Removes the list at a path from a response and returns it. Fails if there is none.
-pub(crate) fn take_list(answer: &mut Value, path: &str) -> Result<Vec<Value>, String> {
+pub(crate) fn take_list(answer: &mut Value, path: &str) -> Result<Vec<Value>, ApiError> {
     match answer.pointer_mut(path).map(Value::take) {
         Some(Value::Array(items)) => Ok(items),
-        _ => Err(format!("the response has no list {path}")),
+        _ => Err(ApiError::NoList(path.to_owned())),
     }
 }

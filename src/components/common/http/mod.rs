@@ -1,5 +1,6 @@
 //! HTTP clients of components: their arguments, requests, pages of results, and answers in JSON or text.
 
+pub(crate) mod api_error;
 pub(crate) mod client;
 pub(crate) mod fetch;
 pub(crate) mod json_values;

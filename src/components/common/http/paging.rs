@@ -2,6 +2,8 @@
 
 use futures::{StreamExt as _, TryStreamExt as _};
 
+use crate::components::common::http::api_error::ApiError;
+
 /// Maximum number of items of one list, which equals that of a discovery's targets.
 const MAX_ITEMS: usize = 100_000;
 /// Maximum number of pages. It ends the requests to an API that always names a next page.
@@ -17,29 +19,29 @@ pub(crate) struct Page<T, N> {
 }
 
 /// Returns the items of all pages. `ask` requests a page. It gets `None` for the first.
-pub(crate) async fn all_pages<T, N, A: Future<Output = Result<Page<T, N>, String>>>(
+pub(crate) async fn all_pages<T, N, E: From<ApiError>, A: Future<Output = Result<Page<T, N>, E>>>(
     mut ask: impl FnMut(Option<N>) -> A,
-) -> Result<Vec<T>, String> {
+) -> Result<Vec<T>, E> {
     let (mut all, mut next) = (Vec::new(), None);
     for _ in 0..MAX_PAGES {
         let page = ask(next).await?;
         all.extend(page.items);
         if all.len() > MAX_ITEMS {
-            return Err(format!("a list has more than {MAX_ITEMS} items"));
+            return Err(ApiError::TooManyItems(MAX_ITEMS).into());
         }
         next = page.next;
         if next.is_none() {
             return Ok(all);
         }
     }
-    Err(format!("a list has more than {MAX_PAGES} pages"))
+    Err(ApiError::TooManyPages(MAX_PAGES).into())
 }
 
 /// Returns the items of all pages of an API that numbers its pages from one. `ask` returns the items of a page, and
 /// whether more pages follow.
-pub(crate) async fn numbered_pages<T, A: Future<Output = Result<(Vec<T>, HasMore), String>>>(
+pub(crate) async fn numbered_pages<T, E: From<ApiError>, A: Future<Output = Result<(Vec<T>, HasMore), E>>>(
     mut ask: impl FnMut(usize) -> A,
-) -> Result<Vec<T>, String> {
+) -> Result<Vec<T>, E> {
     let all = all_pages(|number: Option<usize>| {
         let number = number.unwrap_or(1);
         let asked = ask(number);
@@ -69,11 +71,11 @@ impl From<bool> for HasMore {
 
 /// Calls `ask` for each item, with `at_once` concurrent calls, and returns the results in the order of the items. Fails
 /// at the first error.
-pub(crate) async fn each<I, T, A: Future<Output = Result<T, String>>>(
+pub(crate) async fn each<I, T, E, A: Future<Output = Result<T, E>>>(
     items: Vec<I>,
     at_once: usize,
     ask: impl FnMut(I) -> A,
-) -> Result<Vec<T>, String> {
+) -> Result<Vec<T>, E> {
     let asked = futures::stream::iter(items).map(ask).buffered(at_once.max(1));
     asked.try_collect().await
 }
@@ -86,20 +88,20 @@ mod tests {
     async fn pages_are_asked_for_until_the_last_and_not_for_ever() {
         let ask = |next: Option<u32>| async move {
             let number = next.unwrap_or_default();
-            Ok(Page {
+            Ok::<_, ApiError>(Page {
                 items: vec![number],
                 next: (number < 2).then_some(number + 1),
             })
         };
         assert_eq!(all_pages(ask).await.unwrap(), [0, 1, 2]);
         let endless = |_: Option<()>| async {
-            Ok(Page {
+            Ok::<_, ApiError>(Page {
                 items: vec![0; 0],
                 next: Some(()),
             })
         };
         assert_eq!(
-            all_pages(endless).await.unwrap_err(),
+            all_pages(endless).await.unwrap_err().to_string(),
             "a list has more than 10000 pages"
         );
     }

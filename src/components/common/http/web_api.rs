@@ -12,9 +12,10 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use crate::base::go_json;
+use crate::components::common::http::api_error::{ApiError, RequestError, ResponseError};
 use crate::components::common::http::client::HttpClientArguments;
 use crate::pipeline::component::ComponentError;
-use crate::wire::client::{ClientOptions, HttpClient, error_chain, read_decoded, without_secrets};
+use crate::wire::client::{ClientOptions, HttpClient, read_decoded, without_secrets};
 
 /// Maximum size of a response in bytes: some hundred thousand targets.
 const MAX_ANSWER: usize = 64 << 20;
@@ -82,27 +83,27 @@ impl WebApi {
     }
 
     /// Sends a GET and reads the response as JSON.
-    pub(crate) async fn json<T: DeserializeOwned>(&self, url: Url) -> Result<T, String> {
+    pub(crate) async fn json<T: DeserializeOwned>(&self, url: Url) -> Result<T, ApiError> {
         self.get(url, HeaderMap::new()).await?.json()
     }
 
     /// Sends a GET with additional headers, which take precedence over the configured ones.
-    pub(crate) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Answer, String> {
+    pub(crate) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Answer, ApiError> {
         self.send(self.request(Method::GET, url).headers(headers)).await
     }
 
     /// Sends a request with the configured headers and credentials. Its own headers take precedence.
-    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, String> {
+    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, ApiError> {
         self.execute(built(request)?).await
     }
 
     /// Sends a complete request, such as a signed one.
-    pub(crate) async fn execute(&self, request: reqwest::Request) -> Result<Answer, String> {
+    pub(crate) async fn execute(&self, request: reqwest::Request) -> Result<Answer, ApiError> {
         self.exchange(request).await?.accepted()
     }
 
     /// Sends a GET for a resource that may not exist. Returns `None` if the server answers 404.
-    pub(crate) async fn find(&self, url: Url, headers: HeaderMap) -> Result<Option<Answer>, String> {
+    pub(crate) async fn find(&self, url: Url, headers: HeaderMap) -> Result<Option<Answer>, ApiError> {
         let answer = self
             .exchange(built(self.request(Method::GET, url).headers(headers))?)
             .await?;
@@ -112,25 +113,28 @@ impl WebApi {
         answer.accepted().map(Some)
     }
 
-    async fn exchange(&self, mut request: reqwest::Request) -> Result<Answer, String> {
+    async fn exchange(&self, mut request: reqwest::Request) -> Result<Answer, ApiError> {
         let asked = String::from(without_secrets(request.url()));
-        let failed = |reason: String| format!("request to {asked} failed: {reason}");
-        let headers = self.client.headers().await.map_err(|error| failed(error.to_string()))?;
-        let mut configured = headers;
+        let failed = |source: RequestError| ApiError::Request {
+            url: asked.clone(),
+            source,
+        };
+        let headers = self.client.headers().await;
+        let mut configured = headers.map_err(|error| failed(RequestError::Credentials(error)))?;
         configured.extend(std::mem::take(request.headers_mut()));
         *request.headers_mut() = configured;
         match tokio::time::timeout(self.timeout, self.answer(request, &asked)).await {
             Ok(answer) => answer.map_err(failed),
-            Err(_) => Err(failed(format!("no response within {} s", self.timeout.as_secs()))),
+            Err(_) => Err(failed(RequestError::Timeout(self.timeout))),
         }
     }
 
-    async fn answer(&self, request: reqwest::Request, asked: &str) -> Result<Answer, String> {
-        let lost = |error: reqwest::Error| error_chain(&error.without_url());
+    async fn answer(&self, request: reqwest::Request, asked: &str) -> Result<Answer, RequestError> {
+        let lost = |error: reqwest::Error| RequestError::Lost(error.without_url());
         let response = self.client.client().execute(request).await.map_err(lost)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = read_decoded(response, MAX_ANSWER).await;
-        let body = body.map_err(|error| error.to_string())?;
+        let body = body.map_err(RequestError::Body)?;
         Ok(Answer {
             status,
             headers,
@@ -141,42 +145,49 @@ impl WebApi {
 }
 
 impl Answer {
-    fn accepted(self) -> Result<Self, String> {
+    fn accepted(self) -> Result<Self, ApiError> {
         if self.status.is_success() || self.status == StatusCode::NOT_MODIFIED {
             return Ok(self);
         }
-        Err(format!(
-            "request to {} failed: {}",
-            self.asked,
-            refused(self.status, &self.body)
-        ))
+        let source = refused(self.status, &self.body);
+        Err(ApiError::Request {
+            url: self.asked,
+            source,
+        })
     }
 
     /// Parses the response as JSON. The error has line and column.
-    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, String> {
-        go_json::from_slice(&self.body).map_err(|error| format!("{} answered with invalid JSON: {error}", self.asked))
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        go_json::from_slice(&self.body).map_err(|error| self.invalid(ResponseError::Json(error)))
     }
 
     /// Parses the response as XML.
-    pub(crate) fn xml<T: DeserializeOwned>(&self) -> Result<T, String> {
-        let text = std::str::from_utf8(&self.body)
-            .map_err(|_| format!("{} answered with XML that is not UTF-8", self.asked))?;
-        quick_xml::de::from_str(text).map_err(|error| format!("{} answered with invalid XML: {error}", self.asked))
+    pub(crate) fn xml<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        let text = std::str::from_utf8(&self.body);
+        let text = text.map_err(|error| self.invalid(ResponseError::Encoding(error)))?;
+        quick_xml::de::from_str(text).map_err(|error| self.invalid(ResponseError::Xml(error)))
+    }
+
+    fn invalid(&self, source: ResponseError) -> ApiError {
+        ApiError::Response {
+            url: self.asked.clone(),
+            source,
+        }
     }
 }
 
 /// Returns the request that a builder has built.
-pub(crate) fn built(request: reqwest::RequestBuilder) -> Result<reqwest::Request, String> {
+pub(crate) fn built(request: reqwest::RequestBuilder) -> Result<reqwest::Request, ApiError> {
     let request = request.build();
-    request.map_err(|error| format!("cannot build the request: {}", error_chain(&error.without_url())))
+    request.map_err(|error| ApiError::Build(error.without_url()))
 }
 
 /// Returns the error of a refusal: its status, and a short reason.
-fn refused(status: StatusCode, body: &[u8]) -> String {
+fn refused(status: StatusCode, body: &[u8]) -> RequestError {
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_REFUSAL)]);
     match reason(text.trim()) {
-        reason if reason.is_empty() => format!("the server answered {status}"),
-        reason => format!("the server answered {status}: {reason}"),
+        reason if reason.is_empty() => RequestError::Status(status),
+        reason => RequestError::Refused { status, reason },
     }
 }
 
@@ -253,7 +264,7 @@ mod tests {
         let error = async |path: &str| {
             let mut url = api.url([path]);
             url.set_query(Some("token=hidden"));
-            api.json::<Value>(url).await.unwrap_err()
+            api.json::<Value>(url).await.unwrap_err().to_string()
         };
         assert_eq!(
             error("denied").await,
@@ -284,7 +295,7 @@ mod tests {
         let router = Router::new().route("/", get(|| async { std::future::pending::<&str>().await }));
         let (base, _server) = serve(router).await;
         let api = api(&base).with_timeout(Duration::from_millis(20));
-        let error = api.json::<Value>(api.url([])).await.unwrap_err();
+        let error = api.json::<Value>(api.url([])).await.unwrap_err().to_string();
         assert!(error.ends_with("no response within 0 s"), "{error}");
     }
 }

@@ -13,6 +13,7 @@ use crate::components::common::arguments::targets::Target;
 use crate::components::common::clouds::aws::client::{Aws, JsonService};
 use crate::components::common::clouds::aws::ec2;
 use crate::components::common::clouds::aws::ec2::Instance;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::http::paging::{Page, all_pages, each};
 
@@ -124,7 +125,7 @@ pub(super) async fn targets(
     clusters: Vec<String>,
     port: i64,
     at_once: usize,
-) -> Result<Vec<Target>, String> {
+) -> Result<Vec<Target>, DiscoveryError> {
     let region = aws.region().await?.to_string();
     let clusters = if clusters.is_empty() {
         list(aws, "ListClusters", json!({}), "clusterArns").await?
@@ -139,7 +140,7 @@ pub(super) async fn targets(
     let of_cluster = |cluster: Cluster| async move {
         let tasks = tasks(aws, &cluster.cluster_arn, at_once).await?;
         if tasks.is_empty() {
-            return Ok(Vec::new());
+            return Ok::<_, DiscoveryError>(Vec::new());
         }
         let around = Surroundings::ask(aws, cluster, &tasks, region, at_once).await?;
         Ok(tasks.iter().filter_map(|task| around.target(task, port)).collect())
@@ -148,14 +149,14 @@ pub(super) async fn targets(
     Ok(targets.concat())
 }
 
-async fn tasks(aws: &Aws, cluster: &str, at_once: usize) -> Result<Vec<Task>, String> {
+async fn tasks(aws: &Aws, cluster: &str, at_once: usize) -> Result<Vec<Task>, DiscoveryError> {
     let arns = list(aws, "ListTasks", json!({ "cluster": cluster }), "taskArns").await?;
     let request = |batch: &[String]| json!({ "cluster": cluster, "tasks": batch, "include": ["TAGS"] });
     describe(aws, "DescribeTasks", "tasks", &arns, BATCH, at_once, request).await
 }
 
 /// Returns all names of a list. Reads it in pages of 100.
-async fn list(aws: &Aws, action: &str, request: Value, field: &str) -> Result<Vec<String>, String> {
+async fn list(aws: &Aws, action: &str, request: Value, field: &str) -> Result<Vec<String>, DiscoveryError> {
     let request = &request;
     let names = all_pages(|token: Option<String>| async move {
         let mut request = request.clone();
@@ -184,7 +185,7 @@ async fn describe<T: DeserializeOwned>(
     batch: usize,
     at_once: usize,
     request: impl Fn(&[String]) -> Value,
-) -> Result<Vec<T>, String> {
+) -> Result<Vec<T>, DiscoveryError> {
     let requests: Vec<Value> = names.chunks(batch).map(request).collect();
     let ask = |request: Value| async move {
         let answer: BTreeMap<String, Value> = aws.call(SERVICE, action, &request).await?;
@@ -198,13 +199,22 @@ fn of_answer<T: DeserializeOwned>(
     action: &str,
     field: &str,
     mut answer: BTreeMap<String, Value>,
-) -> Result<Vec<T>, String> {
+) -> Result<Vec<T>, DiscoveryError> {
     let items = answer.remove(field).unwrap_or_else(|| json!([]));
-    serde_json::from_value(items).map_err(|error| format!("{action}: invalid `{field}` in the response: {error}"))
+    serde_json::from_value(items).map_err(|error| DiscoveryError::Malformed {
+        what: format!("{action}: invalid `{field}` in the response"),
+        source: error.into(),
+    })
 }
 
 impl Surroundings {
-    async fn ask(aws: &Aws, cluster: Cluster, tasks: &[Task], region: &str, at_once: usize) -> Result<Self, String> {
+    async fn ask(
+        aws: &Aws,
+        cluster: Cluster,
+        tasks: &[Task],
+        region: &str,
+        at_once: usize,
+    ) -> Result<Self, DiscoveryError> {
         let arn = &cluster.cluster_arn;
         let names = list(aws, "ListServices", json!({ "cluster": arn }), "serviceArns").await?;
         let request = |batch: &[String]| json!({ "cluster": arn, "services": batch, "include": ["TAGS"] });
@@ -321,7 +331,7 @@ async fn machines(
     cluster: &str,
     tasks: &[Task],
     at_once: usize,
-) -> Result<BTreeMap<String, Machine>, String> {
+) -> Result<BTreeMap<String, Machine>, DiscoveryError> {
     let mut arns: Vec<String> = tasks
         .iter()
         .filter_map(|task| task.container_instance_arn.clone())

@@ -13,6 +13,7 @@ use crate::components::common::clouds::aws::ec2;
 use crate::components::common::clouds::aws::ec2::Zones;
 use crate::components::common::clouds::aws::lightsail;
 use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
 use crate::components::common::discovery::schema::Filter;
@@ -118,14 +119,14 @@ impl Discovery for AnyRole {
         self.arguments.refresh_interval.map_or(INTERVAL, Interval::get)
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let port = self.arguments.port.filter(|port| *port != 0).unwrap_or(PORT);
         let clusters = self.arguments.clusters.as_deref().unwrap_or_default();
         let clusters = clusters.iter().map(ToString::to_string).collect();
         match self.arguments.role {
-            Role::Ec2 => ec2::targets(&self.aws, &self.arguments.filter, port, &self.zones).await,
+            Role::Ec2 => Ok(ec2::targets(&self.aws, &self.arguments.filter, port, &self.zones).await?),
             Role::Ecs => ecs::targets(&self.aws, clusters, port, self.at_once(20)).await,
-            Role::Lightsail => lightsail::targets(&self.aws, port).await,
+            Role::Lightsail => Ok(lightsail::targets(&self.aws, port).await?),
             Role::Msk => msk::targets(&self.aws, clusters, port, self.at_once(10)).await,
             // `AwsArguments::check` rejects these roles.
             Role::ElastiCache | Role::Rds => Ok(Vec::new()),

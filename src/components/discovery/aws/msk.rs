@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::components::common::arguments::targets::Target;
 use crate::components::common::clouds::aws::client::Aws;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::http::paging::{Page, all_pages, each};
 
@@ -113,13 +114,18 @@ struct Controller {
 }
 
 /// Returns a target for each endpoint of each node. An empty list of ARNs stands for all clusters.
-pub(super) async fn targets(aws: &Aws, arns: Vec<String>, port: i64, at_once: usize) -> Result<Vec<Target>, String> {
+pub(super) async fn targets(
+    aws: &Aws,
+    arns: Vec<String>,
+    port: i64,
+    at_once: usize,
+) -> Result<Vec<Target>, DiscoveryError> {
     let clusters = if arns.is_empty() {
         all_clusters(aws).await?
     } else {
         let one = |arn: String| async move {
             let answer: One = aws.get(SERVICE, &["api", "v2", "clusters", &arn], &[]).await?;
-            Ok(answer.cluster_info)
+            Ok::<_, DiscoveryError>(answer.cluster_info)
         };
         each(arns, at_once, one).await?
     };
@@ -127,16 +133,18 @@ pub(super) async fn targets(aws: &Aws, arns: Vec<String>, port: i64, at_once: us
     let clusters = clusters.into_iter().filter(is_provisioned).collect();
     let of_cluster = |cluster: Cluster| async move {
         let nodes = nodes(aws, &cluster.cluster_arn).await?;
-        Ok(nodes
-            .iter()
-            .flat_map(|node| node_targets(&cluster, node, port))
-            .collect())
+        Ok::<_, DiscoveryError>(
+            nodes
+                .iter()
+                .flat_map(|node| node_targets(&cluster, node, port))
+                .collect(),
+        )
     };
     let targets: Vec<Vec<Target>> = each(clusters, at_once, of_cluster).await?;
     Ok(targets.concat())
 }
 
-async fn all_clusters(aws: &Aws) -> Result<Vec<Cluster>, String> {
+async fn all_clusters(aws: &Aws) -> Result<Vec<Cluster>, DiscoveryError> {
     let clusters = all_pages(|token: Option<String>| async move {
         let mut query = vec![("clusterTypeFilter", PROVISIONED), PAGE];
         query.extend(token.as_deref().map(|token| ("nextToken", token)));
@@ -149,7 +157,7 @@ async fn all_clusters(aws: &Aws) -> Result<Vec<Cluster>, String> {
     clusters.await
 }
 
-async fn nodes(aws: &Aws, arn: &str) -> Result<Vec<Node>, String> {
+async fn nodes(aws: &Aws, arn: &str) -> Result<Vec<Node>, DiscoveryError> {
     let nodes = all_pages(|token: Option<String>| async move {
         let mut query = vec![PAGE];
         query.extend(token.as_deref().map(|token| ("nextToken", token)));

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use super::{AnyRole, DEFINITION};
 use crate::components::common::clouds::aws::testing::Amazon;
 use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, short};
 use crate::lang::value::Value;
@@ -13,7 +14,7 @@ use crate::lang::value::Value;
 const KEY: (&str, &str) = ("AKID", "hush");
 
 /// Refreshes once with these arguments in this environment and returns the targets.
-async fn targets(body: &Body, environment: Environment) -> Result<Vec<String>, String> {
+async fn targets(body: &Body, environment: Environment) -> Result<Vec<String>, DiscoveryError> {
     let discovery = AnyRole::within(&body.arguments(&DEFINITION), &Recorder::context(), environment).unwrap();
     Ok(short(&discovery.targets().await?))
 }
@@ -230,7 +231,7 @@ async fn a_profile_leads_by_its_source_to_a_role() {
         ("sso", "the profile `sso` uses sso_session, which is not supported"),
     ] {
         let body = body(profile).text("region", "eu-central-1");
-        let error = targets(&body, environment.clone()).await.unwrap_err();
+        let error = targets(&body, environment.clone()).await.unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
     }
 }
@@ -277,7 +278,7 @@ async fn a_machine_and_a_container_tell_their_region_and_their_credentials() {
         ("AWS_EC2_METADATA_DISABLED", "true"),
     ]);
     assert_eq!(targets(&role("lightsail"), container.clone()).await.unwrap().len(), 1);
-    let error = targets(&body, container).await.unwrap_err();
+    let error = targets(&body, container).await.unwrap_err().to_string();
     assert!(
         error.starts_with("no region is configured, and the instance metadata has none: "),
         "{error}"
@@ -306,7 +307,7 @@ async fn credentials_are_kept_and_found_again_after_a_refusal() {
     ]);
     let arguments = role("lightsail").arguments(&DEFINITION);
     let discovery = AnyRole::within(&arguments, &Recorder::context(), environment).unwrap();
-    let error = discovery.targets().await.unwrap_err();
+    let error = discovery.targets().await.unwrap_err().to_string();
     assert!(error.contains("ExpiredTokenException"), "{error}");
     assert_eq!(discovery.targets().await.unwrap().len(), 1);
     assert_eq!(discovery.targets().await.unwrap().len(), 1);

@@ -47,7 +47,7 @@ impl FromValue for CloudName {
 
 impl CloudName {
     /// The base URLs of the cloud's services.
-    pub(super) fn cloud(self) -> Result<Cloud, String> {
+    pub(super) fn cloud(self) -> Result<Cloud, url::ParseError> {
         let (login, manager) = match self {
             Self::Public => ("https://login.microsoftonline.com/", "https://management.azure.com/"),
             Self::China => (
@@ -59,10 +59,9 @@ impl CloudName {
                 "https://management.usgovcloudapi.net/",
             ),
         };
-        let url = |text: &str| text.parse().map_err(|error: url::ParseError| error.to_string());
         Ok(Cloud {
-            login: url(login)?,
-            manager: url(manager)?,
+            login: login.parse()?,
+            manager: manager.parse()?,
         })
     }
 }

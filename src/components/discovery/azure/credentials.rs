@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::components::common::clouds::azure_machine::AzureMachine;
 use crate::components::common::clouds::bearer;
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::clouds::expiring::{Expiring, Lasting};
 use crate::components::common::http::web_api::WebApi;
@@ -62,9 +63,12 @@ impl Credentials {
     }
 
     /// Returns an access token that is valid at present.
-    pub(super) async fn token(&self) -> Result<Arc<str>, String> {
+    pub(super) async fn token(&self) -> Result<Arc<str>, CloudError> {
         let token = self.held.get(self.find()).await;
-        token.map_err(|error| format!("cannot get credentials for Azure: {error}"))
+        token.map_err(|error| CloudError::Credentials {
+            cloud: "Azure",
+            source: Box::new(error),
+        })
     }
 
     /// Drops the cached token, because the server may have rejected it.
@@ -72,7 +76,7 @@ impl Credentials {
         self.held.forget().await;
     }
 
-    async fn find(&self) -> Result<Lasting<Arc<str>>, String> {
+    async fn find(&self) -> Result<Lasting<Arc<str>>, CloudError> {
         match &self.way {
             Way::Secret { tenant, client, secret } => self.by_secret(tenant, client, &secret.0).await,
             Way::Workload => self.of_workload(None).await,
@@ -92,26 +96,29 @@ impl Credentials {
         }
     }
 
-    async fn by_secret(&self, tenant: &str, client: &str, secret: &str) -> Result<Lasting<Arc<str>>, String> {
+    async fn by_secret(&self, tenant: &str, client: &str, secret: &str) -> Result<Lasting<Arc<str>>, CloudError> {
         self.ask(tenant, client, &[("client_secret", secret)]).await
     }
 
-    async fn of_workload(&self, tenant: Option<&str>) -> Result<Lasting<Arc<str>>, String> {
+    async fn of_workload(&self, tenant: Option<&str>) -> Result<Lasting<Arc<str>>, CloudError> {
         let (client, path) = (
             self.variable("AZURE_CLIENT_ID")?,
             self.variable("AZURE_FEDERATED_TOKEN_FILE")?,
         );
         let token = tokio::fs::read_to_string(&path).await;
-        let token = token.map_err(|error| format!("cannot read {path}: {error}"))?;
+        let token = token.map_err(|source| CloudError::File {
+            path: path.into(),
+            source,
+        })?;
         let shown = [("client_assertion_type", ASSERTION), ("client_assertion", token.trim())];
         self.ask(&self.tenant(tenant)?, &client, &shown).await
     }
 
-    async fn of_machine(&self, client: &str) -> Result<Lasting<Arc<str>>, String> {
+    async fn of_machine(&self, client: &str) -> Result<Lasting<Arc<str>>, CloudError> {
         self.machine.token(self.cloud.manager.as_str(), client).await
     }
 
-    async fn ask(&self, tenant: &str, client: &str, shown: &[(&str, &str)]) -> Result<Lasting<Arc<str>>, String> {
+    async fn ask(&self, tenant: &str, client: &str, shown: &[(&str, &str)]) -> Result<Lasting<Arc<str>>, CloudError> {
         let scope = format!("{}.default", self.cloud.manager);
         let mut form = vec![
             ("grant_type", "client_credentials"),
@@ -119,16 +126,16 @@ impl Credentials {
             ("scope", &scope),
         ];
         form.extend_from_slice(shown);
-        bearer::ask(&self.api, self.api.url([tenant, "oauth2", "v2.0", "token"]), &form).await
+        let url = self.api.url([tenant, "oauth2", "v2.0", "token"]);
+        Ok(bearer::ask(&self.api, url, &form).await?)
     }
 
-    fn tenant(&self, given: Option<&str>) -> Result<String, String> {
+    fn tenant(&self, given: Option<&str>) -> Result<String, CloudError> {
         given.map_or_else(|| self.variable("AZURE_TENANT_ID"), |given| Ok(given.to_owned()))
     }
 
-    fn variable(&self, name: &str) -> Result<String, String> {
-        self.environment
-            .get(name)
-            .ok_or_else(|| format!("the environment variable {name} is not set"))
+    fn variable(&self, name: &str) -> Result<String, CloudError> {
+        let value = self.environment.get(name);
+        value.ok_or_else(|| CloudError::NoVariable(name.to_owned()))
     }
 }

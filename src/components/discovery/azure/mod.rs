@@ -15,6 +15,7 @@ use crate::components::common::arguments::checks;
 use crate::components::common::arguments::targets::Target;
 use crate::components::common::clouds::bearer;
 use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -179,7 +180,8 @@ impl Discovery for Azure {
     type Arguments = AzureArguments;
 
     fn new(arguments: &AzureArguments, context: &Context) -> Result<Self, ComponentError> {
-        let cloud = arguments.environment.cloud().map_err(ComponentError)?;
+        let cloud = arguments.environment.cloud();
+        let cloud = cloud.map_err(|error| ComponentError(error.to_string()))?;
         Self::at(cloud, arguments, context, Environment::of_process())
     }
 
@@ -187,7 +189,7 @@ impl Discovery for Azure {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let targets = self.list().await;
         if targets.is_err() {
             self.credentials.forget().await;
@@ -216,14 +218,15 @@ impl Azure {
         })
     }
 
-    async fn list(&self) -> Result<Vec<Target>, String> {
+    async fn list(&self) -> Result<Vec<Target>, DiscoveryError> {
         let scope = self.scope();
         let path = |kind: &str| format!("{scope}/providers/Microsoft.Compute/{kind}");
         let of_their_own = self.values(path("virtualMachines")).await?.into_iter();
         let mut machines: Vec<Machine> = of_their_own.map(|value| Machine { value, scale_set: None }).collect();
         for scale_set in self.values(path("virtualMachineScaleSets")).await? {
             let (Some(id), Some(name)) = (text(&scale_set, "/id"), text(&scale_set, "/name")) else {
-                return Err("a scale set has no id or no name".to_owned());
+                let missing = "a scale set has no id or no name";
+                return Err(DiscoveryError::Response(missing.to_owned()));
             };
             let machine = |value| Machine {
                 value,
@@ -250,7 +253,7 @@ impl Azure {
     }
 
     /// Returns all values of a list. All pages have the same path, so only the query of `nextLink` is used.
-    async fn values(&self, path: String) -> Result<Vec<Value>, String> {
+    async fn values(&self, path: String) -> Result<Vec<Value>, DiscoveryError> {
         let path = path.as_str();
         let values = all_pages(|query: Option<String>| async move {
             let query = query.unwrap_or_else(|| format!("api-version={VERSION}"));
@@ -275,8 +278,8 @@ impl Azure {
         url
     }
 
-    async fn header(&self) -> Result<http::HeaderMap, String> {
-        bearer::header(&self.credentials.token().await?)
+    async fn header(&self) -> Result<http::HeaderMap, DiscoveryError> {
+        Ok(bearer::header(&self.credentials.token().await?)?)
     }
 
     /// Counts a refresh. Clears the cache of interfaces after [`LOOKS`] refreshes.
@@ -292,7 +295,7 @@ impl Azure {
     }
 
     /// Returns a network interface, or `None` if it no longer exists.
-    async fn interface(&self, id: &str, machine: &Machine) -> Result<Option<Arc<Value>>, String> {
+    async fn interface(&self, id: &str, machine: &Machine) -> Result<Option<Arc<Value>>, DiscoveryError> {
         let known = self.interfaces.lock().known.get(id).cloned();
         if known.is_some() {
             return Ok(known);
@@ -311,7 +314,7 @@ impl Azure {
     }
 
     /// Returns the target of a machine, or `None` if it is switched off and therefore has no primary interface.
-    async fn target(&self, machine: Machine) -> Result<Option<Target>, String> {
+    async fn target(&self, machine: Machine) -> Result<Option<Target>, DiscoveryError> {
         let value = &machine.value;
         let mut labels = MetaLabels::new("__meta_azure_");
         labels
@@ -337,7 +340,8 @@ impl Azure {
             }
             let path = "/properties/ipConfigurations/0/properties/privateIPAddress";
             let name = text(value, "/name").unwrap_or_default();
-            let address = text(&interface, path).ok_or_else(|| format!("the machine {name} has no private address"))?;
+            let address = text(&interface, path)
+                .ok_or_else(|| DiscoveryError::Response(format!("the machine {name} has no private address")))?;
             let public = "/properties/ipConfigurations/0/properties/publicIPAddress/properties/ipAddress";
             labels.set_some("machine_public_ip", text(&interface, public));
             labels.set("machine_private_ip", address);

@@ -148,7 +148,8 @@ async fn a_wrong_secret_is_told_without_being_shown() {
     let error = azure(&url, &oauth("wrong"), Environment::from([]))
         .targets()
         .await
-        .unwrap_err();
+        .unwrap_err()
+        .to_string();
     assert!(
         error.starts_with("cannot get credentials for Azure: request to "),
         "{error}"

@@ -10,6 +10,7 @@ use url::Url;
 
 use crate::components::common::arguments::targets::Target;
 use crate::components::common::discovery::consul_catalog::{Catalog, Check, health};
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::http::web_api::{Answer, WebApi};
 use crate::components::discovery::consul::arguments::ConsulArguments;
@@ -115,7 +116,7 @@ impl Api {
     }
 
     /// Returns the data center of the targets.
-    pub(super) async fn datacenter(&self) -> Result<Arc<str>, String> {
+    pub(super) async fn datacenter(&self) -> Result<Arc<str>, DiscoveryError> {
         if let Some(given) = &self.catalog.datacenter {
             return Ok(given.clone());
         }
@@ -124,7 +125,7 @@ impl Api {
     }
 
     /// Returns the names of the services that match the arguments.
-    pub(super) async fn services(&self, wait: Option<Wait>) -> Result<Seen<Vec<Arc<str>>>, String> {
+    pub(super) async fn services(&self, wait: Option<Wait>) -> Result<Seen<Vec<Arc<str>>>, DiscoveryError> {
         let url = self.web.url(["v1", "catalog", "services"]);
         let seen = self.ask(url, wait).await?;
         let services: BTreeMap<String, Option<Vec<String>>> = seen.value.json()?;
@@ -144,7 +145,7 @@ impl Api {
         name: &str,
         datacenter: &str,
         wait: Option<Wait>,
-    ) -> Result<Seen<Vec<Target>>, String> {
+    ) -> Result<Seen<Vec<Target>>, DiscoveryError> {
         let mut url = self.web.url(["v1", "health", "service", name]);
         for tag in self.catalog.tags.iter().flatten() {
             url.query_pairs_mut().append_pair("tag", tag);
@@ -160,7 +161,7 @@ impl Api {
         })
     }
 
-    async fn ask(&self, mut url: Url, wait: Option<Wait>) -> Result<Seen<Answer>, String> {
+    async fn ask(&self, mut url: Url, wait: Option<Wait>) -> Result<Seen<Answer>, DiscoveryError> {
         for (name, value) in &self.parameters {
             url.query_pairs_mut().append_pair(name, value);
         }
@@ -177,7 +178,10 @@ impl Api {
             .get("x-consul-index")
             .and_then(|value| value.to_str().ok());
         let index = index.and_then(|index| index.parse().ok());
-        let index = index.ok_or_else(|| format!("{} answered without the header X-Consul-Index", answer.asked))?;
+        let index = index.ok_or_else(|| {
+            let missing = format!("{} answered without the header X-Consul-Index", answer.asked);
+            DiscoveryError::Response(missing)
+        })?;
         Ok(Seen { index, value: answer })
     }
 

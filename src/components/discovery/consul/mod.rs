@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
 use crate::components::discovery::consul::api::Api;
@@ -39,7 +40,7 @@ impl Discovery for Consul {
         self.0.pause()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         self.0.changed().await
     }
 

@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::parts::Parts;
 use crate::components::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
 
@@ -49,7 +50,7 @@ struct Answer {
     asked: Instant,
     /// The index that the query waited on.
     index: u64,
-    seen: Result<Seen<Content>, String>,
+    seen: Result<Seen<Content>, DiscoveryError>,
 }
 
 enum Content {
@@ -70,7 +71,7 @@ impl Watches {
     }
 
     /// Waits for a change and returns all targets. The first call waits until every service has a response.
-    pub(super) async fn changed(&self) -> Result<Vec<Target>, String> {
+    pub(super) async fn changed(&self) -> Result<Vec<Target>, DiscoveryError> {
         let mut state = self.state.lock().await;
         if self.datacenter.get().is_none() {
             let datacenter = self.api.datacenter().await?;
@@ -207,7 +208,7 @@ impl Watches {
     }
 }
 
-fn map<T>(seen: Result<Seen<T>, String>, content: fn(T) -> Content) -> Result<Seen<Content>, String> {
+fn map<T>(seen: Result<Seen<T>, DiscoveryError>, content: fn(T) -> Content) -> Result<Seen<Content>, DiscoveryError> {
     let Seen { index, value } = seen?;
     Ok(Seen {
         index,

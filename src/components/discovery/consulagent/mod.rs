@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::components::common::arguments::targets::Target;
 use crate::components::common::discovery::consul_catalog::{Catalog, Check, health};
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -111,7 +112,7 @@ impl Discovery for ConsulAgent {
         self.catalog.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let itself: Itself = self.ask("self").await?;
         let services: BTreeMap<String, Service> = self.ask("services").await?;
         let checks: BTreeMap<String, Check> = self.ask("checks").await?;
@@ -125,8 +126,8 @@ impl Discovery for ConsulAgent {
 }
 
 impl ConsulAgent {
-    async fn ask<T: DeserializeOwned>(&self, what: &str) -> Result<T, String> {
-        self.api.json(self.api.url(["v1", "agent", what])).await
+    async fn ask<T: DeserializeOwned>(&self, what: &str) -> Result<T, DiscoveryError> {
+        Ok(self.api.json(self.api.url(["v1", "agent", what])).await?)
     }
 
     fn target(&self, itself: &Itself, service: &Service, checks: &BTreeMap<String, Check>) -> Target {

@@ -10,9 +10,11 @@ use url::Url;
 
 use crate::components::common::arguments::checks;
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::client::{HttpClientArguments, Transport};
 use crate::components::common::http::json_values::{list, take_list, text, texts};
 use crate::components::common::http::paging::numbered_pages;
@@ -89,14 +91,14 @@ impl Discovery for DigitalOcean {
         self.interval
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let droplets = numbered_pages(|number| async move {
             let mut url = self.api.url(["v2", "droplets"]);
             // 200 is the maximum that the API allows.
             url.set_query(Some(&format!("page={number}&per_page=200")));
             let mut answer: Value = self.api.json(url).await?;
             let droplets = take_list(&mut answer, "/droplets")?;
-            Ok((droplets, text(&answer, "/links/pages/next").is_some().into()))
+            Ok::<_, ApiError>((droplets, text(&answer, "/links/pages/next").is_some().into()))
         });
         Ok(droplets
             .await?

@@ -51,7 +51,7 @@ async fn droplets_of_all_pages_become_targets_and_a_wrong_token_is_told() {
             "{__address__=:80,__meta_digitalocean_droplet_id=44,__meta_digitalocean_private_ipv4=10.0.0.2}",
         ]
     );
-    let error = targets("old").await.unwrap_err();
+    let error = targets("old").await.unwrap_err().to_string();
     let expected = r#"401 Unauthorized: {"id": "unauthorized", "message": "Unable to authenticate you"}"#;
     assert!(error.ends_with(expected) && !error.contains("old"), "{error}");
 }

@@ -11,6 +11,7 @@ use hickory_resolver::proto::rr::{Name, RData, RecordType};
 
 use crate::base::dns::{Lookups, System};
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::parts::Parts;
 use crate::components::common::discovery::polled;
@@ -104,9 +105,9 @@ impl Discovery for Dns {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         // Read the configuration at each refresh, because the servers change when the machine moves to another network.
-        let lookups = &self.system.read()?;
+        let lookups = &self.system.read().map_err(DiscoveryError::Lookup)?;
         let look_up = async |name: &Arc<str>| (name.clone(), self.look_up(lookups, name).await);
         let mut answers = futures::stream::iter(self.arguments.names.iter().map(look_up)).buffer_unordered(AT_ONCE);
         while let Some((name, answer)) = answers.next().await {
@@ -121,8 +122,9 @@ impl Discovery for Dns {
 }
 
 impl Dns {
-    async fn look_up(&self, lookups: &Lookups, name: &Arc<str>) -> Result<Vec<Target>, String> {
-        let records = lookups.records(name, self.arguments.record.0).await?;
+    async fn look_up(&self, lookups: &Lookups, name: &Arc<str>) -> Result<Vec<Target>, DiscoveryError> {
+        let records = lookups.records(name, self.arguments.record.0).await;
+        let records = records.map_err(DiscoveryError::Lookup)?;
         Ok(records.iter().filter_map(|record| self.target(name, record)).collect())
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::docker_daemon::{Daemon, DockerApi, Networks, ObjectLabels};
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
@@ -125,7 +126,7 @@ impl Discovery for Docker {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let containers: Vec<Container> = self.api.list("containers/json", &self.arguments.filter).await?;
         let networks = self.api.networks().await?;
         let by_id: BTreeMap<&str, &Container> = containers.iter().map(|one| (&*one.id, one)).collect();

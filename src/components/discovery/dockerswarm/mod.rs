@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::docker_daemon::{Daemon, DockerApi};
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
@@ -84,7 +85,7 @@ impl Discovery for Swarm {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         match self.arguments.role {
             SwarmRole::Services => self.services().await,
             SwarmRole::Tasks => self.tasks().await,
@@ -94,7 +95,7 @@ impl Discovery for Swarm {
 }
 
 impl Swarm {
-    async fn services(&self) -> Result<Vec<Target>, String> {
+    async fn services(&self) -> Result<Vec<Target>, DiscoveryError> {
         let services: Vec<Service> = self.api.list("services", &self.arguments.filter).await?;
         let networks = self.api.networks().await?;
         let mut targets = Vec::new();
@@ -119,7 +120,7 @@ impl Swarm {
         Ok(targets)
     }
 
-    async fn tasks(&self) -> Result<Vec<Target>, String> {
+    async fn tasks(&self) -> Result<Vec<Target>, DiscoveryError> {
         let tasks: Vec<Task> = self.api.list("tasks", &self.arguments.filter).await?;
         let services: Vec<Service> = self.api.list("services", &[]).await?;
         let services: BTreeMap<&str, &Service> = services.iter().map(|service| (&*service.id, service)).collect();
@@ -162,7 +163,7 @@ impl Swarm {
         Ok(targets)
     }
 
-    async fn nodes(&self) -> Result<Vec<Target>, String> {
+    async fn nodes(&self) -> Result<Vec<Target>, DiscoveryError> {
         let nodes: Vec<Node> = self.api.list("nodes", &self.arguments.filter).await?;
         let target = |node: &Node| {
             let mut labels = MetaLabels::new(PREFIX);
@@ -178,7 +179,10 @@ impl Swarm {
     async fn containers(&self) -> Vec<Container> {
         let listed = self.api.list("containers/json", &[]).await;
         listed.unwrap_or_else(|error| {
-            tracing::debug!(error, "cannot list containers, tasks get no labels from their images");
+            tracing::debug!(
+                error = error.to_string(),
+                "cannot list containers, tasks get no labels from their images"
+            );
             Vec::new()
         })
     }

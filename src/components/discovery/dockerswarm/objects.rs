@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::docker_daemon::ObjectLabels;
 use crate::components::common::discovery::meta_labels::MetaLabels;
 
@@ -302,12 +303,13 @@ impl Node {
 }
 
 /// Returns the IP address in an address with a prefix length, such as `10.0.0.3/24`.
-pub(super) fn ip_of(network: &str) -> Result<String, String> {
+pub(super) fn ip_of(network: &str) -> Result<String, DiscoveryError> {
     let address = network.split_once('/').map(|(address, _)| address);
     let address = address.filter(|address| address.parse::<std::net::IpAddr>().is_ok());
-    address
-        .map(str::to_owned)
-        .ok_or_else(|| format!("docker returned the address `{network}`: expected an IP address with a prefix length"))
+    address.map(str::to_owned).ok_or_else(|| {
+        let reason = "expected an IP address with a prefix length";
+        DiscoveryError::Response(format!("docker returned the address `{network}`: {reason}"))
+    })
 }
 
 fn tcp(ports: Option<&Vec<SwarmPort>>) -> impl Iterator<Item = &SwarmPort> {

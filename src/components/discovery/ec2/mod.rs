@@ -10,6 +10,7 @@ use crate::components::common::clouds::aws::client::Aws;
 use crate::components::common::clouds::aws::ec2;
 use crate::components::common::clouds::aws::ec2::Zones;
 use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
 use crate::components::common::discovery::schema::Filter;
@@ -62,7 +63,7 @@ impl Discovery for Ec2 {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
-        ec2::targets(&self.aws, &self.arguments.filter, self.arguments.port, &self.zones).await
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
+        Ok(ec2::targets(&self.aws, &self.arguments.filter, self.arguments.port, &self.zones).await?)
     }
 }

@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -112,7 +113,7 @@ impl Discovery for Eureka {
         self.interval
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         // Request XML explicitly: a registry can also send JSON, which has another structure.
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/xml"))]);
         let all: Applications = self.api.get(self.api.url(["apps"]), headers).await?.xml()?;

@@ -4,10 +4,12 @@
 //! the error is recorded.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::target_groups;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, wrong};
@@ -89,6 +91,7 @@ impl Files {
             let state = match read_file(&path) {
                 Ok(targets) => FileState { targets, error: None },
                 Err(error) => {
+                    let error = error.to_string();
                     if before.error.as_deref() != Some(error.as_str()) {
                         new_errors.push((path.clone(), error.clone()));
                     }
@@ -145,20 +148,24 @@ fn matching(pattern: &str) -> Vec<PathBuf> {
     )
 }
 
-fn read_file(path: &Path) -> Result<Vec<Target>, String> {
-    let shown = path.display();
-    let length = std::fs::metadata(path)
-        .map_err(|error| format!("cannot read {shown}: {error}"))?
-        .len();
-    if length > MAX_FILE_BYTES {
-        return Err(format!("cannot read {shown}: it is larger than {MAX_FILE_BYTES} bytes"));
+fn read_file(path: &Path) -> Result<Vec<Target>, DiscoveryError> {
+    let unreadable = |source: io::Error| DiscoveryError::File {
+        path: path.to_owned(),
+        source,
+    };
+    if std::fs::metadata(path).map_err(unreadable)?.len() > MAX_FILE_BYTES {
+        let reason = format!("it is larger than {MAX_FILE_BYTES} bytes");
+        return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, reason)));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
     let groups = match Format::of(path) {
         Some(Format::Json) => target_groups::from_json(text.as_bytes()),
         _ => target_groups::from_yaml(&text),
     };
-    let groups = groups.map_err(|error| format!("{shown}:{error}"))?;
+    let groups = groups.map_err(|source| DiscoveryError::Groups {
+        path: path.to_owned(),
+        source,
+    })?;
     let file: Arc<str> = path.to_string_lossy().into();
     Ok(groups
         .into_iter()

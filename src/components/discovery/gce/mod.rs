@@ -12,6 +12,7 @@ use crate::components::common::arguments::targets::Target;
 use crate::components::common::clouds::bearer;
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::clouds::google::Google;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -85,7 +86,7 @@ impl Discovery for Gce {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let instances = all_pages(|token: Option<String>| self.page(token)).await?;
         Ok(instances.iter().filter_map(|instance| self.target(instance)).collect())
     }
@@ -112,7 +113,7 @@ impl Gce {
         })
     }
 
-    async fn page(&self, token: Option<String>) -> Result<Page<Value, String>, String> {
+    async fn page(&self, token: Option<String>) -> Result<Page<Value, String>, DiscoveryError> {
         let GceArguments { project, zone, .. } = &self.arguments;
         let mut url = self.api.url(["projects", &project.0, "zones", &zone.0, "instances"]);
         let pairs = self.arguments.filter.as_deref().map(|filter| ("filter", filter));

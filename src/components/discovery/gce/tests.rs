@@ -93,7 +93,7 @@ async fn instances_of_all_pages_become_targets_and_an_expired_token_is_renewed()
         &url,
         Environment::from([("GOOGLE_APPLICATION_CREDENTIALS", path.to_str().unwrap())]),
     );
-    let error = gce.targets().await.unwrap_err();
+    let error = gce.targets().await.unwrap_err().to_string();
     let expected = "401 Unauthorized: { \"error\": {\"code\": 401, \"message\": \"expired\"}}";
     assert!(error.starts_with("request to ") && error.ends_with(expected), "{error}");
     assert_eq!(
@@ -129,7 +129,7 @@ async fn the_user_s_file_and_the_machine_give_tokens_too() {
     std::fs::write(&path, user.to_string()).unwrap();
     assert_eq!(gce(&url, environment.clone()).targets().await.unwrap().len(), 1);
     std::fs::write(&path, r#"{"type": "external_account"}"#).unwrap();
-    let error = gce(&url, environment.clone()).targets().await.unwrap_err();
+    let error = gce(&url, environment.clone()).targets().await.unwrap_err().to_string();
     assert!(
         error.ends_with("is of the type external_account, which is not supported"),
         "{error}"
@@ -139,7 +139,7 @@ async fn the_user_s_file_and_the_machine_give_tokens_too() {
         r#"{"type": "service_account", "client_email": "x", "private_key": "hush"}"#,
     )
     .unwrap();
-    let error = gce(&url, environment).targets().await.unwrap_err();
+    let error = gce(&url, environment).targets().await.unwrap_err().to_string();
     assert!(
         error.contains("the private key is not PEM") && !error.contains("hush"),
         "{error}"

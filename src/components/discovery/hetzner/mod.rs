@@ -10,6 +10,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -106,7 +107,7 @@ impl Discovery for Hetzner {
         self.interval
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         match self.role {
             Role::Cloud => self.cloud().await,
             Role::Robot => self.robot().await,
@@ -124,7 +125,7 @@ impl Hetzner {
         })
     }
 
-    async fn cloud(&self) -> Result<Vec<Target>, String> {
+    async fn cloud(&self) -> Result<Vec<Target>, DiscoveryError> {
         let servers = self.all("servers").await?;
         let networks = self.all("networks").await?;
         let name = |network: &Value| Some((network.get("id")?.as_u64()?, label_name(text(network, "/name")?)));
@@ -135,7 +136,7 @@ impl Hetzner {
             .collect())
     }
 
-    async fn all(&self, what: &str) -> Result<Vec<Value>, String> {
+    async fn all(&self, what: &str) -> Result<Vec<Value>, DiscoveryError> {
         let all = numbered_pages(|number| async move {
             let mut url = self.api.url([what]);
             url.set_query(Some(&format!("page={number}&per_page=50")));
@@ -180,7 +181,7 @@ impl Hetzner {
         Some(labels.at(host_port(address, self.port)))
     }
 
-    async fn robot(&self) -> Result<Vec<Target>, String> {
+    async fn robot(&self) -> Result<Vec<Target>, DiscoveryError> {
         let servers: Vec<Value> = self.api.json(self.api.url(["server"])).await?;
         let servers = servers.iter().filter_map(|server| server.get("server"));
         Ok(servers.map(|server| self.robot_server(server)).collect())

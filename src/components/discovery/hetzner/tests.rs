@@ -90,7 +90,7 @@ async fn servers_of_robot_become_targets_and_a_wrong_password_is_told() {
             __meta_hetzner_server_id=321,__meta_hetzner_server_name=one,__meta_hetzner_server_status=ready}"
         ]
     );
-    let error = hetzner(&url, &body("wrong")).targets().await.unwrap_err();
+    let error = hetzner(&url, &body("wrong")).targets().await.unwrap_err().to_string();
     assert!(
         error.contains("401 Unauthorized: ") && !error.contains("wrong"),
         "{error}"

@@ -9,6 +9,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
 use crate::components::common::discovery::target_groups;
@@ -68,7 +69,7 @@ impl Discovery for Http {
         self.interval
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let headers = HeaderMap::from_iter([
             (ACCEPT, HeaderValue::from_static("application/json")),
             (
@@ -80,13 +81,14 @@ impl Discovery for Http {
         let media = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if !media.eq_ignore_ascii_case("application/json") {
-            return Err(format!(
-                "{} answered with the content type `{media}`, not application/json",
-                answer.asked
-            ));
+            let asked = &answer.asked;
+            let wrong = format!("{asked} answered with the content type `{media}`, not application/json");
+            return Err(DiscoveryError::Response(wrong));
         }
-        let groups = target_groups::from_json(&answer.body)
-            .map_err(|error| format!("{} answered with invalid JSON: {error}", answer.asked))?;
+        let groups = target_groups::from_json(&answer.body).map_err(|error| DiscoveryError::Malformed {
+            what: format!("{} answered with invalid JSON", answer.asked),
+            source: error.into(),
+        })?;
         Ok(groups.iter().flat_map(|group| self.group(group)).collect())
     }
 }

@@ -10,9 +10,11 @@ use serde_json::Value;
 use url::Url;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::client::HttpClientArguments;
 use crate::components::common::http::json_values::{list, take_list, text, texts};
 use crate::components::common::http::paging::numbered_pages;
@@ -81,7 +83,7 @@ impl Discovery for Ionos {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let targets = numbered_pages(|number| async move {
             let mut url = self
                 .api
@@ -92,7 +94,7 @@ impl Discovery for Ionos {
             let servers = take_list(&mut answer, "/items")?;
             let id = text(&answer, "/id");
             let targets = servers.iter().map(|server| self.target(server, id)).collect();
-            Ok((targets, (servers.len() == PAGE).into()))
+            Ok::<_, ApiError>((targets, (servers.len() == PAGE).into()))
         });
         let targets: Vec<Option<Target>> = targets.await?;
         Ok(targets.into_iter().flatten().collect())

@@ -57,7 +57,7 @@ async fn servers_of_all_pages_become_targets_and_a_refusal_is_told() {
             __meta_ionos_server_state=RUNNING,__meta_ionos_server_type=ENTERPRISE}"
         ]
     );
-    let error = targets("old").await.unwrap_err();
+    let error = targets("old").await.unwrap_err().to_string();
     assert!(
         error.contains("401 Unauthorized: ") && !error.contains("old"),
         "{error}"

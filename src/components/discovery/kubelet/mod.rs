@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
 use crate::components::common::http::client::HttpClientArguments;
@@ -62,7 +63,7 @@ impl Discovery for Kubelet {
         self.interval
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let answer: Page<Pod> = self.api.json(self.api.url(["pods"])).await?;
         let mut found = answer.items.unwrap_or_default();
         found.retain(|pod| self.is_wanted(&pod.metadata.namespace));

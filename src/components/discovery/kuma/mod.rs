@@ -15,6 +15,7 @@ use url::Url;
 
 use crate::base::net::hostname;
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::MetaLabels;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -119,7 +120,7 @@ impl Discovery for Kuma {
         self.interval
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let Known {
             version,
             nonce,
@@ -142,10 +143,9 @@ impl Discovery for Kuma {
         }
         let discovered: Discovered = answer.json()?;
         if discovered.type_url != ASSIGNMENT {
-            return Err(format!(
-                "{} answered with `{}`, not {ASSIGNMENT}",
-                answer.asked, discovered.type_url
-            ));
+            let (asked, given) = (&answer.asked, &discovered.type_url);
+            let wrong = format!("{asked} answered with `{given}`, not {ASSIGNMENT}");
+            return Err(DiscoveryError::Response(wrong));
         }
         let targets: Vec<Target> = discovered.resources.iter().flat_map(Assignment::targets).collect();
         *self.last.lock() = Known {

@@ -9,6 +9,7 @@ use crate::components::common::clouds::aws::account::Account;
 use crate::components::common::clouds::aws::client::Aws;
 use crate::components::common::clouds::aws::lightsail;
 use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
 use crate::components::common::http::client::HttpClientArguments;
@@ -58,7 +59,7 @@ impl Discovery for Lightsail {
         self.interval
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
-        lightsail::targets(&self.aws, self.port).await
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
+        Ok(lightsail::targets(&self.aws, self.port).await?)
     }
 }

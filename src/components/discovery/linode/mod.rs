@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::client::HttpClientArguments;
 use crate::components::common::http::json_values::{take_list, text, texts};
 use crate::components::common::http::paging::numbered_pages;
@@ -93,7 +95,7 @@ impl Discovery for Linode {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let instances = self.all(&["linode", "instances"]).await?;
         let addresses = self.all(&["networking", "ips"]).await?.into_iter();
         let by_address = addresses.filter_map(|own| Some((text(&own, "/address")?.to_owned(), own)));
@@ -126,15 +128,15 @@ impl Linode {
         })
     }
 
-    async fn all(&self, path: &[&str]) -> Result<Vec<Value>, String> {
+    async fn all(&self, path: &[&str]) -> Result<Vec<Value>, DiscoveryError> {
         let mut headers = HeaderMap::new();
         if !self.arguments.region.is_empty() {
             let filter = HeaderValue::try_from(json!({ "region": &*self.arguments.region }).to_string());
-            headers.insert(
-                FILTER,
-                filter
-                    .map_err(|_| "the region contains characters that are not allowed in an HTTP header".to_owned())?,
-            );
+            let filter = filter.map_err(|source| ApiError::Header {
+                what: "the region",
+                source,
+            })?;
+            headers.insert(FILTER, filter);
         }
         let headers = &headers;
         let all = numbered_pages(|number| async move {

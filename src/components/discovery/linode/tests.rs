@@ -66,7 +66,7 @@ async fn instances_of_all_pages_get_their_addresses() {
             "{__address__=:80,__meta_linode_backups=disabled,__meta_linode_instance_id=44}",
         ]
     );
-    let error = targets("old").await.unwrap_err();
+    let error = targets("old").await.unwrap_err().to_string();
     assert!(
         error.ends_with(r#"401 Unauthorized: {"errors": [{"reason": "Invalid Token"}]}"#),
         "{error}"

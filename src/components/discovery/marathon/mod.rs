@@ -12,8 +12,10 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::components::common::arguments::checks;
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::client::HttpClientArguments;
 use crate::components::common::http::values::HttpUrl;
 use crate::components::common::http::web_api::WebApi;
@@ -94,7 +96,7 @@ impl Discovery for Marathon {
         self.interval
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let headers = self.headers().await?;
         let count = self.servers.len();
         let first = self.current.load(Ordering::Relaxed);
@@ -108,26 +110,29 @@ impl Discovery for Marathon {
                 Err(error) => failures.push(error),
             }
         }
-        Err(failures.join("; "))
+        Err(DiscoveryError::Servers(failures))
     }
 }
 
 impl Marathon {
-    async fn applications(&self, server: &WebApi, headers: &HeaderMap) -> Result<Applications, String> {
+    async fn applications(&self, server: &WebApi, headers: &HeaderMap) -> Result<Applications, DiscoveryError> {
         // Marathon redirects a request for the path without the trailing slash.
         let mut url = server.url(["v2", "apps", ""]);
         url.set_query(Some("embed=apps.tasks"));
-        server.get(url, headers.clone()).await?.json()
+        Ok(server.get(url, headers.clone()).await?.json()?)
     }
 
     /// Returns the header with the token in the form of DC/OS, `token=TOKEN`.
-    async fn headers(&self) -> Result<HeaderMap, String> {
+    async fn headers(&self) -> Result<HeaderMap, DiscoveryError> {
         let Some(token) = &self.token else {
             return Ok(HeaderMap::new());
         };
-        let token = token.read().await.map_err(|error| error.to_string())?;
-        let mut value = HeaderValue::from_str(&format!("token={token}"))
-            .map_err(|_| "the token contains characters that are not allowed in an HTTP header".to_owned())?;
+        let token = token.read().await?;
+        let value = HeaderValue::from_str(&format!("token={token}"));
+        let mut value = value.map_err(|source| ApiError::Header {
+            what: "the token",
+            source,
+        })?;
         value.set_sensitive(true);
         Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
     }

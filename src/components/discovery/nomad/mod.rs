@@ -9,6 +9,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -98,7 +99,7 @@ impl Discovery for Nomad {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let namespaces: Vec<Namespace> = self
             .api
             .json(self.url(&["v1", "services"], &self.arguments.namespace))
@@ -126,9 +127,9 @@ impl Discovery for Nomad {
 }
 
 impl Nomad {
-    async fn instances(&self, namespace: String, service: String) -> Result<Vec<Instance>, String> {
+    async fn instances(&self, namespace: String, service: String) -> Result<Vec<Instance>, DiscoveryError> {
         let url = self.url(&["v1", "service", &service], &namespace);
-        self.api.json(url).await
+        Ok(self.api.json(url).await?)
     }
 
     fn url(&self, path: &[&str], namespace: &str) -> Url {

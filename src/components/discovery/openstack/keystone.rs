@@ -13,10 +13,12 @@ use url::Url;
 
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::clouds::expiring::{Expiring, Lasting};
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::http::json_values::{list, text};
 use crate::components::common::http::values::http_url;
 use crate::components::common::http::web_api::WebApi;
 use crate::components::discovery::openstack::arguments::OpenStackArguments;
+use crate::pipeline::component::ComponentError;
 
 /// Response header that carries a new token.
 const GIVEN: HeaderName = HeaderName::from_static("x-subject-token");
@@ -64,7 +66,7 @@ struct Identity {
 
 /// Returns the URL of the identity service, and the login. Both come from the environment if `identity_endpoint` is not
 /// set.
-pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -> Result<(Url, Login), String> {
+pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -> Result<(Url, Login), ComponentError> {
     let owned = |text: &Option<Arc<str>>| text.as_ref().map(ToString::to_string);
     let (mut url, identity) = if let Some(endpoint) = &arguments.identity_endpoint {
         let identity = Identity {
@@ -87,7 +89,8 @@ pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -
         (endpoint.url().clone(), identity)
     } else {
         let any = |names: &[&str]| names.iter().find_map(|name| environment.get(name));
-        let url = any(&["OS_AUTH_URL"]).ok_or("neither identity_endpoint nor OS_AUTH_URL is set")?;
+        let url = any(&["OS_AUTH_URL"]);
+        let url = url.ok_or_else(|| ComponentError("neither identity_endpoint nor OS_AUTH_URL is set".to_owned()))?;
         let identity = Identity {
             username: any(&["OS_USERNAME"]),
             user_id: any(&["OS_USERID", "OS_USER_ID"]),
@@ -101,7 +104,7 @@ pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -
             credential_secret: any(&["OS_APPLICATION_CREDENTIAL_SECRET"]),
         };
         (
-            http_url(&url).map_err(|error| format!("OS_AUTH_URL: {error}"))?,
+            http_url(&url).map_err(|error| ComponentError(format!("OS_AUTH_URL: {error}")))?,
             identity,
         )
     };
@@ -114,7 +117,7 @@ pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -
 }
 
 impl Identity {
-    fn login(&self) -> Result<Login, String> {
+    fn login(&self) -> Result<Login, ComponentError> {
         let domain = match (&self.domain_id, &self.domain_name) {
             (Some(id), _) => json!({ "id": id }),
             (None, Some(name)) => json!({ "name": name }),
@@ -135,13 +138,17 @@ impl Identity {
             let credential = match (&self.credential_id, &self.credential_name, user) {
                 (Some(id), _, _) => json!({ "id": id, "secret": secret }),
                 (None, Some(name), Some(user)) => json!({ "name": name, "user": user, "secret": secret }),
-                _ => return Err("an application credential needs its id, or its name and a user".to_owned()),
+                _ => {
+                    let missing = "an application credential needs its id, or its name and a user";
+                    return Err(ComponentError(missing.to_owned()));
+                }
             };
             let identity = json!({ "methods": ["application_credential"], "application_credential": credential });
             return Ok(Login(json!({ "auth": { "identity": identity } })));
         }
         let (Some(mut user), Some(password)) = (user, &self.password) else {
-            return Err("the login needs a user and a password, or an application credential".to_owned());
+            let missing = "the login needs a user and a password, or an application credential";
+            return Err(ComponentError(missing.to_owned()));
         };
         user["password"] = json!(password);
         let mut auth = json!({ "identity": { "methods": ["password"], "password": { "user": user } } });
@@ -167,9 +174,12 @@ impl Keystone {
     }
 
     /// Returns a valid session. Logs in if there is none.
-    pub(super) async fn session(&self) -> Result<Arc<Session>, String> {
+    pub(super) async fn session(&self) -> Result<Arc<Session>, DiscoveryError> {
         let session = self.held.get(self.log_in()).await;
-        session.map_err(|error| format!("cannot log in to OpenStack: {error}"))
+        session.map_err(|error| DiscoveryError::Operation {
+            operation: "cannot log in to OpenStack".to_owned(),
+            source: Box::new(error),
+        })
     }
 
     /// Discards the session, because the cloud may have rejected its token.
@@ -177,12 +187,15 @@ impl Keystone {
         self.held.forget().await;
     }
 
-    async fn log_in(&self) -> Result<Lasting<Arc<Session>>, String> {
+    async fn log_in(&self) -> Result<Lasting<Arc<Session>>, DiscoveryError> {
         let request = self.api.request(Method::POST, self.api.url(["auth", "tokens"]));
         let request = request.header(http::header::CONTENT_TYPE, "application/json");
         let answer = self.api.send(request.body(self.login.0.to_string())).await?;
         let token = answer.headers.get(GIVEN).cloned();
-        let mut token = token.ok_or_else(|| format!("the response of {} contains no token", answer.asked))?;
+        let mut token = token.ok_or_else(|| {
+            let missing = format!("the response of {} contains no token", answer.asked);
+            DiscoveryError::Response(missing)
+        })?;
         token.set_sensitive(true);
         let body: Value = answer.json()?;
         let ends = text(&body, "/token/expires_at").and_then(|time| DateTime::parse_from_rfc3339(time).ok());
@@ -203,7 +216,7 @@ impl Session {
     }
 
     /// Returns the URL of a service in a region.
-    pub(super) fn endpoint(&self, service: &str, interface: &str, region: &str) -> Result<Url, String> {
+    pub(super) fn endpoint(&self, service: &str, interface: &str, region: &str) -> Result<Url, DiscoveryError> {
         let services = list(&self.catalog, "")
             .iter()
             .filter(|own| text(own, "/type") == Some(service));
@@ -213,8 +226,10 @@ impl Session {
             text(own, "/interface") == Some(interface) && own_region == Some(region)
         };
         let found = endpoints.find(is_right).and_then(|own| text(own, "/url"));
-        let found =
-            found.ok_or_else(|| format!("the cloud has no {interface} endpoint of {service} in region {region}"))?;
-        http_url(found).map_err(|error| format!("the endpoint of {service}: {error}"))
+        let found = found.ok_or_else(|| {
+            let missing = format!("the cloud has no {interface} endpoint of {service} in region {region}");
+            DiscoveryError::Configuration(missing.into())
+        })?;
+        http_url(found).map_err(|error| DiscoveryError::Response(format!("the endpoint of {service}: {error}")))
     }
 }

@@ -12,6 +12,7 @@ use url::Url;
 
 use crate::components::common::arguments::targets::Target;
 use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -74,7 +75,7 @@ impl Discovery for OpenStack {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let session = self.keystone.session().await?;
         let targets = match self.arguments.role {
             Role::Instance => self.instances(&session).await,
@@ -97,7 +98,7 @@ impl OpenStack {
             tls: tls(arguments.tls_config.as_ref()),
             ..ClientOptions::new(context.user_agent.clone())
         };
-        let (url, login) = keystone::login(arguments, environment).map_err(ComponentError)?;
+        let (url, login) = keystone::login(arguments, environment)?;
         let api = WebApi::with_options(&options, &url)?;
         Ok(Self {
             keystone: Keystone::new(api.clone(), login),
@@ -106,7 +107,7 @@ impl OpenStack {
         })
     }
 
-    async fn hypervisors(&self, session: &Session) -> Result<Vec<Target>, String> {
+    async fn hypervisors(&self, session: &Session) -> Result<Vec<Target>, DiscoveryError> {
         let url = self.endpoint(session, "compute", &["os-hypervisors", "detail"])?;
         let hypervisors = self.all(session, url, "hypervisors").await?;
         let target = |hypervisor: &Value| {
@@ -120,7 +121,7 @@ impl OpenStack {
         Ok(hypervisors.iter().map(target).collect())
     }
 
-    async fn instances(&self, session: &Session) -> Result<Vec<Target>, String> {
+    async fn instances(&self, session: &Session) -> Result<Vec<Target>, DiscoveryError> {
         let floating = self.floating_addresses(session).await?;
         let mut url = self.endpoint(session, "compute", &["servers", "detail"])?;
         if self.arguments.all_tenants {
@@ -134,7 +135,10 @@ impl OpenStack {
     }
 
     /// Returns the floating addresses by instance and fixed address.
-    async fn floating_addresses(&self, session: &Session) -> Result<BTreeMap<(String, String), String>, String> {
+    async fn floating_addresses(
+        &self,
+        session: &Session,
+    ) -> Result<BTreeMap<(String, String), String>, DiscoveryError> {
         let url = self.endpoint(session, "network", &["v2.0", "ports"])?;
         let ports = self.all(session, url, "ports").await?;
         let device = |port: &Value| Some((text(port, "/id")?.to_owned(), text(port, "/device_id")?.to_owned()));
@@ -172,7 +176,7 @@ impl OpenStack {
         addresses.filter_map(target).collect()
     }
 
-    fn endpoint(&self, session: &Session, service: &str, path: &[&str]) -> Result<Url, String> {
+    fn endpoint(&self, session: &Session, service: &str, path: &[&str]) -> Result<Url, DiscoveryError> {
         let interface = match self.arguments.availability {
             Availability::Public => "public",
             Availability::Internal => "internal",
@@ -193,7 +197,7 @@ impl OpenStack {
     }
 
     /// Returns all items of a list. Every page has the path of the first one, so only the query of the link is used.
-    async fn all(&self, session: &Session, url: Url, field: &str) -> Result<Vec<Value>, String> {
+    async fn all(&self, session: &Session, url: Url, field: &str) -> Result<Vec<Value>, DiscoveryError> {
         let url = &url;
         let all = all_pages(|query: Option<String>| async move {
             let mut url = url.clone();

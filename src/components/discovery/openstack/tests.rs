@@ -111,7 +111,7 @@ async fn addresses_of_instances_become_targets_and_a_revoked_token_is_renewed() 
     let (url, asked, _server) = cloud().await;
     let body = body(&url, "instance", "hush").with("all_tenants", Value::Bool(true));
     let openstack = openstack(&body, &Environment::from([]));
-    let error = openstack.targets().await.unwrap_err();
+    let error = openstack.targets().await.unwrap_err().to_string();
     assert!(
         error.ends_with(r#"401 Unauthorized: {"error": {"message": "expired"}}"#),
         "{error}"
@@ -181,7 +181,8 @@ async fn what_keeps_from_asking_is_told_without_the_password() {
     let error = openstack(&body(&url, "instance", "wrong"), &environment)
         .targets()
         .await
-        .unwrap_err();
+        .unwrap_err()
+        .to_string();
     assert!(error.starts_with("cannot log in to OpenStack: request to "), "{error}");
     assert!(
         error.contains("401 Unauthorized") && !error.contains("wrong"),
@@ -189,7 +190,7 @@ async fn what_keeps_from_asking_is_told_without_the_password() {
     );
     let elsewhere = openstack(&body(&url, "hypervisor", "hush").text("region", "three"), &environment);
     assert_eq!(
-        elsewhere.targets().await.unwrap_err(),
+        elsewhere.targets().await.unwrap_err().to_string(),
         "the cloud has no public endpoint of compute in region three"
     );
     let refused = |body: Body| {

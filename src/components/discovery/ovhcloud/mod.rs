@@ -17,9 +17,11 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::MetaLabels;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::json_values::{text, texts};
 use crate::components::common::http::paging::each;
 use crate::components::common::http::values::http_url;
@@ -166,9 +168,9 @@ impl Discovery for Ovhcloud {
     }
 
     /// Lists the servers. Skips a server that cannot be read. Returns an error only if no server can be read.
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let names: Vec<String> = self.ask(&self.path()).await?;
-        let target = |name: String| async move { Ok(self.target(&name).await) };
+        let target = |name: String| async move { Ok::<_, DiscoveryError>(self.target(&name).await) };
         let (mut targets, mut failures) = (Vec::new(), Vec::new());
         for target in each(names, AT_ONCE, target).await? {
             match target {
@@ -177,7 +179,7 @@ impl Discovery for Ovhcloud {
             }
         }
         for error in &failures {
-            tracing::warn!(error, "server of OVHcloud skipped");
+            tracing::warn!(error = error.to_string(), "server of OVHcloud skipped");
         }
         match failures.pop() {
             Some(error) if targets.is_empty() => Err(error),
@@ -194,16 +196,15 @@ impl Ovhcloud {
         }
     }
 
-    async fn target(&self, name: &str) -> Result<Target, String> {
+    async fn target(&self, name: &str) -> Result<Target, DiscoveryError> {
         let mut path = self.path();
         path.push(name);
         let server: Value = self.ask(&path).await?;
         path.push("ips");
         let (ipv4, ipv6) = addresses(&self.ask::<Vec<String>>(&path).await?);
         let address = ipv4.as_ref().or(ipv6.as_ref());
-        let address = address
-            .ok_or_else(|| format!("the server {name} has no address"))?
-            .clone();
+        let address = address.ok_or_else(|| DiscoveryError::Response(format!("the server {name} has no address")))?;
+        let address = address.clone();
         let mut labels = match self.arguments.service {
             Service::DedicatedServer => {
                 let mut labels = MetaLabels::new("__meta_ovhcloud_dedicated_server_");
@@ -224,17 +225,17 @@ impl Ovhcloud {
         Ok(target)
     }
 
-    async fn ask<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, String> {
+    async fn ask<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, DiscoveryError> {
         let url = self.api.url(path.iter().copied());
         let headers = self.signed(&url).await?;
-        self.api.get(url, headers).await?.json()
+        Ok(self.api.get(url, headers).await?.json()?)
     }
 
     /// Returns the headers of a GET: the application and consumer keys, the time, and the signature.
-    async fn signed(&self, url: &Url) -> Result<HeaderMap, String> {
+    async fn signed(&self, url: &Url) -> Result<HeaderMap, ApiError> {
         let ask = || async {
             let theirs: i64 = self.api.json(self.api.url(["auth", "time"])).await?;
-            Ok::<i64, String>(theirs - Utc::now().timestamp())
+            Ok::<i64, ApiError>(theirs - Utc::now().timestamp())
         };
         let now = (Utc::now().timestamp() + self.ahead.get_or_try_init(ask).await?).to_string();
         let (secret, consumer) = (&self.arguments.application_secret.0.0, &self.arguments.consumer_key.0.0);
@@ -252,8 +253,10 @@ impl Ovhcloud {
             ("x-ovh-signature", &signature),
         ] {
             let value = HeaderValue::from_str(text);
-            let mut value = value
-                .map_err(|_| "an OVHcloud key contains characters that are not allowed in an HTTP header".to_owned())?;
+            let mut value = value.map_err(|source| ApiError::Header {
+                what: "an OVHcloud key",
+                source,
+            })?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }

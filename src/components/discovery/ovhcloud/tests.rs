@@ -6,6 +6,7 @@ use chrono::Utc;
 use url::Url;
 
 use super::{DEFINITION, Ovhcloud};
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, Server, serve_api, short};
 use crate::lang::value::Value;
@@ -68,7 +69,7 @@ fn body(endpoint: &str, service: &str, secret: &str) -> Body {
         .text("service", service)
 }
 
-async fn targets(url: &Url, service: &str, secret: &str) -> Result<Vec<String>, String> {
+async fn targets(url: &Url, service: &str, secret: &str) -> Result<Vec<String>, DiscoveryError> {
     let body = body(url.join("1.0").unwrap().as_str(), service, secret);
     let ovhcloud = Ovhcloud::new(&body.arguments(&DEFINITION), &Recorder::context()).unwrap();
     Ok(short(&ovhcloud.targets().await?))
@@ -101,7 +102,7 @@ async fn servers_are_asked_for_with_signatures() {
             __meta_ovhcloud_vps_version=2019v1,__meta_ovhcloud_vps_zone=gra,instance=vps-1}"
         ]
     );
-    let error = targets(&url, "vps", "wrong").await.unwrap_err();
+    let error = targets(&url, "vps", "wrong").await.unwrap_err().to_string();
     assert!(
         error.contains("403 Forbidden: ") && error.contains("Invalid signature"),
         "{error}"

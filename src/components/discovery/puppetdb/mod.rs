@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -83,7 +84,7 @@ impl Discovery for PuppetDb {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let url = self.api.url(["pdb", "query", "v4"]);
         let query = json!({"query": &*self.arguments.query});
         let request = self

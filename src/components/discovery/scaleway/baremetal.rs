@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::http::json_values::{list, text, texts};
 use crate::components::discovery::scaleway::arguments::ScalewayArguments;
@@ -18,7 +19,7 @@ const LABELS: &[(&str, &str)] = &[
 ];
 
 /// Returns a target for each server that has an address. IPv4 takes precedence over IPv6.
-pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) -> Result<Vec<Target>, String> {
+pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) -> Result<Vec<Target>, DiscoveryError> {
     let mut query = vec![("project_id", &*arguments.project_id.0)];
     query.extend(arguments.name_filter.as_deref().map(|name| ("name", name)));
     query.extend(arguments.tags_filter.iter().flatten().map(|tag| ("tags", &**tag)));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::http::json_values::{list, text, texts};
 use crate::components::discovery::scaleway::arguments::ScalewayArguments;
@@ -35,7 +36,7 @@ const LABELS: &[(&str, &str)] = &[
 const BATCH: usize = 50;
 
 /// Returns a target for each instance that has an address: the private one, or else a public one, IPv4 before IPv6.
-pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) -> Result<Vec<Target>, String> {
+pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) -> Result<Vec<Target>, DiscoveryError> {
     let tags = arguments.tags_filter.as_deref().unwrap_or_default().join(",");
     let mut query = vec![("project", &*arguments.project_id.0)];
     query.extend(arguments.name_filter.as_deref().map(|name| ("name", name)));
@@ -56,7 +57,7 @@ async fn private_addresses(
     lists: &Lists<'_>,
     servers: &[Value],
     region: &str,
-) -> Result<BTreeMap<String, String>, String> {
+) -> Result<BTreeMap<String, String>, DiscoveryError> {
     let has_none = |server: &&Value| {
         ["/private_ip", "/public_ip", "/ipv6"]
             .iter()

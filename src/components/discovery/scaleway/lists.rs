@@ -4,6 +4,7 @@ use http::HeaderMap;
 use serde_json::Value;
 use url::Url;
 
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::http::json_values::take_list;
 use crate::components::common::http::paging::numbered_pages;
 use crate::components::common::http::web_api::WebApi;
@@ -26,7 +27,7 @@ impl Lists<'_> {
         query: &[(&str, &str)],
         size: &str,
         field: &str,
-    ) -> Result<Vec<Value>, String> {
+    ) -> Result<Vec<Value>, DiscoveryError> {
         let all = numbered_pages(|number| async move {
             let mut url: Url = self.api.url(path.iter().copied());
             url.query_pairs_mut()

@@ -7,8 +7,10 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::client::HttpClientArguments;
 use crate::components::common::http::web_api::WebApi;
 use crate::components::discovery::scaleway::arguments::{Role, ScalewayArguments};
@@ -61,7 +63,7 @@ impl Discovery for Scaleway {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let lists = Lists {
             api: &self.api,
             headers: self.headers().await?,
@@ -74,10 +76,12 @@ impl Discovery for Scaleway {
 }
 
 impl Scaleway {
-    async fn headers(&self) -> Result<HeaderMap, String> {
-        let secret = self.secret.read().await.map_err(|error| error.to_string())?;
-        let mut value = HeaderValue::from_str(&secret)
-            .map_err(|_| "secret_key contains characters that are not allowed in an HTTP header".to_owned())?;
+    async fn headers(&self) -> Result<HeaderMap, DiscoveryError> {
+        let secret = self.secret.read().await?;
+        let mut value = HeaderValue::from_str(&secret).map_err(|source| ApiError::Header {
+            what: "secret_key",
+            source,
+        })?;
         value.set_sensitive(true);
         Ok(HeaderMap::from_iter([(TOKEN, value)]))
     }

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use url::Url;
 
 use super::{DEFINITION, Scaleway};
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, serve_api, short};
 use crate::lang::value::Value;
@@ -21,7 +22,7 @@ fn body(url: &Url, role: &str) -> Body {
         .text("role", role)
 }
 
-async fn targets(body: Body) -> Result<Vec<String>, String> {
+async fn targets(body: Body) -> Result<Vec<String>, DiscoveryError> {
     let scaleway = Scaleway::new(&body.arguments(&DEFINITION), &Recorder::context()).unwrap();
     Ok(short(&scaleway.targets().await?))
 }
@@ -80,7 +81,7 @@ async fn instances_are_reached_by_their_first_good_address() {
             __meta_scaleway_instance_region=fr-par}",
         ]
     );
-    let error = targets(with_key("wrong")).await.unwrap_err();
+    let error = targets(with_key("wrong")).await.unwrap_err().to_string();
     assert!(
         error.contains("denied_authentication") && !error.contains("wrong"),
         "{error}"

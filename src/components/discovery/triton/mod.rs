@@ -10,6 +10,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::MetaLabels;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -94,7 +95,7 @@ impl Discovery for Triton {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let (version, groups) = (format!("v{}", self.arguments.version), self.arguments.groups.as_deref());
         let (path, field, id, labels) = match self.arguments.role {
             Role::Container => (

@@ -42,6 +42,6 @@ async fn containers_and_compute_nodes_become_targets() {
         targets(Body::new().text("role", "cn")).await.unwrap(),
         ["{__address__=s1.cns.example.com:9163,__meta_triton_machine_alias=node1,__meta_triton_machine_id=s1}"]
     );
-    let error = targets(Body::new()).await.unwrap_err();
+    let error = targets(Body::new()).await.unwrap_err().to_string();
     assert!(error.ends_with("403 Forbidden: no such account"), "{error}");
 }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::components::common::arguments::targets::Target;
 use crate::components::common::clouds::expiring::{Expiring, Lasting};
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
@@ -117,7 +118,7 @@ impl Discovery for Uyuni {
         self.arguments.refresh_interval.get()
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let session = self.session.get(self.log_in()).await?;
         let listed = self.list(&session).await;
         if listed.is_err() {
@@ -129,7 +130,7 @@ impl Discovery for Uyuni {
 }
 
 impl Uyuni {
-    async fn log_in(&self) -> Result<Lasting<String>, String> {
+    async fn log_in(&self) -> Result<Lasting<String>, DiscoveryError> {
         let ends = SystemTime::now() + SESSION;
         let user = json!(&*self.arguments.username);
         let parameters = [user, json!(&*self.arguments.password.0), json!(SESSION.as_secs())];
@@ -139,7 +140,7 @@ impl Uyuni {
         })
     }
 
-    async fn list(&self, session: &str) -> Result<Vec<Target>, String> {
+    async fn list(&self, session: &str) -> Result<Vec<Target>, DiscoveryError> {
         let session = json!(session);
         let entitlement = json!(&*self.arguments.entitlement);
         let method = "system.listSystemGroupsForSystemsWithEntitlement";
@@ -162,15 +163,21 @@ impl Uyuni {
         Ok(endpoints.iter().map(target).collect())
     }
 
-    async fn call<T: DeserializeOwned>(&self, method: &str, parameters: &[Value]) -> Result<T, String> {
+    async fn call<T: DeserializeOwned>(&self, method: &str, parameters: &[Value]) -> Result<T, DiscoveryError> {
         let request = self.api.request(Method::POST, self.api.url(["rpc", "api"]));
         let request = request
             .header(CONTENT_TYPE, "text/xml")
             .body(xml_rpc::request(method, parameters));
         let answer = self.api.send(request).await?;
-        let wrong = |error: String| format!("{method} at {} failed: {error}", answer.asked);
-        let value = xml_rpc::response(&answer.body).map_err(wrong)?;
-        serde_json::from_value(value).map_err(|error| wrong(format!("unexpected response: {error}")))
+        let failed = format!("{method} at {} failed", answer.asked);
+        let value = xml_rpc::response(&answer.body).map_err(|error| DiscoveryError::Malformed {
+            what: failed.clone(),
+            source: error.into(),
+        })?;
+        serde_json::from_value(value).map_err(|error| DiscoveryError::Malformed {
+            what: format!("{failed}: unexpected response"),
+            source: error.into(),
+        })
     }
 }
 

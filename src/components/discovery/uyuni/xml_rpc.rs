@@ -1,12 +1,69 @@
 //! XML-RPC: writes calls as text, and reads responses as JSON values.
 
+use std::str::Utf8Error;
+
 use quick_xml::Reader;
+use quick_xml::encoding::EncodingError;
 use quick_xml::escape::{escape, resolve_predefined_entity};
 use quick_xml::events::Event;
 use serde_json::{Map, Value};
 
 /// Maximum nesting of elements. A response of Uyuni needs 17 levels.
 const MAX_DEPTH: usize = 64;
+
+/// Why a response has no usable value.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum XmlRpcError {
+    /// The response is not UTF-8.
+    #[error("the XML is not UTF-8")]
+    Encoding(#[source] Utf8Error),
+    /// The response is invalid XML.
+    #[error("invalid XML: {0}")]
+    Xml(#[from] XmlError),
+    /// The response is another document.
+    #[error("the XML has no element methodResponse")]
+    NoResponse,
+    /// The response has no value.
+    #[error("the response has no value")]
+    NoValue,
+    /// The server reports a fault.
+    #[error("fault {code}: {text}")]
+    Fault {
+        /// Code of the fault, as the server sent it.
+        code: Value,
+        /// Description of the fault, as the server sent it.
+        text: Value,
+    },
+    /// An integer is invalid.
+    #[error("`{0}` is not a whole number")]
+    Number(String),
+    /// A member of a struct is incomplete.
+    #[error("a struct has a member without a name or a value")]
+    Member,
+}
+
+/// Why a document is invalid XML.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum XmlError {
+    /// A tag or reference is invalid.
+    #[error(transparent)]
+    Syntax(#[from] quick_xml::Error),
+    /// A text cannot be decoded.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    /// Elements are nested too deep.
+    #[error("elements are nested more than {MAX_DEPTH} levels deep")]
+    TooDeep,
+    /// An end tag has no start tag.
+    #[error("end tag without a start tag")]
+    StrayEnd,
+    /// A reference names no predefined entity.
+    #[error("unknown entity `{0}`")]
+    Entity(String),
+    /// The document ends inside an element.
+    #[error("the document ends inside an element")]
+    Unclosed,
+}
 
 /// Returns the body of a call. Parameters are strings, integers and lists of these.
 pub(super) fn request(method: &str, parameters: &[Value]) -> String {
@@ -20,20 +77,21 @@ pub(super) fn request(method: &str, parameters: &[Value]) -> String {
 }
 
 /// Parses a response and returns its value. Returns an error if the response reports a fault.
-pub(super) fn response(body: &[u8]) -> Result<Value, String> {
-    let text = std::str::from_utf8(body).map_err(|_| "the XML is not UTF-8".to_owned())?;
-    let document = read(text).map_err(|error| format!("invalid XML: {error}"))?;
-    let answer = document
-        .child("methodResponse")
-        .ok_or("the XML has no element methodResponse")?;
+pub(super) fn response(body: &[u8]) -> Result<Value, XmlRpcError> {
+    let text = std::str::from_utf8(body).map_err(XmlRpcError::Encoding)?;
+    let document = read(text)?;
+    let answer = document.child("methodResponse").ok_or(XmlRpcError::NoResponse)?;
     if let Some(fault) = answer.child("fault").and_then(|fault| fault.child("value")) {
         let fault = fault.value()?;
-        return Err(format!("fault {}: {}", fault["faultCode"], fault["faultString"]));
+        return Err(XmlRpcError::Fault {
+            code: fault["faultCode"].clone(),
+            text: fault["faultString"].clone(),
+        });
     }
     let parameter = answer.child("params").and_then(|all| all.child("param"));
     let value = parameter
         .and_then(|parameter| parameter.child("value"))
-        .ok_or("the response has no value")?;
+        .ok_or(XmlRpcError::NoValue)?;
     value.value()
 }
 
@@ -57,42 +115,38 @@ struct Element {
 }
 
 /// Parses the document into an element that has the root as its child.
-fn read(text: &str) -> Result<Element, String> {
+fn read(text: &str) -> Result<Element, XmlError> {
     let mut reader = Reader::from_str(text);
     let (mut open, mut current) = (Vec::new(), Element::default());
     loop {
-        match reader.read_event().map_err(|error| error.to_string())? {
+        match reader.read_event()? {
             Event::Start(tag) => {
                 if open.len() >= MAX_DEPTH {
-                    return Err(format!("elements are nested more than {MAX_DEPTH} levels deep"));
+                    return Err(XmlError::TooDeep);
                 }
                 open.push(std::mem::replace(&mut current, Element::new(tag.name().as_ref())));
             }
             Event::Empty(tag) => current.children.push(Element::new(tag.name().as_ref())),
             Event::End(_) => {
-                let outer = open.pop().ok_or("end tag without a start tag")?;
+                let outer = open.pop().ok_or(XmlError::StrayEnd)?;
                 let inner = std::mem::replace(&mut current, outer);
                 current.children.push(inner);
             }
-            Event::Text(text) => current
-                .text
-                .push_str(&text.xml_content().map_err(|error| error.to_string())?),
-            Event::CData(text) => current
-                .text
-                .push_str(&text.xml_content().map_err(|error| error.to_string())?),
+            Event::Text(text) => current.text.push_str(&text.xml_content()?),
+            Event::CData(text) => current.text.push_str(&text.xml_content()?),
             Event::GeneralRef(name) => {
-                let name_text = name.decode().map_err(|error| error.to_string())?;
-                if let Some(character) = name.resolve_char_ref().map_err(|error| error.to_string())? {
+                let name_text = name.decode()?;
+                if let Some(character) = name.resolve_char_ref()? {
                     current.text.push(character);
                 } else {
                     let text = resolve_predefined_entity(&name_text);
                     current
                         .text
-                        .push_str(text.ok_or_else(|| format!("unknown entity `{name_text}`"))?);
+                        .push_str(text.ok_or_else(|| XmlError::Entity(name_text.into_owned()))?);
                 }
             }
             Event::Eof if open.is_empty() => return Ok(current),
-            Event::Eof => return Err("the document ends inside an element".to_owned()),
+            Event::Eof => return Err(XmlError::Unclosed),
             _ => {}
         }
     }
@@ -111,14 +165,14 @@ impl Element {
     }
 
     /// Returns the value of an element `value`. A value without a type element is a string.
-    fn value(&self) -> Result<Value, String> {
+    fn value(&self) -> Result<Value, XmlRpcError> {
         let Some(inner) = self.children.first() else {
             return Ok(Value::String(self.text.clone()));
         };
         let text = inner.text.trim();
         match &*inner.name {
             "int" | "i4" | "i8" => {
-                let number: i64 = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
+                let number: i64 = text.parse().map_err(|_| XmlRpcError::Number(text.to_owned()))?;
                 Ok(number.into())
             }
             "boolean" => Ok((text == "1").into()),
@@ -136,10 +190,10 @@ impl Element {
         }
     }
 
-    fn member(&self) -> Result<(String, Value), String> {
+    fn member(&self) -> Result<(String, Value), XmlRpcError> {
         match (self.child("name"), self.child("value")) {
             (Some(name), Some(value)) => Ok((name.text.clone(), value.value()?)),
-            _ => Err("a struct has a member without a name or a value".to_owned()),
+            _ => Err(XmlRpcError::Member),
         }
     }
 }
@@ -189,7 +243,7 @@ mod tests {
             ("<html></html>".to_owned(), "the XML has no element methodResponse"),
             (answer(""), "the response has no value"),
         ] {
-            let error = response(body.as_bytes()).unwrap_err();
+            let error = response(body.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error} for {body}");
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::components::common::arguments::targets::{Target, Targets};
+use crate::components::common::discovery::discovery_error::DiscoveryError;
 use crate::components::common::discovery::polled;
 use crate::components::common::discovery::polled::Discovery;
 use crate::lang::attribute::Interval;
@@ -17,7 +18,7 @@ mod pattern;
 #[cfg(test)]
 mod tests;
 
-use pattern::Pattern;
+use pattern::{Pattern, PatternError};
 
 /// Label with the pattern of files in an argument, and with the path of the file in an export.
 const PATH: &str = "__path__";
@@ -75,17 +76,16 @@ impl Discovery for FileMatch {
         self.interval
     }
 
-    async fn targets(&self) -> Result<Vec<Target>, String> {
+    async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let (watches, max_age) = (self.watches.clone(), self.max_age);
         let looked = tokio::task::spawn_blocking(move || {
             let oldest = SystemTime::now().checked_sub(max_age).filter(|_| !max_age.is_zero());
             let found = watches.iter().map(|watch| watch.targets(oldest));
-            found.collect::<Result<Vec<_>, String>>()
+            found.collect::<Result<Vec<_>, PatternError>>()
         });
-        let found = looked
-            .await
-            .map_err(|error| format!("the search for files failed: {error}"))?;
-        Ok(found?.into_iter().flatten().collect())
+        let found = looked.await.map_err(DiscoveryError::Search)?;
+        let found = found.map_err(|error| DiscoveryError::Configuration(error.into()))?;
+        Ok(found.into_iter().flatten().collect())
     }
 }
 
@@ -103,7 +103,7 @@ impl Watch {
     }
 
     /// Returns a target for each matching file that was written at `oldest` or later.
-    fn targets(&self, oldest: Option<SystemTime>) -> Result<Vec<Target>, String> {
+    fn targets(&self, oldest: Option<SystemTime>) -> Result<Vec<Target>, PatternError> {
         let mut targets = Vec::new();
         for path in self.files.files()? {
             if self.excluded.as_ref().is_some_and(|excluded| excluded.is_match(&path)) {

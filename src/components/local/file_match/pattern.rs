@@ -3,6 +3,7 @@
 //! In: the text of the pattern. Out: the files that match it. Each alternative becomes a separate pattern.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
@@ -22,27 +23,54 @@ const OPTIONS: MatchOptions = MatchOptions {
 /// Alternative patterns. A file matches if one of them matches.
 pub(super) struct Pattern(Vec<glob::Pattern>);
 
+/// Why a pattern cannot be parsed, or its files cannot be listed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PatternError {
+    /// The working directory, at which a relative pattern starts, is unknown.
+    #[error(transparent)]
+    Absolute(io::Error),
+    /// A wildcard is invalid.
+    #[error("`{text}` is not a pattern: {}", source.msg)]
+    Invalid {
+        /// The pattern.
+        text: String,
+        source: glob::PatternError,
+    },
+    /// The pattern cannot be searched for.
+    #[error("{}", .0.msg)]
+    Search(#[source] glob::PatternError),
+    /// A brace is not closed.
+    #[error("`{0}` has a brace that is not closed")]
+    OpenBrace(String),
+    /// The alternatives become too many patterns.
+    #[error("`{0}` has more than {MAX_PATTERNS} alternatives")]
+    TooManyAlternatives(String),
+    /// Too many files match.
+    #[error("`{0}` matches more than {MAX_FILES} files")]
+    TooManyFiles(String),
+}
+
 impl Pattern {
     /// Parses a pattern. A relative pattern starts at the working directory.
-    pub(super) fn new(text: &str) -> Result<Self, String> {
+    pub(super) fn new(text: &str) -> Result<Self, PatternError> {
         let patterns = alternatives(text)?.into_iter().map(|alternative| {
             // A `/**` at the end matches everything below, as in Alloy.
             let files = match alternative.strip_suffix("/**") {
                 Some(folder) => format!("{folder}/**/*"),
                 None => alternative,
             };
-            let absolute = std::path::absolute(&files).map_err(|error| error.to_string())?;
+            let absolute = std::path::absolute(&files).map_err(PatternError::Absolute)?;
             let absolute = absolute.to_string_lossy();
-            glob::Pattern::new(&absolute).map_err(|error| format!("`{files}` is not a pattern: {}", error.msg))
+            glob::Pattern::new(&absolute).map_err(|source| PatternError::Invalid { text: files, source })
         });
         patterns.collect::<Result<_, _>>().map(Self)
     }
 
     /// Searches for the files that match, and returns them sorted. Skips folders that it cannot read.
-    pub(super) fn files(&self) -> Result<BTreeSet<PathBuf>, String> {
+    pub(super) fn files(&self) -> Result<BTreeSet<PathBuf>, PatternError> {
         let mut files = BTreeSet::new();
         for pattern in &self.0 {
-            let found = glob::glob_with(pattern.as_str(), OPTIONS).map_err(|error| error.msg.to_owned())?;
+            let found = glob::glob_with(pattern.as_str(), OPTIONS).map_err(PatternError::Search)?;
             for path in found {
                 match path {
                     Ok(path) => files.insert(path),
@@ -52,7 +80,7 @@ impl Pattern {
                     }
                 };
                 if files.len() > MAX_FILES {
-                    return Err(format!("`{pattern}` matches more than {MAX_FILES} files"));
+                    return Err(PatternError::TooManyFiles(pattern.to_string()));
                 }
             }
         }
@@ -66,11 +94,11 @@ impl Pattern {
 }
 
 /// Returns the patterns in which one alternative stands in the place of each pair of braces.
-fn alternatives(text: &str) -> Result<Vec<String>, String> {
+fn alternatives(text: &str) -> Result<Vec<String>, PatternError> {
     let (mut done, mut open) = (Vec::new(), vec![text.to_owned()]);
     while let Some(pattern) = open.pop() {
         if done.len() + open.len() >= MAX_PATTERNS {
-            return Err(format!("`{text}` has more than {MAX_PATTERNS} alternatives"));
+            return Err(PatternError::TooManyAlternatives(text.to_owned()));
         }
         let Some(Braces { before, choices, after }) = first_braces(&pattern)? else {
             done.push(pattern);
@@ -89,7 +117,7 @@ struct Braces<'a> {
     after: &'a str,
 }
 
-fn first_braces(text: &str) -> Result<Option<Braces<'_>>, String> {
+fn first_braces(text: &str) -> Result<Option<Braces<'_>>, PatternError> {
     let Some((before, rest)) = text.split_once('{') else {
         return Ok(None);
     };
@@ -110,7 +138,7 @@ fn first_braces(text: &str) -> Result<Option<Braces<'_>>, String> {
             _ => {}
         }
     }
-    Err(format!("`{text}` has a brace that is not closed"))
+    Err(PatternError::OpenBrace(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -131,11 +159,13 @@ mod tests {
                 "/b/d/*.txt"
             ]
         );
-        assert_eq!(alternatives("/{a").unwrap_err(), "`/{a` has a brace that is not closed");
+        let error = alternatives("/{a").unwrap_err().to_string();
+        assert_eq!(error, "`/{a` has a brace that is not closed");
         let many = "{a,b}".repeat(20);
         assert!(
             alternatives(&many)
                 .unwrap_err()
+                .to_string()
                 .ends_with("has more than 256 alternatives")
         );
     }

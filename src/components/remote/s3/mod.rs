@@ -4,6 +4,7 @@
 //! content stays.
 
 use std::net::IpAddr;
+use std::str::Utf8Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use url::Url;
 
 use crate::components::common::clouds::aws::account::Account;
 use crate::components::common::clouds::aws::client::Aws;
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::http::values::HttpUrl;
 use crate::components::common::sources::source;
@@ -178,13 +180,16 @@ impl Object {
         })
     }
 
-    async fn read(&self) -> Result<String, String> {
+    async fn read(&self) -> Result<String, ObjectError> {
         let request = reqwest::Request::new(Method::GET, self.url().await?);
         let answer = self.aws.send("s3", request).await?;
-        String::from_utf8(answer.body.into()).map_err(|_| format!("{} is not UTF-8 text", answer.asked))
+        String::from_utf8(answer.body.into()).map_err(|error| ObjectError::Encoding {
+            url: answer.asked,
+            source: error.utf8_error(),
+        })
     }
 
-    async fn url(&self) -> Result<Url, String> {
+    async fn url(&self) -> Result<Url, ObjectError> {
         let (ObjectPath { bucket, key }, client) = (&self.arguments.path, &self.arguments.client);
         let mut url = match (&client.endpoint, &client.region) {
             (Some(endpoint), _) => endpoint.url().clone(),
@@ -202,17 +207,38 @@ impl Object {
         } else {
             let host = format!("{bucket}.{host}");
             url.set_host(Some(&host))
-                .map_err(|error| format!("`{host}` is not a valid host name: {error}"))?;
+                .map_err(|source| ObjectError::Host { host, source })?;
             url.set_path(&format!("{base}/{key}"));
         }
         Ok(url)
     }
 }
 
+/// Why an object cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum ObjectError {
+    /// The request failed.
+    #[error(transparent)]
+    Cloud(#[from] CloudError),
+    /// The content is not text.
+    #[error("{url} is not UTF-8 text")]
+    Encoding {
+        /// URL of the object.
+        url: String,
+        source: Utf8Error,
+    },
+    /// The bucket cannot be part of a host name.
+    #[error("`{host}` is not a valid host name: {source}")]
+    Host { host: String, source: url::ParseError },
+    /// The region cannot be part of a URL.
+    #[error("the URL for the region `{region}` is invalid: {source}")]
+    Region { region: String, source: url::ParseError },
+}
+
 impl Fetch for Object {
     fn fetch(&self) -> Result<Exports, String> {
         let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
-        let text = handle.block_on(self.read())?;
+        let text = handle.block_on(self.read()).map_err(|error| error.to_string())?;
         Ok(source::content(text, self.arguments.is_secret.into()))
     }
 
@@ -221,9 +247,11 @@ impl Fetch for Object {
     }
 }
 
-fn amazon(region: &str) -> Result<Url, String> {
+fn amazon(region: &str) -> Result<Url, ObjectError> {
     let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
     let url = format!("https://s3.{region}.amazonaws.com{suffix}/");
-    url.parse()
-        .map_err(|error| format!("the URL for the region `{region}` is invalid: {error}"))
+    url.parse().map_err(|source| ObjectError::Region {
+        region: region.to_owned(),
+        source,
+    })
 }

@@ -21,8 +21,10 @@ use crate::components::common::clouds::aws::account::Account;
 use crate::components::common::clouds::aws::client::Aws;
 use crate::components::common::clouds::azure_machine::AzureMachine;
 use crate::components::common::clouds::bearer;
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::clouds::google::Google;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::web_api::WebApi;
 use crate::components::remote::vault::arguments::{
     AwsIdentity, AwsLogin, AzureLogin, Ec2Signature, GcpIdentity, GcpLogin,
@@ -51,6 +53,27 @@ pub(super) struct Clouds {
     folder: PathBuf,
 }
 
+/// Why an identity cannot be proved.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum IdentityError {
+    /// The cloud refused the identity, or cannot be reached.
+    #[error(transparent)]
+    Cloud(#[from] CloudError),
+    /// Google signed no token, or a value cannot be sent.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// A client of the cloud cannot be made.
+    #[error(transparent)]
+    Client(#[from] ComponentError),
+    /// The nonce of this machine's logins cannot be read or stored.
+    #[error("cannot read or write the nonce file {}: {source}", path.display())]
+    Nonce {
+        /// Path of the file.
+        path: PathBuf,
+        source: io::Error,
+    },
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Signed {
@@ -77,7 +100,7 @@ impl Clouds {
     }
 
     /// `auth.aws`: returns a signed request to AWS, without sending it, or the signed identity of the machine.
-    pub(super) async fn aws(&self, login: &AwsLogin) -> Result<Value, String> {
+    pub(super) async fn aws(&self, login: &AwsLogin) -> Result<Value, IdentityError> {
         let account = Account {
             access_key: None,
             endpoint: None,
@@ -87,11 +110,11 @@ impl Clouds {
             secret_key: None,
         };
         let aws = Aws::new(&account, None, &self.options, self.environment.clone());
-        let aws = aws.map_err(|error| error.0)?;
+        let aws = aws?;
         let mut body = match login.identity {
             AwsIdentity::Iam => iam_request(&aws, login.iam_server_id_header.as_deref()).await?,
             AwsIdentity::Ec2 => {
-                let part = async |name| Ok::<_, String>(aws.machine_identity(name).await?.replace('\n', ""));
+                let part = async |name| Ok::<_, CloudError>(aws.machine_identity(name).await?.replace('\n', ""));
                 let mut body = match login.ec2_signature_type {
                     Ec2Signature::Pkcs7 => json!({ "pkcs7": part("pkcs7").await? }),
                     Ec2Signature::Identity => json!({
@@ -111,9 +134,9 @@ impl Clouds {
     }
 
     /// `auth.azure`: returns a token of the machine's identity, and the names that identify the machine.
-    pub(super) async fn azure(&self, login: &AzureLogin) -> Result<Value, String> {
+    pub(super) async fn azure(&self, login: &AzureLogin) -> Result<Value, IdentityError> {
         let machine = AzureMachine::new(&self.options.user_agent, self.environment.clone());
-        let machine = machine.map_err(|error| error.0)?;
+        let machine = machine?;
         let token = machine.token(&login.resource_url, "").await?;
         let instance = machine.instance().await?;
         Ok(json!({
@@ -128,9 +151,9 @@ impl Clouds {
 
     /// `auth.gcp`: returns the identity of the machine for the Vault at `server`, or a token that Google signs for a
     /// service account.
-    pub(super) async fn gcp(&self, login: &GcpLogin, server: &Url) -> Result<Value, String> {
+    pub(super) async fn gcp(&self, login: &GcpLogin, server: &Url) -> Result<Value, IdentityError> {
         let google = Google::new(SCOPE, &self.options, self.environment.clone());
-        let google = google.map_err(|error| error.0)?;
+        let google = google?;
         let role = &*login.role;
         let jwt = match login.identity {
             GcpIdentity::Gce => {
@@ -146,11 +169,11 @@ impl Clouds {
     }
 
     /// Returns a token for a Vault role, which Google signs with the key of a service account.
-    async fn signed(&self, google: &Google, account: &str, role: &str) -> Result<String, String> {
+    async fn signed(&self, google: &Google, account: &str, role: &str) -> Result<String, IdentityError> {
         let ends = SystemTime::now() + LIFETIME;
         let ends = ends.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let claims = json!({ "aud": format!("vault/{role}"), "sub": account, "exp": ends });
-        let api = WebApi::with_options(&self.options, &self.iam).map_err(|error| error.0)?;
+        let api = WebApi::with_options(&self.options, &self.iam)?;
         let url = api.url(["projects", "-", "serviceAccounts", &format!("{account}:signJwt")]);
         let request = api.request(Method::POST, url);
         let request = request.headers(bearer::header(&google.token().await?)?);
@@ -163,9 +186,12 @@ impl Clouds {
 
     /// Returns the nonce of this machine's logins. Vault accepts later logins of a machine only with the nonce of its
     /// first one, so a file stores it.
-    fn nonce(&self) -> Result<String, String> {
+    fn nonce(&self) -> Result<String, IdentityError> {
         let path = self.folder.join(NONCE);
-        let failed = |error: io::Error| format!("cannot read or write the nonce file {}: {error}", path.display());
+        let failed = |source: io::Error| IdentityError::Nonce {
+            path: path.clone(),
+            source,
+        };
         match std::fs::read_to_string(&path) {
             Ok(nonce) => return Ok(nonce),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -180,11 +206,13 @@ impl Clouds {
 
 /// Returns the parts of a signed request to AWS. Vault sends the request itself, and AWS tells it who signed the
 /// request.
-async fn iam_request(aws: &Aws, server_id: Option<&str>) -> Result<Value, String> {
+async fn iam_request(aws: &Aws, server_id: Option<&str>) -> Result<Value, IdentityError> {
     let mut headers = HeaderMap::new();
     if let Some(id) = server_id {
-        let id = HeaderValue::from_str(id)
-            .map_err(|_| "iam_server_id_header contains characters that are not allowed in an HTTP header")?;
+        let id = HeaderValue::from_str(id).map_err(|source| ApiError::Header {
+            what: "iam_server_id_header",
+            source,
+        })?;
         headers.insert(SERVER_ID, id);
     }
     let request = aws.identity_request(headers).await?;

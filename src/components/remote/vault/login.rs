@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::components::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
 use crate::components::remote::vault::client::{Request, Vault};
-use crate::components::remote::vault::clouds::Clouds;
+use crate::components::remote::vault::clouds::{Clouds, IdentityError};
 
 /// A way to obtain a token. It contains secrets, so it is never printed.
 pub(super) enum Way {
@@ -58,7 +58,7 @@ pub(super) async fn way(
             json!({ "role": &*role.role, "jwt": token.trim() }),
         );
     }
-    let failed = |name: &'static str| move |error: String| format!("{name}: {error}");
+    let failed = |name: &'static str| move |error: IdentityError| format!("{name}: {error}");
     if let Some(aws) = &arguments.aws {
         let body = clouds.aws(aws).await.map_err(failed("auth.aws"))?;
         return login(&aws.mount_path, "login", body);

@@ -17,6 +17,7 @@ use crate::components::common::clouds::aws::credentials;
 use crate::components::common::clouds::aws::credentials::{CredentialSource, IsAsked};
 use crate::components::common::clouds::aws::metadata::Metadata;
 use crate::components::common::clouds::aws::profiles::Profiles;
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::clouds::expiring::Expiring;
 use crate::components::common::http::web_api::{Answer, WebApi, built};
@@ -62,7 +63,8 @@ impl Aws {
         options: &ClientOptions,
         environment: Environment,
     ) -> Result<Self, ComponentError> {
-        let home = credentials::endpoint(&environment, "sts", "us-east-1").map_err(ComponentError)?;
+        let home = credentials::endpoint(&environment, "sts", "us-east-1");
+        let home = home.map_err(|error| ComponentError(error.to_string()))?;
         let api = WebApi::with_options(options, &home)?;
         Ok(Self {
             credentials: CredentialSource {
@@ -79,7 +81,7 @@ impl Aws {
     }
 
     /// Returns the region of requests: from the arguments, the environment, the profile, or the instance metadata.
-    pub(crate) async fn region(&self) -> Result<Arc<str>, String> {
+    pub(crate) async fn region(&self) -> Result<Arc<str>, CloudError> {
         let region = self.region.get_or_try_init(|| self.find_region()).await?;
         Ok(region.clone())
     }
@@ -90,7 +92,7 @@ impl Aws {
         service: QueryService,
         action: &str,
         parameters: &[(String, String)],
-    ) -> Result<T, String> {
+    ) -> Result<T, CloudError> {
         let form = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("Action", action)
             .append_pair("Version", service.version)
@@ -101,9 +103,8 @@ impl Aws {
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(form);
         let answer = self.send(service.name, built(request)?).await;
-        answer
-            .and_then(|answer| answer.xml())
-            .map_err(|error| format!("{action}: {error}"))
+        let read = answer.and_then(|answer| Ok(answer.xml()?));
+        read.map_err(|error: CloudError| error.of_action(action))
     }
 
     /// Sends JSON to a service and reads the response as JSON.
@@ -112,16 +113,15 @@ impl Aws {
         service: JsonService,
         action: &str,
         parameters: &serde_json::Value,
-    ) -> Result<T, String> {
+    ) -> Result<T, CloudError> {
         let request = self.api.request(Method::POST, self.endpoint(service.name).await?);
         let request = request
             .header(CONTENT_TYPE, "application/x-amz-json-1.1")
             .header("x-amz-target", format!("{}.{action}", service.prefix))
             .body(parameters.to_string());
         let answer = self.send(service.name, built(request)?).await;
-        answer
-            .and_then(|answer| answer.json())
-            .map_err(|error| format!("{action}: {error}"))
+        let read = answer.and_then(|answer| Ok(answer.json()?));
+        read.map_err(|error: CloudError| error.of_action(action))
     }
 
     /// Sends a GET for a path of a service and reads the response as JSON.
@@ -130,18 +130,18 @@ impl Aws {
         service: &str,
         path: &[&str],
         query: &[(&str, &str)],
-    ) -> Result<T, String> {
+    ) -> Result<T, CloudError> {
         let mut url = self.endpoint(service).await?;
         // Only a URL without a host has no path segments.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
         let request = built(self.api.request(Method::GET, with_query(url, query)))?;
-        self.send(service, request).await?.json()
+        Ok(self.send(service, request).await?.json()?)
     }
 
     /// Returns the URL of a service: `endpoint` of the arguments, or else that of AWS.
-    async fn endpoint(&self, service: &str) -> Result<Url, String> {
+    async fn endpoint(&self, service: &str) -> Result<Url, CloudError> {
         match &self.credentials.account.endpoint {
             Some(endpoint) => Ok(endpoint.url().clone()),
             None => credentials::endpoint(&self.credentials.environment, service, &self.region().await?),
@@ -149,24 +149,24 @@ impl Aws {
     }
 
     /// Signs a request and sends it.
-    pub(crate) async fn send(&self, service: &str, mut request: reqwest::Request) -> Result<Answer, String> {
+    pub(crate) async fn send(&self, service: &str, mut request: reqwest::Request) -> Result<Answer, CloudError> {
         let region = self.region().await?;
         let credentials = self.credentials.get(&region).await?;
         let scope = Scope {
             service,
             region: &region,
         };
-        sign(&mut request, &credentials, scope, Utc::now()).map_err(|error| error.to_string())?;
+        sign(&mut request, &credentials, scope, Utc::now())?;
         let answer = self.api.execute(request).await;
         if answer.is_err() {
             self.credentials.held.forget().await;
         }
-        answer
+        Ok(answer?)
     }
 
     /// Returns a signed request whose response names the caller. A server that receives this request can send it to
     /// learn who signed it. It is not sent here. The headers are signed, too.
-    pub(crate) async fn identity_request(&self, headers: HeaderMap) -> Result<reqwest::Request, String> {
+    pub(crate) async fn identity_request(&self, headers: HeaderMap) -> Result<reqwest::Request, CloudError> {
         let region = self.region().await?;
         let credentials = self.credentials.get(&region).await?;
         let mut url = credentials::endpoint(&self.credentials.environment, "sts", &region)?;
@@ -183,16 +183,16 @@ impl Aws {
             service: "sts",
             region: &region,
         };
-        sign(&mut request, &credentials, scope, Utc::now()).map_err(|error| error.to_string())?;
+        sign(&mut request, &credentials, scope, Utc::now())?;
         Ok(request)
     }
 
     /// Returns a part of the machine's identity that AWS signs: `document`, `signature` or `pkcs7`.
-    pub(crate) async fn machine_identity(&self, part: &str) -> Result<String, String> {
+    pub(crate) async fn machine_identity(&self, part: &str) -> Result<String, CloudError> {
         self.credentials.metadata.identity(part).await
     }
 
-    async fn find_region(&self) -> Result<Arc<str>, String> {
+    async fn find_region(&self) -> Result<Arc<str>, CloudError> {
         let CredentialSource {
             account,
             environment,
@@ -216,11 +216,15 @@ impl Aws {
                     return Ok(region.as_str().into());
                 }
             }
-            None if is_asked == IsAsked::Yes => return Err(format!("there is no profile `{name}`")),
+            None if is_asked == IsAsked::Yes => {
+                return Err(CloudError::Profile(format!("there is no profile `{name}`")));
+            }
             None => {}
         }
         let region = metadata.region().await;
-        region.map_err(|error| format!("no region is configured, and the instance metadata has none: {error}"))
+        region.map_err(|error| CloudError::Region {
+            source: Box::new(error),
+        })
     }
 }
 

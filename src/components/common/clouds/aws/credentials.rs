@@ -16,6 +16,7 @@ use crate::components::common::clouds::aws::account::Account;
 use crate::components::common::clouds::aws::metadata;
 use crate::components::common::clouds::aws::metadata::Metadata;
 use crate::components::common::clouds::aws::profiles::{Profile, Profiles};
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::clouds::expiring::{Expiring, Lasting};
 use crate::components::common::http::web_api::{WebApi, built};
@@ -70,9 +71,12 @@ struct Given {
 
 impl CredentialSource {
     /// Returns valid credentials for requests to a region.
-    pub(super) async fn get(&self, region: &str) -> Result<Credentials, String> {
+    pub(super) async fn get(&self, region: &str) -> Result<Credentials, CloudError> {
         let found = self.held.get(self.find(region)).await;
-        found.map_err(|error| format!("cannot get credentials for AWS: {error}"))
+        found.map_err(|error| CloudError::Credentials {
+            cloud: "AWS",
+            source: Box::new(error),
+        })
     }
 
     /// Returns the name of the profile, and whether the arguments or the environment name it.
@@ -82,7 +86,7 @@ impl CredentialSource {
         named.map_or(("default".to_owned(), IsAsked::No), |name| (name, IsAsked::Yes))
     }
 
-    async fn find(&self, region: &str) -> Result<Lasting<Credentials>, String> {
+    async fn find(&self, region: &str) -> Result<Lasting<Credentials>, CloudError> {
         let found = self.own(region).await?;
         let Some(arn) = &self.account.role_arn else {
             return Ok(found);
@@ -96,7 +100,7 @@ impl CredentialSource {
     }
 
     /// Returns the credentials with which `role_arn` of the arguments is assumed.
-    async fn own(&self, region: &str) -> Result<Lasting<Credentials>, String> {
+    async fn own(&self, region: &str) -> Result<Lasting<Credentials>, CloudError> {
         if let (Some(access_key), Some(secret_key)) = (&self.account.access_key, &self.account.secret_key) {
             return Ok(Lasting::forever(Credentials {
                 access_key: access_key.clone(),
@@ -111,7 +115,7 @@ impl CredentialSource {
             }
             if let Some(file) = self.environment.get("AWS_WEB_IDENTITY_TOKEN_FILE") {
                 let arn = self.environment.get("AWS_ROLE_ARN");
-                let arn = arn.ok_or("AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN")?;
+                let arn = arn.ok_or(CloudError::Setting("AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN"))?;
                 let session = self.environment.get("AWS_ROLE_SESSION_NAME");
                 return self.web_identity(&file, &arn, session.as_deref(), region).await;
             }
@@ -135,7 +139,7 @@ impl CredentialSource {
 
     /// Returns the credentials of the profile, after assuming the roles on its chain of `source_profile`. Returns
     /// `None` if the profile has none, or if there is no default profile.
-    async fn of_profile(&self, region: &str) -> Result<Option<Lasting<Credentials>>, String> {
+    async fn of_profile(&self, region: &str) -> Result<Option<Lasting<Credentials>>, CloudError> {
         let profiles = Profiles::read(&self.environment).await?;
         let (mut name, is_asked) = self.profile();
         let (mut roles, mut seen) = (Vec::new(), BTreeSet::new());
@@ -143,7 +147,7 @@ impl CredentialSource {
             let profile = match profiles.get(&name) {
                 Some(profile) => profile,
                 None if is_asked == IsAsked::No && roles.is_empty() => return Ok(None),
-                None => return Err(format!("there is no profile `{name}`")),
+                None => return Err(CloudError::Profile(format!("there is no profile `{name}`"))),
             };
             let setting = |name: &str| profile.get(name).filter(|value| !value.is_empty());
             let role = setting("role_arn").filter(|_| setting("web_identity_token_file").is_none());
@@ -155,7 +159,8 @@ impl CredentialSource {
                 });
                 if let Some(source) = setting("source_profile").filter(|source| **source != name) {
                     if !seen.insert(name) {
-                        return Err(format!("the profile `{source}` refers to itself by source_profile"));
+                        let cycle = format!("the profile `{source}` refers to itself by source_profile");
+                        return Err(CloudError::Profile(cycle));
                     }
                     name = source.clone();
                     continue;
@@ -167,9 +172,8 @@ impl CredentialSource {
             if roles.is_empty() {
                 return Ok(None);
             }
-            return Err(format!(
-                "the profile `{name}` has a role but no credentials to assume it"
-            ));
+            let missing = format!("the profile `{name}` has a role but no credentials to assume it");
+            return Err(CloudError::Profile(missing));
         };
         for role in roles.iter().rev() {
             found = self.assume(role, &found.value, region).await?;
@@ -183,7 +187,7 @@ impl CredentialSource {
         name: &str,
         profile: &Profile,
         region: &str,
-    ) -> Result<Option<Lasting<Credentials>>, String> {
+    ) -> Result<Option<Lasting<Credentials>>, CloudError> {
         let setting = |name: &str| profile.get(name).filter(|value| !value.is_empty());
         if let (Some(access_key), Some(secret_key)) = (setting("aws_access_key_id"), setting("aws_secret_access_key")) {
             return Ok(Some(Lasting::forever(Credentials {
@@ -201,14 +205,16 @@ impl CredentialSource {
             Some("EcsContainer") => return self.metadata.of_container().await,
             Some("Ec2InstanceMetadata") => return self.metadata.of_machine().await.map(Some),
             Some(other) => {
-                return Err(format!(
-                    "the profile `{name}` has the unknown credential_source `{other}`"
-                ));
+                let unknown = format!("the profile `{name}` has the unknown credential_source `{other}`");
+                return Err(CloudError::Profile(unknown));
             }
             None => {}
         }
         match REFUSED.iter().find(|refused| setting(refused).is_some()) {
-            Some(refused) => Err(format!("the profile `{name}` uses {refused}, which is not supported")),
+            Some(refused) => {
+                let refusal = format!("the profile `{name}` uses {refused}, which is not supported");
+                Err(CloudError::Profile(refusal))
+            }
             None => Ok(None),
         }
     }
@@ -218,7 +224,7 @@ impl CredentialSource {
         role: &Role,
         credentials: &Credentials,
         region: &str,
-    ) -> Result<Lasting<Credentials>, String> {
+    ) -> Result<Lasting<Credentials>, CloudError> {
         let mut form = vec![
             ("Action", "AssumeRole"),
             ("Version", STS_VERSION),
@@ -228,9 +234,12 @@ impl CredentialSource {
         form.extend(role.external_id.as_deref().map(|id| ("ExternalId", id)));
         let mut request = self.token_request(&form, region)?;
         let scope = Scope { service: "sts", region };
-        sign(&mut request, credentials, scope, Utc::now()).map_err(|error| error.to_string())?;
+        sign(&mut request, credentials, scope, Utc::now())?;
         let given = self.ask(request).await;
-        given.map_err(|error| format!("cannot assume the role {}: {error}", role.arn))
+        given.map_err(|error| CloudError::Role {
+            role: role.arn.to_string(),
+            source: Box::new(error),
+        })
     }
 
     async fn web_identity(
@@ -239,7 +248,7 @@ impl CredentialSource {
         arn: &str,
         session: Option<&str>,
         region: &str,
-    ) -> Result<Lasting<Credentials>, String> {
+    ) -> Result<Lasting<Credentials>, CloudError> {
         let token = metadata::read(file).await?;
         let form = [
             ("Action", "AssumeRoleWithWebIdentity"),
@@ -249,23 +258,23 @@ impl CredentialSource {
             ("WebIdentityToken", token.trim()),
         ];
         let given = self.ask(self.token_request(&form, region)?).await;
-        given.map_err(|error| format!("cannot assume the role {arn} by web identity: {error}"))
+        given.map_err(|error| CloudError::WebIdentity {
+            role: arn.to_owned(),
+            source: Box::new(error),
+        })
     }
 
-    fn token_request(&self, form: &[(&str, &str)], region: &str) -> Result<reqwest::Request, String> {
+    fn token_request(&self, form: &[(&str, &str)], region: &str) -> Result<reqwest::Request, CloudError> {
         let url = endpoint(&self.environment, "sts", region)?;
         let form = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)
             .finish();
         let request = self.api.request(Method::POST, url);
-        built(
-            request
-                .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-                .body(form),
-        )
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        Ok(built(request.body(form))?)
     }
 
-    async fn ask(&self, request: reqwest::Request) -> Result<Lasting<Credentials>, String> {
+    async fn ask(&self, request: reqwest::Request) -> Result<Lasting<Credentials>, CloudError> {
         let answer: Answer = self.api.execute(request).await?.xml()?;
         let given = answer.result.credentials;
         Ok(Lasting {
@@ -287,13 +296,15 @@ pub(super) enum IsAsked {
 }
 
 /// Returns the URL of a service in a region, unless the environment names another.
-pub(super) fn endpoint(environment: &Environment, service: &str, region: &str) -> Result<Url, String> {
+pub(super) fn endpoint(environment: &Environment, service: &str, region: &str) -> Result<Url, CloudError> {
     let variable = format!("AWS_ENDPOINT_URL_{}", service.to_uppercase());
     let named = environment
         .get(&variable)
         .or_else(|| environment.get("AWS_ENDPOINT_URL"));
     let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
     let url = named.unwrap_or_else(|| format!("https://{service}.{region}.amazonaws.com{suffix}/"));
-    url.parse()
-        .map_err(|error| format!("the endpoint `{url}` of {service} is not a URL: {error}"))
+    url.parse().map_err(|source| CloudError::Url {
+        what: format!("the endpoint `{url}` of {service}"),
+        source,
+    })
 }

@@ -7,6 +7,7 @@ use tokio::sync::OnceCell;
 
 use crate::components::common::arguments::targets::Target;
 use crate::components::common::clouds::aws::client::{Aws, QueryService};
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::discovery::schema::Filter;
 use crate::components::common::http::paging::{Page, all_pages};
@@ -161,7 +162,12 @@ impl Instance {
 }
 
 /// Returns a target for each instance that has an address and matches all filters.
-pub(crate) async fn targets(aws: &Aws, filters: &[Filter], port: i64, zones: &Zones) -> Result<Vec<Target>, String> {
+pub(crate) async fn targets(
+    aws: &Aws,
+    filters: &[Filter],
+    port: i64,
+    zones: &Zones,
+) -> Result<Vec<Target>, CloudError> {
     let region = aws.region().await?;
     let mut parameters = Vec::new();
     for (index, filter) in filters.iter().enumerate() {
@@ -189,7 +195,7 @@ pub(crate) async fn targets(aws: &Aws, filters: &[Filter], port: i64, zones: &Zo
 }
 
 /// Returns the instances with these ids, at most a thousand.
-pub(crate) async fn by_id(aws: &Aws, ids: &[String]) -> Result<Vec<Instance>, String> {
+pub(crate) async fn by_id(aws: &Aws, ids: &[String]) -> Result<Vec<Instance>, CloudError> {
     let reservations = reservations(aws, &numbered("InstanceId", ids)).await?;
     Ok(reservations
         .into_iter()
@@ -198,12 +204,12 @@ pub(crate) async fn by_id(aws: &Aws, ids: &[String]) -> Result<Vec<Instance>, St
 }
 
 /// Returns public addresses by the id of their network interface. Interfaces without one are left out.
-pub(crate) async fn public_addresses(aws: &Aws, ids: &[String]) -> Result<BTreeMap<String, String>, String> {
+pub(crate) async fn public_addresses(aws: &Aws, ids: &[String]) -> Result<BTreeMap<String, String>, CloudError> {
     let parameters = &numbered("NetworkInterfaceId", ids);
     let interfaces = all_pages(|token: Option<String>| async move {
         let parameters = with_token(parameters, token);
         let answer: InterfacesAnswer = aws.query(SERVICE, "DescribeNetworkInterfaces", &parameters).await?;
-        Ok(Page {
+        Ok::<_, CloudError>(Page {
             items: answer.network_interface_set.item,
             next: answer.next_token.filter(|token| !token.is_empty()),
         })
@@ -212,7 +218,7 @@ pub(crate) async fn public_addresses(aws: &Aws, ids: &[String]) -> Result<BTreeM
     Ok(interfaces.await?.into_iter().filter_map(address).collect())
 }
 
-async fn reservations(aws: &Aws, parameters: &[(String, String)]) -> Result<Vec<Reservation>, String> {
+async fn reservations(aws: &Aws, parameters: &[(String, String)]) -> Result<Vec<Reservation>, CloudError> {
     let reservations = all_pages(|token: Option<String>| async move {
         let parameters = with_token(parameters, token);
         let answer: InstancesAnswer = aws.query(SERVICE, "DescribeInstances", &parameters).await?;
@@ -246,7 +252,7 @@ impl Zones {
                 .filter_map(|zone| Some((zone.zone_name?, zone.zone_id?)))
                 .collect())
         };
-        let ids: Result<_, String> = self.0.get_or_try_init(ask).await;
+        let ids: Result<_, CloudError> = self.0.get_or_try_init(ask).await;
         ids.inspect_err(|error| tracing::debug!(%error, "cannot list the ids of availability zones"))
             .ok()
     }

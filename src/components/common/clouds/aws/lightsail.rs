@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::components::common::arguments::targets::Target;
 use crate::components::common::clouds::aws::client::{Aws, JsonService};
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::http::paging::{Page, all_pages};
 
@@ -56,12 +57,12 @@ struct Tag {
 }
 
 /// Returns a target for each instance with a private address.
-pub(crate) async fn targets(aws: &Aws, port: i64) -> Result<Vec<Target>, String> {
+pub(crate) async fn targets(aws: &Aws, port: i64) -> Result<Vec<Target>, CloudError> {
     let region = aws.region().await?;
     let instances = all_pages(|token: Option<String>| async move {
         let parameters = token.map_or_else(|| json!({}), |token| json!({ "pageToken": token }));
         let answer: Answer = aws.call(SERVICE, "GetInstances", &parameters).await?;
-        Ok(Page {
+        Ok::<_, CloudError>(Page {
             items: answer.instances,
             next: answer.next_page_token,
         })

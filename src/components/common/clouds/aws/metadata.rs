@@ -9,8 +9,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Deserialize;
 use url::Url;
 
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::clouds::environment::Environment;
 use crate::components::common::clouds::expiring::Lasting;
+use crate::components::common::http::api_error::ApiError;
 use crate::components::common::http::web_api::{Answer, WebApi};
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
@@ -62,24 +64,24 @@ impl Metadata {
     }
 
     /// Returns the region of the machine.
-    pub(super) async fn region(&self) -> Result<Arc<str>, String> {
+    pub(super) async fn region(&self) -> Result<Arc<str>, CloudError> {
         let answer = self.machine(&["meta-data", "placement", "region"]).await?;
         Ok(String::from_utf8_lossy(&answer.body).trim().into())
     }
 
     /// Returns a part of the machine's identity that AWS signs: `document`, `signature` or `pkcs7`.
-    pub(super) async fn identity(&self, part: &str) -> Result<String, String> {
+    pub(super) async fn identity(&self, part: &str) -> Result<String, CloudError> {
         let answer = self.machine(&["dynamic", "instance-identity", part]).await?;
         Ok(String::from_utf8_lossy(&answer.body).into_owned())
     }
 
     /// Returns the credentials of the machine's role.
-    pub(super) async fn of_machine(&self) -> Result<Lasting<Credentials>, String> {
+    pub(super) async fn of_machine(&self) -> Result<Lasting<Credentials>, CloudError> {
         let roles = self.machine(&["meta-data", "iam", "security-credentials", ""]).await?;
         let roles = String::from_utf8_lossy(&roles.body);
         let role = roles.lines().next().unwrap_or_default().trim();
         if role.is_empty() {
-            return Err("the machine has no role".to_owned());
+            return Err(CloudError::Setting("the machine has no role"));
         }
         let answer = self
             .machine(&["meta-data", "iam", "security-credentials", role])
@@ -88,15 +90,16 @@ impl Metadata {
     }
 
     /// Returns the credentials of the container's role; `None` if this is not an AWS container.
-    pub(super) async fn of_container(&self) -> Result<Option<Lasting<Credentials>>, String> {
+    pub(super) async fn of_container(&self) -> Result<Option<Lasting<Credentials>>, CloudError> {
         let relative = self.environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
         let full = self.environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
         let Some(url) = relative.map(|path| format!("{CONTAINER}{path}")).or(full) else {
             return Ok(None);
         };
-        let url: Url = url
-            .parse()
-            .map_err(|error| format!("AWS_CONTAINER_CREDENTIALS_FULL_URI is not a URL: {error}"))?;
+        let url: Url = url.parse().map_err(|source| CloudError::Url {
+            what: "AWS_CONTAINER_CREDENTIALS_FULL_URI".to_owned(),
+            source,
+        })?;
         let token = match self.environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
             Some(path) => Some(read(&path).await?),
             None => self.environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
@@ -108,45 +111,50 @@ impl Metadata {
         credentials(&self.api.get(url, headers).await?).map(Some)
     }
 
-    async fn machine(&self, path: &[&str]) -> Result<Answer, String> {
+    async fn machine(&self, path: &[&str]) -> Result<Answer, CloudError> {
         let disabled = self.environment.get("AWS_EC2_METADATA_DISABLED");
         if disabled.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-            return Err("AWS_EC2_METADATA_DISABLED disables the instance metadata service".to_owned());
+            let disabled = "AWS_EC2_METADATA_DISABLED disables the instance metadata service";
+            return Err(CloudError::Setting(disabled));
         }
         let (name, value) = TOKEN_LASTS;
         let token = self.api.request(Method::PUT, self.api.url(["latest", "api", "token"]));
         let token = self.api.send(token.header(name, value)).await?;
         let token = secret(String::from_utf8_lossy(&token.body).trim())?;
         let path = ["latest"].into_iter().chain(path.iter().copied());
-        self.api
-            .get(self.api.url(path), HeaderMap::from_iter([(TOKEN, token)]))
-            .await
+        let headers = HeaderMap::from_iter([(TOKEN, token)]);
+        Ok(self.api.get(self.api.url(path), headers).await?)
     }
 }
 
 /// Reads a file that contains a token.
-pub(super) async fn read(path: &str) -> Result<String, String> {
+pub(super) async fn read(path: &str) -> Result<String, CloudError> {
     let text = tokio::fs::read_to_string(path).await;
-    text.map_err(|error| format!("cannot read {path}: {error}"))
-}
-
-/// Parses a time in the format of AWS.
-pub(super) fn time(text: &str) -> Result<SystemTime, String> {
-    let time = DateTime::parse_from_rfc3339(text);
-    time.map(SystemTime::from)
-        .map_err(|error| format!("invalid expiration time `{text}` of the credentials: {error}"))
-}
-
-fn secret(text: &str) -> Result<HeaderValue, String> {
-    let value = HeaderValue::from_str(text)
-        .map_err(|_| "the token contains characters that are not allowed in an HTTP header".to_owned());
-    value.map(|mut value| {
-        value.set_sensitive(true);
-        value
+    text.map_err(|source| CloudError::File {
+        path: path.into(),
+        source,
     })
 }
 
-fn credentials(answer: &Answer) -> Result<Lasting<Credentials>, String> {
+/// Parses a time in the format of AWS.
+pub(super) fn time(text: &str) -> Result<SystemTime, CloudError> {
+    let time = DateTime::parse_from_rfc3339(text);
+    time.map(SystemTime::from).map_err(|source| CloudError::Expiration {
+        text: text.to_owned(),
+        source,
+    })
+}
+
+fn secret(text: &str) -> Result<HeaderValue, ApiError> {
+    let mut value = HeaderValue::from_str(text).map_err(|source| ApiError::Header {
+        what: "the token",
+        source,
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn credentials(answer: &Answer) -> Result<Lasting<Credentials>, CloudError> {
     let given: Given = answer.json()?;
     Ok(Lasting {
         ends: given.expiration.as_deref().map(time).transpose()?,

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::components::common::clouds::cloud_error::CloudError;
 use crate::components::common::clouds::environment::Environment;
 
 /// The settings of one profile, by name.
@@ -16,7 +17,7 @@ pub(super) struct Profiles(BTreeMap<String, Profile>);
 
 impl Profiles {
     /// Reads both files. A missing file has no profiles.
-    pub(super) async fn read(environment: &Environment) -> Result<Self, String> {
+    pub(super) async fn read(environment: &Environment) -> Result<Self, CloudError> {
         let text = async |variable: &str, default: &str| {
             let path = environment.get(variable).map(PathBuf::from);
             let Some(path) = path.or_else(|| environment.at_home(default)) else {
@@ -25,7 +26,7 @@ impl Profiles {
             match tokio::fs::read_to_string(&path).await {
                 Ok(text) => Ok(text),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-                Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+                Err(source) => Err(CloudError::File { path, source }),
             }
         };
         let config = text("AWS_CONFIG_FILE", ".aws/config").await?;

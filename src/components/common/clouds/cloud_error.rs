@@ -1,0 +1,132 @@
+//! Why a request to a cloud failed, or why there are no credentials for it.
+
+use std::io;
+use std::path::PathBuf;
+
+use http::header::InvalidHeaderValue;
+
+use crate::components::common::discovery::discovery_error::DiscoveryError;
+use crate::components::common::http::api_error::ApiError;
+
+/// Why a request to a cloud failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CloudError {
+    /// A request failed, or its response has another form.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// An action of an AWS service failed.
+    #[error("{action}: {source}")]
+    Action {
+        /// Name of the action.
+        action: String,
+        source: Box<CloudError>,
+    },
+    /// There are no valid credentials.
+    #[error("cannot get credentials for {cloud}: {source}")]
+    Credentials {
+        /// Name of the cloud.
+        cloud: &'static str,
+        source: Box<CloudError>,
+    },
+    /// A role cannot be assumed with other credentials.
+    #[error("cannot assume the role {role}: {source}")]
+    Role {
+        /// ARN of the role.
+        role: String,
+        source: Box<CloudError>,
+    },
+    /// A role cannot be assumed with the token of another issuer.
+    #[error("cannot assume the role {role} by web identity: {source}")]
+    WebIdentity {
+        /// ARN of the role.
+        role: String,
+        source: Box<CloudError>,
+    },
+    /// Neither the configuration nor the machine names a region.
+    #[error("no region is configured, and the instance metadata has none: {source}")]
+    Region {
+        /// Why the instance metadata has none.
+        source: Box<CloudError>,
+    },
+    /// An environment variable is not set.
+    #[error("the environment variable {0} is not set")]
+    NoVariable(String),
+    /// A profile of AWS does not exist or cannot be used.
+    #[error("{0}")]
+    Profile(String),
+    /// A setting is missing or invalid, or the machine has none of what is needed.
+    #[error("{0}")]
+    Setting(&'static str),
+    /// A setting is not a URL.
+    #[error("{what} is not a URL: {source}")]
+    Url {
+        /// The setting.
+        what: String,
+        source: url::ParseError,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    File {
+        /// Path of the file.
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// A file is no credentials file.
+    #[error("{} is not a valid credentials file: {source}", path.display())]
+    CredentialsFile {
+        /// Path of the file.
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+    /// A credentials file is of an unsupported type.
+    #[error("{} is of the type {kind}, which is not supported", path.display())]
+    CredentialsType {
+        /// Path of the file.
+        path: PathBuf,
+        /// Type of the file, as Google names it.
+        kind: &'static str,
+    },
+    /// The key in a credentials file cannot sign. The layer below describes the reason as text.
+    #[error("{}: {reason}", path.display())]
+    Key {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with the key.
+        reason: String,
+    },
+    /// Credentials have an invalid expiration time.
+    #[error("invalid expiration time `{text}` of the credentials: {source}")]
+    Expiration {
+        /// The expiration time.
+        text: String,
+        source: chrono::ParseError,
+    },
+    /// The credentials contain characters that a signed request cannot contain.
+    #[error(transparent)]
+    Signature(#[from] InvalidHeaderValue),
+}
+
+impl CloudError {
+    /// Returns this error with the action that it belongs to.
+    pub(super) fn of_action(self, action: &str) -> Self {
+        Self::Action {
+            action: action.to_owned(),
+            source: Box::new(self),
+        }
+    }
+}
+
+impl From<CloudError> for DiscoveryError {
+    fn from(error: CloudError) -> Self {
+        match error {
+            CloudError::Api(error) => Self::Api(error),
+            CloudError::File { path, source } => Self::File { path, source },
+            CloudError::Action { action, source } => Self::Operation {
+                operation: action,
+                source: Box::new(Self::from(*source)),
+            },
+            CloudError::Region { .. } | CloudError::Url { .. } => Self::Configuration(error.into()),
+            _ => Self::Credentials(error.into()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Why a discovery cannot list its targets.
+//!
+//! The kinds tell apart what an operator does about an error: wait for a service, correct credentials, a file or the
+//! configuration, or narrow down a list.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::components::common::discovery::schema::MAX_TARGETS;
+use crate::components::common::discovery::target_groups::GroupError;
+use crate::components::common::http::api_error::ApiError;
+use crate::wire::client::ClientError;
+use crate::wire::zookeeper::ZooKeeperError;
+
+/// An error of another layer, as the source of a [`DiscoveryError`].
+pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a discovery cannot list its targets.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DiscoveryError {
+    /// A request failed, or its response has another form.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The session with ZooKeeper failed.
+    #[error(transparent)]
+    ZooKeeper(#[from] ZooKeeperError),
+    /// Names cannot be looked up. The layer below describes the reason as text.
+    #[error("{0}")]
+    Lookup(String),
+    /// An operation failed, such as one call of an API.
+    #[error("{operation}: {source}")]
+    Operation {
+        /// The operation, or the service that it was meant for.
+        operation: String,
+        source: Box<DiscoveryError>,
+    },
+    /// None of several equal servers answered. Each has its own error.
+    #[error("{}", joined(.0))]
+    Servers(Vec<DiscoveryError>),
+    /// A response can be parsed, but lacks a value or has a wrong one.
+    #[error("{0}")]
+    Response(String),
+    /// A part of a response cannot be parsed.
+    #[error("{what}: {source}")]
+    Malformed {
+        /// The part, and the server that sent it.
+        what: String,
+        source: Source,
+    },
+    /// Credentials are missing, cannot be obtained, or were refused.
+    #[error(transparent)]
+    Credentials(Source),
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    File {
+        /// Path of the file.
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// A file contains an invalid list of targets.
+    #[error("{}:{source}", path.display())]
+    Groups {
+        /// Path of the file.
+        path: PathBuf,
+        source: GroupError,
+    },
+    /// There are more targets than a discovery exports.
+    #[error("found {0} targets, but at most {MAX_TARGETS} are exported")]
+    TooManyTargets(usize),
+    /// There are more nodes in ZooKeeper than a discovery watches.
+    #[error("there are more than {0} nodes below the paths in zookeeper")]
+    TooManyNodes(usize),
+    /// The configuration or the environment is invalid, which shows only at a request.
+    #[error(transparent)]
+    Configuration(Source),
+    /// The task that searches for files ended early.
+    #[error("the search for files failed: {0}")]
+    Search(#[source] tokio::task::JoinError),
+}
+
+impl From<ClientError> for DiscoveryError {
+    fn from(error: ClientError) -> Self {
+        Self::Credentials(error.into())
+    }
+}
+
+fn joined(errors: &[DiscoveryError]) -> String {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}

@@ -1,0 +1,89 @@
+//! Errors of requests to a web API, of its responses, and of the lists in them.
+
+use std::str::Utf8Error;
+use std::time::Duration;
+
+use http::StatusCode;
+use http::header::InvalidHeaderValue;
+
+use crate::wire::client::{BodyError, ClientError, error_chain};
+
+/// Why a web API returned no usable result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    /// The request is invalid and was not sent.
+    #[error("cannot build the request: {}", error_chain(.0))]
+    Build(#[source] reqwest::Error),
+    /// A value of the configuration or a credential cannot be sent as a header.
+    #[error("{what} contains characters that are not allowed in an HTTP header")]
+    Header {
+        /// Name of the value.
+        what: &'static str,
+        source: InvalidHeaderValue,
+    },
+    /// The request failed, or the server refused it.
+    #[error("request to {url} failed: {source}")]
+    Request {
+        /// URL of the request without secrets.
+        url: String,
+        source: RequestError,
+    },
+    /// The response cannot be parsed.
+    #[error("{url} answered with {source}")]
+    Response {
+        /// URL of the request without secrets.
+        url: String,
+        source: ResponseError,
+    },
+    /// The response has no list at this path.
+    #[error("the response has no list {0}")]
+    NoList(String),
+    /// The items of a list do not end.
+    #[error("a list has more than {0} items")]
+    TooManyItems(usize),
+    /// The pages of a list do not end.
+    #[error("a list has more than {0} pages")]
+    TooManyPages(usize),
+}
+
+/// Why a request got no response with a success status.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    /// The credentials of the client could not be obtained.
+    #[error(transparent)]
+    Credentials(ClientError),
+    /// The server could not be reached, or the connection broke. The error does not contain the URL.
+    #[error("{}", error_chain(.0))]
+    Lost(#[source] reqwest::Error),
+    /// The body of the response could not be read.
+    #[error(transparent)]
+    Body(BodyError),
+    /// There was no complete response within the timeout.
+    #[error("no response within {} s", .0.as_secs())]
+    Timeout(Duration),
+    /// The server refused the request without a reason.
+    #[error("the server answered {0}")]
+    Status(StatusCode),
+    /// The server refused the request.
+    #[error("the server answered {status}: {reason}")]
+    Refused {
+        /// Status of the response.
+        status: StatusCode,
+        /// The beginning of the reason in the body.
+        reason: String,
+    },
+}
+
+/// Why a response with a success status cannot be parsed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ResponseError {
+    /// The body is invalid JSON, or not the expected value. The error has line and column.
+    #[error("invalid JSON: {0}")]
+    Json(#[source] serde_json::Error),
+    /// The body is invalid XML, or not the expected value.
+    #[error("invalid XML: {0}")]
+    Xml(#[source] quick_xml::DeError),
+    /// The body should be XML, but is not UTF-8.
+    #[error("XML that is not UTF-8")]
+    Encoding(#[source] Utf8Error),
+}
