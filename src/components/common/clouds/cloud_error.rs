@@ -130,3 +130,32 @@ impl From<CloudError> for DiscoveryError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn an_error_of_a_cloud_becomes_a_kind_with_its_source_and_the_same_text() {
+        let refused = || CloudError::Credentials {
+            cloud: "AWS",
+            source: Box::new(CloudError::Setting("the machine has no role")),
+        };
+        let text = "ListTasks: cannot get credentials for AWS: the machine has no role";
+        let error = DiscoveryError::from(refused().of_action("ListTasks"));
+        assert_eq!(error.to_string(), text);
+        let DiscoveryError::Operation { source, .. } = &error else {
+            panic!("{error:?}");
+        };
+        assert!(matches!(**source, DiscoveryError::Credentials(_)), "{source:?}");
+        assert_eq!(source.source().unwrap().to_string(), "the machine has no role");
+        let servers = DiscoveryError::Servers(vec![refused().into(), DiscoveryError::TooManyNodes(7)]);
+        assert_eq!(
+            servers.to_string(),
+            "cannot get credentials for AWS: the machine has no role; \
+             there are more than 7 nodes below the paths in zookeeper"
+        );
+    }
+}

@@ -3,19 +3,22 @@
 //! In: arguments with Alloy's names. Out: the body of a response with status 200. The size of bodies and the duration
 //! of requests are limited.
 
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
+use tokio::runtime::TryCurrentError;
 use url::Url;
 
+use crate::components::common::http::api_error::RequestError;
 use crate::components::common::http::client::HttpClientArguments;
 use crate::components::common::http::values::{HttpMethod, HttpUrl, PlainHeaders};
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::Interval;
 use crate::lang::body::arguments;
 use crate::pipeline::component::ComponentError;
-use crate::wire::client::{HttpClient, error_chain, read_decoded, without_secrets};
+use crate::wire::client::{HttpClient, read_decoded, without_secrets};
 
 /// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 16 << 20;
@@ -66,6 +69,35 @@ pub(crate) struct Request {
     client: HttpClient,
 }
 
+/// Why a text cannot be fetched.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    /// The caller's thread belongs to no runtime.
+    #[error(transparent)]
+    Runtime(#[from] TryCurrentError),
+    /// The request failed, or the response is unusable.
+    #[error("cannot fetch {url}: {source}")]
+    Failed {
+        /// URL of the request without secrets.
+        url: Url,
+        source: Failure,
+    },
+}
+
+/// Why a request to a URL returned no text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The request failed, or the server refused it.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// There was no complete response within the timeout.
+    #[error("no response in time")]
+    Timeout,
+    /// The body is not text.
+    #[error("the response is not UTF-8 text")]
+    Encoding(#[from] FromUtf8Error),
+}
+
 /// Returns the folder of a URL: everything up to its last `/`.
 pub(crate) fn folder(url: &Url) -> String {
     let text = url.as_str();
@@ -89,33 +121,29 @@ impl Request {
     }
 
     /// Sends the request and blocks until the response has been read.
-    pub(crate) fn ask(&self) -> Result<String, String> {
-        let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
-        handle.block_on(async {
-            match tokio::time::timeout(self.timeout, self.answer()).await {
-                Ok(answer) => answer,
-                Err(_) => Err(self.failed("no response in time")),
-            }
-        })
+    pub(crate) fn ask(&self) -> Result<String, FetchError> {
+        let handle = tokio::runtime::Handle::try_current()?;
+        let answer = handle.block_on(async { tokio::time::timeout(self.timeout, self.answer()).await });
+        answer
+            .unwrap_or(Err(Failure::Timeout))
+            .map_err(|source| FetchError::Failed {
+                url: without_secrets(&self.url),
+                source,
+            })
     }
 
-    /// Returns an error message without the secrets of the URL.
-    fn failed(&self, reason: impl std::fmt::Display) -> String {
-        format!("cannot fetch {}: {reason}", without_secrets(&self.url))
-    }
-
-    async fn answer(&self) -> Result<String, String> {
-        let mut headers = self.client.headers().await.map_err(|error| self.failed(error))?;
+    async fn answer(&self) -> Result<String, Failure> {
+        let mut headers = self.client.headers().await.map_err(RequestError::Credentials)?;
         headers.extend(self.headers.clone());
         let request = self.client.client().request(self.method.clone(), self.url.clone());
         let request = request.headers(headers).body(self.body.to_string());
         let sent = request.send().await;
-        let response = sent.map_err(|error| self.failed(error_chain(&error.without_url())))?;
-        if response.status() != http::StatusCode::OK {
-            return Err(self.failed(format!("the server answered {}", response.status())));
+        let response = sent.map_err(|error| RequestError::Lost(error.without_url()))?;
+        if response.status() != StatusCode::OK {
+            return Err(RequestError::Status(response.status()).into());
         }
         let body = read_decoded(response, MAX_BODY).await;
-        let body = body.map_err(|error| self.failed(error))?;
-        String::from_utf8(body.into()).map_err(|_| self.failed("the response is not UTF-8 text"))
+        let body = body.map_err(RequestError::Body)?;
+        Ok(String::from_utf8(body.into())?)
     }
 }

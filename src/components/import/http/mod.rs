@@ -36,7 +36,7 @@ struct Remote {
 
 impl Fetch for Remote {
     fn fetch(&self) -> Result<Exports, String> {
-        let text = Value::string(self.request.ask()?);
+        let text = Value::string(self.request.ask().map_err(|error| error.to_string())?);
         let folder = fetch::folder(&self.request.url);
         Ok(source::module([(self.name.clone(), text)], Some(folder)))
     }

@@ -44,7 +44,7 @@ struct Remote {
 
 impl Fetch for Remote {
     fn fetch(&self) -> Result<Exports, String> {
-        let text = self.request.ask()?;
+        let text = self.request.ask().map_err(|error| error.to_string())?;
         Ok(source::content(text.trim(), self.is_secret.into()))
     }
 
