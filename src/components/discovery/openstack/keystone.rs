@@ -230,6 +230,9 @@ impl Session {
             let missing = format!("the cloud has no {interface} endpoint of {service} in region {region}");
             DiscoveryError::Configuration(missing.into())
         })?;
-        http_url(found).map_err(|error| DiscoveryError::Response(format!("the endpoint of {service}: {error}")))
+        http_url(found).map_err(|error| DiscoveryError::Malformed {
+            what: format!("the endpoint of {service}"),
+            source: error.into(),
+        })
     }
 }

@@ -10,7 +10,7 @@ use crate::components::common::arguments::targets::Target;
 use crate::components::common::discovery::meta_labels::label_name;
 use crate::components::common::kubernetes::followed::wanted::Chosen;
 use crate::components::common::kubernetes::pods::PREFIX;
-use crate::components::discovery::profiles::requests::{Place, Request, Requests};
+use crate::components::discovery::profiles::requests::{Complaint, Place, Request, Requests};
 use crate::profile::labels::SERVICE_NAME;
 
 /// Reads the annotations of one program. Returns `None` if the pod has none of them.
@@ -154,8 +154,7 @@ fn coroot(pod: &Pod) -> Option<Requests> {
         return None;
     }
     let port = match pod.annotation("coroot.com/profile-port") {
-        "" => number("pyroscope.io/port", pod.annotation("pyroscope.io/port"))
-            .map_err(|_| "coroot.com/profile-scrape needs coroot.com/profile-port".to_owned()),
+        "" => number("pyroscope.io/port", pod.annotation("pyroscope.io/port")).map_err(|_| Complaint::NoPort),
         port => number("coroot.com/profile-port", port),
     };
     Some(Requests::one(port.map(|port| Request::at(Place::Port(port)))))
@@ -234,16 +233,22 @@ fn kind(name: &str) -> &str {
     }
 }
 
-fn number(annotation: &str, text: &str) -> Result<u16, String> {
+fn number(annotation: &str, text: &str) -> Result<u16, Complaint> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| format!("annotation {annotation}: `{text}` is not a port number"))
+    number.ok_or_else(|| Complaint::Port {
+        annotation: annotation.to_owned(),
+        text: text.to_owned(),
+    })
 }
 
-fn scheme(annotation: &str, text: &str) -> Result<Option<&'static str>, String> {
+fn scheme(annotation: &str, text: &str) -> Result<Option<&'static str>, Complaint> {
     match text {
         "" => Ok(None),
         "http" => Ok(Some("http")),
         "https" => Ok(Some("https")),
-        _ => Err(format!("annotation {annotation}: `{text}` is neither http nor https")),
+        _ => Err(Complaint::Scheme {
+            annotation: annotation.to_owned(),
+            text: text.to_owned(),
+        }),
     }
 }

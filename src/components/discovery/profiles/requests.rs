@@ -33,6 +33,33 @@ pub(super) enum Place {
     Named(Arc<str>, Option<u16>),
 }
 
+/// Why a request of a pod is invalid.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Complaint {
+    /// An annotation should contain a port number.
+    #[error("annotation {annotation}: `{text}` is not a port number")]
+    Port {
+        /// Name of the annotation.
+        annotation: String,
+        /// Its value.
+        text: String,
+    },
+    /// An annotation should contain a scheme.
+    #[error("annotation {annotation}: `{text}` is neither http nor https")]
+    Scheme {
+        /// Name of the annotation.
+        annotation: String,
+        /// Its value.
+        text: String,
+    },
+    /// Coroot's annotation needs a port.
+    #[error("coroot.com/profile-scrape needs coroot.com/profile-port")]
+    NoPort,
+    /// No port has the requested name.
+    #[error("no container declares a port called `{0}`")]
+    NoSuchPort(Arc<str>),
+}
+
 impl Request {
     /// Makes a request for the default profiles from `place`.
     pub(super) fn at(place: Place) -> Self {
@@ -64,18 +91,18 @@ impl Request {
 #[derive(Default)]
 pub(super) struct Requests {
     requests: Vec<Request>,
-    complaint: Option<String>,
+    complaint: Option<Complaint>,
 }
 
 impl Requests {
-    pub(super) fn one(request: Result<Request, String>) -> Self {
+    pub(super) fn one(request: Result<Request, Complaint>) -> Self {
         let mut requests = Self::default();
         requests.add(request);
         requests
     }
 
     /// Adds a request, or its error if it is invalid. Only the first error is kept.
-    pub(super) fn add(&mut self, request: Result<Request, String>) {
+    pub(super) fn add(&mut self, request: Result<Request, Complaint>) {
         match request {
             Ok(request) => self.requests.push(request),
             Err(complaint) => drop(self.complaint.get_or_insert(complaint)),
@@ -114,13 +141,13 @@ impl Requests {
         });
         Chosen {
             targets: targets.collect(),
-            complaint: self.complaint,
+            complaint: self.complaint.map(|complaint| complaint.to_string()),
         }
     }
 }
 
 /// Returns the targets of a pod for `place`, each with the labels of the container that declares the port.
-fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, String> {
+fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, Complaint> {
     let port = |name: &str| format!("{PREFIX}pod_container_port_{name}");
     let with = |name: &str, is_wanted: &dyn Fn(&str) -> bool| -> Vec<Target> {
         let name = port(name);
@@ -141,7 +168,7 @@ fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, String> {
         Place::Named(name, number) => {
             let mut named = with("name", &|text| *text == **name);
             if named.is_empty() {
-                return Err(format!("no container declares a port called `{name}`"));
+                return Err(Complaint::NoSuchPort(name.clone()));
             }
             if let Some(number) = number {
                 named.iter_mut().for_each(|target| set_port(target, *number));
