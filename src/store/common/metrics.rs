@@ -23,257 +23,95 @@ pub(crate) struct JobLabel {
     pub(crate) job: &'static str,
 }
 
-/// The metric handles. Clones share the values.
-#[derive(Clone)]
-pub(crate) struct Metrics {
-    pub(crate) profiles: Counter,
-    /// Uncompressed bytes of the acknowledged profiles.
-    pub(crate) profile_bytes: Counter,
-    /// Sample rows of the acknowledged profiles.
-    pub(crate) samples: Counter,
-    pub(crate) rejected: Family<Reason, Counter>,
-    /// Values that normalisation or relabel rules dropped.
-    pub(crate) dropped_values: Family<Reason, Counter>,
-    /// Time to write and sync one group of records, in seconds.
-    pub(crate) log_sync_seconds: Histogram,
-    /// Bytes written to the log.
-    pub(crate) log_bytes: Counter,
-    /// Failed writes to the log.
-    pub(crate) log_failures: Counter,
-    /// Time that each thread has waited for the disk.
-    pub(crate) waits: DiskWaits,
-    /// Estimated memory of all heads, in bytes.
-    pub(crate) head_bytes: Gauge,
-    /// Flushes that have committed all tables.
-    pub(crate) flushes: Counter,
-    /// Flushes that failed. The store retries them.
-    pub(crate) flush_failures: Counter,
-    pub(crate) flush_seconds: Histogram,
-    pub(crate) files: Gauge,
-    /// Profiles that the start replayed from the log.
-    pub(crate) replayed: Counter,
-    /// Damaged records that were moved out of the log.
-    pub(crate) records_put_aside: Counter,
-    /// Bytes of the log that the start could not read, without torn tails.
-    pub(crate) damaged_bytes: Counter,
-    /// Parquet files that maintenance skips because their contents do not match their checksums.
-    pub(crate) damaged_files: Counter,
-    /// Memory of the names that maintenance holds. The server reports it with its other memory.
-    pub(crate) maintenance_bytes: Gauge,
-    /// Maintenance jobs that succeeded.
-    pub(crate) job_runs: Family<JobLabel, Counter>,
-    pub(crate) job_errors: Family<JobLabel, Counter>,
-    /// Bytes of the files that jobs replaced or deleted.
-    pub(crate) job_bytes_in: Family<JobLabel, Counter>,
-    /// Bytes of the files that jobs wrote.
-    pub(crate) job_bytes_out: Family<JobLabel, Counter>,
-    pub(crate) job_seconds: Family<JobLabel, Histogram, fn() -> Histogram>,
-    /// Requests for deletions that are not finished yet.
-    pub(crate) deletions_waiting: Gauge,
-    /// Jobs that are due but not done.
-    pub(crate) jobs_waiting: Gauge,
-    /// Files that are no longer part of a table but are kept until their grace period ends.
-    pub(crate) dead_files: Gauge,
-    /// Forward jumps of the clock that stopped deletion by age.
-    pub(crate) clock_jumps: Counter,
-    /// 1 while deletion by age is stopped because the clock has jumped.
-    pub(crate) clock_doubted: Gauge,
+/// Declares the metric handles. A row has a field and its type, a handle unless the type's default will do, and behind
+/// `=>` the name and the help text of the metric. The help text is also the documentation of the field. A row without
+/// `=>` is not registered.
+macro_rules! metrics {
+    (@handle $type:ty) => {
+        <$type>::default()
+    };
+    (@handle $type:ty = $handle:expr) => {
+        $handle
+    };
+    (
+        $(#[$about:meta])*
+        $vis:vis struct $metrics:ident {
+            $(
+                $(#[doc = $doc:literal])*
+                $field:ident: $type:ty $(= $handle:expr)? $(=> $name:literal, $help:literal)?;
+            )*
+        }
+    ) => {
+        $(#[$about])*
+        $vis struct $metrics {
+            $( $(#[doc = $doc])* $(#[doc = $help])? $vis $field: $type, )*
+        }
+
+        impl $metrics {
+            /// Registers the metrics in `scope`.
+            $vis fn new(scope: &Scope) -> Self {
+                let metrics = Self {
+                    $( $field: metrics!(@handle $type $(= $handle)?), )*
+                };
+                $( $( scope.register($name, $help, metrics.$field.clone()); )? )*
+                metrics
+            }
+        }
+    };
 }
 
-impl Metrics {
-    /// Registers the metrics in `scope`.
-    pub(crate) fn new(scope: &Scope) -> Self {
-        let metrics = Self {
-            profiles: Counter::default(),
-            profile_bytes: Counter::default(),
-            samples: Counter::default(),
-            rejected: Family::default(),
-            dropped_values: Family::default(),
-            // 0.25 ms to 4 s: from the sync of a fast disk to a stall that users notice.
-            log_sync_seconds: Histogram::new(exponential_buckets(0.000_25, 2.0, 15)),
-            log_bytes: Counter::default(),
-            log_failures: Counter::default(),
-            waits: DiskWaits::default(),
-            head_bytes: Gauge::default(),
-            flushes: Counter::default(),
-            flush_failures: Counter::default(),
-            flush_seconds: Histogram::new(exponential_buckets(0.01, 2.0, 14)),
-            files: Gauge::default(),
-            replayed: Counter::default(),
-            records_put_aside: Counter::default(),
-            damaged_bytes: Counter::default(),
-            damaged_files: Counter::default(),
-            maintenance_bytes: Gauge::default(),
-            job_runs: Family::default(),
-            job_errors: Family::default(),
-            job_bytes_in: Family::default(),
-            job_bytes_out: Family::default(),
-            job_seconds: Family::new_with_constructor(job_histogram),
-            deletions_waiting: Gauge::default(),
-            jobs_waiting: Gauge::default(),
-            dead_files: Gauge::default(),
-            clock_jumps: Counter::default(),
-            clock_doubted: Gauge::default(),
-        };
-        let Self {
-            profiles,
-            profile_bytes,
-            samples,
-            rejected,
-            dropped_values,
-            log_sync_seconds,
-            log_bytes,
-            log_failures,
-            waits,
-            head_bytes,
-            flushes,
-            flush_failures,
-            flush_seconds,
-            files,
-            replayed,
-            records_put_aside,
-            damaged_bytes,
-            damaged_files,
-            maintenance_bytes: _,
-            job_runs,
-            job_errors,
-            job_bytes_in,
-            job_bytes_out,
-            job_seconds,
-            deletions_waiting,
-            jobs_waiting,
-            dead_files,
-            clock_jumps,
-            clock_doubted,
-        } = metrics.clone();
-        scope.register("alluvium_store_appended_profiles", "Profiles acknowledged.", profiles);
-        scope.register(
-            "alluvium_store_appended_bytes",
-            "Bytes of acknowledged profiles, uncompressed.",
-            profile_bytes,
-        );
-        scope.register("alluvium_store_appended_samples", "Sample rows acknowledged.", samples);
-        scope.register(
-            "alluvium_store_rejected_profiles",
-            "Profiles that the store refused, by reason.",
-            rejected,
-        );
-        scope.register(
-            "alluvium_store_dropped_values",
-            "Values that the store dropped, by reason.",
-            dropped_values,
-        );
-        scope.register(
-            "alluvium_store_log_sync_seconds",
-            "Time to write and sync one group of log records, in seconds.",
-            log_sync_seconds,
-        );
-        scope.register(
-            "alluvium_store_log_bytes",
-            "Bytes written to the write-ahead log.",
-            log_bytes,
-        );
-        scope.register(
-            "alluvium_store_log_failures",
-            "Failed writes to the write-ahead log.",
-            log_failures,
-        );
-        scope.register(
-            "alluvium_store_disk_wait_seconds",
-            "Seconds since the last step of a thread's work on the disk; 0 while it is idle.",
-            waits,
-        );
-        scope.register(
-            "alluvium_store_head_bytes",
-            "Estimated bytes of profiles in memory.",
-            head_bytes,
-        );
-        scope.register(
-            "alluvium_store_flushes",
-            "Flushes that have committed all tables.",
-            flushes,
-        );
-        scope.register(
-            "alluvium_store_flush_failures",
-            "Flushes that failed. The store retries them.",
-            flush_failures,
-        );
-        scope.register(
-            "alluvium_store_flush_seconds",
-            "Duration of a flush in seconds.",
-            flush_seconds,
-        );
-        scope.register("alluvium_store_files", "Parquet files that belong to a table.", files);
-        scope.register(
-            "alluvium_store_replayed_profiles",
-            "Profiles that the start replayed from the log.",
-            replayed,
-        );
-        scope.register(
-            "alluvium_store_records_put_aside",
-            "Damaged records of the log that cannot be replayed or flushed. Each is kept in a file.",
-            records_put_aside,
-        );
-        scope.register(
-            "alluvium_store_damaged_bytes",
-            "Bytes of the log that the start could not read.",
-            damaged_bytes,
-        );
-        scope.register(
-            "alluvium_store_damaged_files",
-            "Parquet files that maintenance skips because their contents do not match their checksums.",
-            damaged_files,
-        );
-        scope.register("alluvium_store_jobs", "Maintenance jobs that succeeded.", job_runs);
-        scope.register(
-            "alluvium_store_job_failures",
-            "Maintenance jobs that failed.",
-            job_errors,
-        );
-        scope.register(
-            "alluvium_store_job_read_bytes",
-            "Bytes of the files that jobs replaced or deleted.",
-            job_bytes_in,
-        );
-        scope.register(
-            "alluvium_store_job_written_bytes",
-            "Bytes of the files that jobs wrote.",
-            job_bytes_out,
-        );
-        scope.register(
-            "alluvium_store_job_seconds",
-            "Duration of maintenance jobs in seconds.",
-            job_seconds,
-        );
-        scope.register(
-            "alluvium_store_deletions_waiting",
-            "Requests for deletions that are not finished yet.",
-            deletions_waiting,
-        );
-        scope.register(
-            "alluvium_store_jobs_waiting",
-            "Maintenance jobs that are due but not done.",
-            jobs_waiting,
-        );
-        scope.register(
-            "alluvium_store_dead_files",
-            "Files that no longer belong to a table but are not deleted yet.",
-            dead_files,
-        );
-        scope.register(
-            "alluvium_store_clock_jumps",
-            "Jumps of the clock that stopped deletion by age.",
-            clock_jumps,
-        );
-        scope.register(
-            "alluvium_store_clock_doubted",
-            "1 while deletion by age is stopped because the clock has jumped.",
-            clock_doubted,
-        );
-        metrics
+metrics! {
+    /// The metric handles. Clones share the values.
+    #[derive(Clone)]
+    pub(crate) struct Metrics {
+        profiles: Counter => "alluvium_store_appended_profiles", "Profiles acknowledged.";
+        profile_bytes: Counter => "alluvium_store_appended_bytes", "Bytes of acknowledged profiles, uncompressed.";
+        samples: Counter => "alluvium_store_appended_samples", "Sample rows acknowledged.";
+        rejected: Family<Reason, Counter> => "alluvium_store_rejected_profiles",
+            "Profiles that the store refused, by reason.";
+        // Normalisation or relabel rules drop values.
+        dropped_values: Family<Reason, Counter> => "alluvium_store_dropped_values",
+            "Values that the store dropped, by reason.";
+        // 0.25 ms to 4 s: from the sync of a fast disk to a stall that users notice.
+        log_sync_seconds: Histogram = Histogram::new(exponential_buckets(0.000_25, 2.0, 15))
+            => "alluvium_store_log_sync_seconds", "Time to write and sync one group of log records, in seconds.";
+        log_bytes: Counter => "alluvium_store_log_bytes", "Bytes written to the write-ahead log.";
+        log_failures: Counter => "alluvium_store_log_failures", "Failed writes to the write-ahead log.";
+        waits: DiskWaits => "alluvium_store_disk_wait_seconds",
+            "Seconds since the last step of a thread's work on the disk; 0 while it is idle.";
+        head_bytes: Gauge => "alluvium_store_head_bytes", "Estimated bytes of profiles in memory.";
+        flushes: Counter => "alluvium_store_flushes", "Flushes that have committed all tables.";
+        flush_failures: Counter => "alluvium_store_flush_failures", "Flushes that failed. The store retries them.";
+        flush_seconds: Histogram = Histogram::new(exponential_buckets(0.01, 2.0, 14))
+            => "alluvium_store_flush_seconds", "Duration of a flush in seconds.";
+        files: Gauge => "alluvium_store_files", "Parquet files that belong to a table.";
+        replayed: Counter => "alluvium_store_replayed_profiles", "Profiles that the start replayed from the log.";
+        records_put_aside: Counter => "alluvium_store_records_put_aside",
+            "Damaged records of the log that cannot be replayed or flushed. Each is kept in a file.";
+        // Torn tails do not count.
+        damaged_bytes: Counter => "alluvium_store_damaged_bytes", "Bytes of the log that the start could not read.";
+        damaged_files: Counter => "alluvium_store_damaged_files",
+            "Parquet files that maintenance skips because their contents do not match their checksums.";
+        /// Memory of the names that maintenance holds. The server reports it with its other memory.
+        maintenance_bytes: Gauge;
+        job_runs: Family<JobLabel, Counter> => "alluvium_store_jobs", "Maintenance jobs that succeeded.";
+        job_errors: Family<JobLabel, Counter> => "alluvium_store_job_failures", "Maintenance jobs that failed.";
+        job_bytes_in: Family<JobLabel, Counter> => "alluvium_store_job_read_bytes",
+            "Bytes of the files that jobs replaced or deleted.";
+        job_bytes_out: Family<JobLabel, Counter> => "alluvium_store_job_written_bytes",
+            "Bytes of the files that jobs wrote.";
+        job_seconds: Family<JobLabel, Histogram, fn() -> Histogram>
+            = Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.01, 2.0, 16)))
+            => "alluvium_store_job_seconds", "Duration of maintenance jobs in seconds.";
+        deletions_waiting: Gauge => "alluvium_store_deletions_waiting",
+            "Requests for deletions that are not finished yet.";
+        jobs_waiting: Gauge => "alluvium_store_jobs_waiting", "Maintenance jobs that are due but not done.";
+        // The files are kept until their grace period ends.
+        dead_files: Gauge => "alluvium_store_dead_files",
+            "Files that no longer belong to a table but are not deleted yet.";
+        // Only forward jumps stop it.
+        clock_jumps: Counter => "alluvium_store_clock_jumps", "Jumps of the clock that stopped deletion by age.";
+        clock_doubted: Gauge => "alluvium_store_clock_doubted",
+            "1 while deletion by age is stopped because the clock has jumped.";
     }
-}
-
-fn job_histogram() -> Histogram {
-    Histogram::new(exponential_buckets(0.01, 2.0, 16))
 }
