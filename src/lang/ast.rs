@@ -3,6 +3,7 @@
 //! The tree is a value: it holds no reference to a parser and compares by content. Comments are stored separately, in
 //! order, for the printer.
 
+use std::mem::{self, Discriminant};
 use std::sync::Arc;
 
 use crate::lang::source::{Source, Span};
@@ -218,61 +219,63 @@ impl PartialEq for Field {
 
 impl PartialEq for Expression {
     fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+/// The parts of an expression without their positions. Parts that its kind does not have are empty.
+#[derive(PartialEq)]
+pub(super) struct Parts<'a> {
+    pub kind: Discriminant<ExpressionKind>,
+    /// The kind and the text of a literal.
+    pub literal: Option<(TokenKind, &'a str)>,
+    /// The name of an identifier, or of the field that is accessed.
+    pub name: Option<&'a str>,
+    pub operator: Option<TokenKind>,
+    /// The expressions directly below, in the order written.
+    pub operands: Vec<&'a Expression>,
+    /// The fields of an object.
+    pub fields: &'a [Field],
+}
+
+impl Expression {
+    /// Takes the expression apart, so that two expressions of any kind are compared in the same way.
+    pub(super) fn parts(&self) -> Parts<'_> {
         use ExpressionKind as Kind;
-        match (&self.kind, &other.kind) {
-            (
-                Kind::Literal { kind, text },
-                Kind::Literal {
-                    kind: kind2,
-                    text: text2,
-                },
-            ) => kind == kind2 && text == text2,
-            (Kind::Identifier(left), Kind::Identifier(right)) => left == right,
-            (Kind::Array(left), Kind::Array(right)) => left == right,
-            (Kind::Object(left), Kind::Object(right)) => left == right,
-            (
-                Kind::Access { value, name },
-                Kind::Access {
-                    value: value2,
-                    name: name2,
-                },
-            ) => value == value2 && name == name2,
-            (
-                Kind::Index { value, index, .. },
-                Kind::Index {
-                    value: value2,
-                    index: index2,
-                    ..
-                },
-            ) => value == value2 && index == index2,
-            (
-                Kind::Call { callee, arguments, .. },
-                Kind::Call {
-                    callee: callee2,
-                    arguments: arguments2,
-                    ..
-                },
-            ) => callee == callee2 && arguments == arguments2,
-            (
-                Kind::Unary { operator, value },
-                Kind::Unary {
-                    operator: operator2,
-                    value: value2,
-                },
-            ) => operator == operator2 && value == value2,
-            (
-                Kind::Binary {
-                    operator, left, right, ..
-                },
-                Kind::Binary {
-                    operator: operator2,
-                    left: left2,
-                    right: right2,
-                    ..
-                },
-            ) => operator == operator2 && left == left2 && right == right2,
-            (Kind::Paren(left), Kind::Paren(right)) => left == right,
-            _ => false,
+        let mut parts = Parts {
+            kind: mem::discriminant(&self.kind),
+            literal: None,
+            name: None,
+            operator: None,
+            operands: Vec::new(),
+            fields: &[],
+        };
+        match &self.kind {
+            Kind::Literal { kind, text } => parts.literal = Some((*kind, text)),
+            Kind::Identifier(name) => parts.name = Some(name),
+            Kind::Array(items) => parts.operands.extend(items),
+            Kind::Object(fields) => parts.fields = fields,
+            Kind::Access { value, name } => {
+                parts.name = Some(&name.name);
+                parts.operands.push(value);
+            }
+            Kind::Index { value, index, .. } => parts.operands.extend([&**value, index]),
+            Kind::Call { callee, arguments, .. } => {
+                parts.operands.push(callee);
+                parts.operands.extend(arguments);
+            }
+            Kind::Unary { operator, value } => {
+                parts.operator = Some(*operator);
+                parts.operands.push(value);
+            }
+            Kind::Binary {
+                operator, left, right, ..
+            } => {
+                parts.operator = Some(*operator);
+                parts.operands.extend([&**left, right]);
+            }
+            Kind::Paren(inner) => parts.operands.push(inner),
         }
+        parts
     }
 }

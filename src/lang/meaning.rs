@@ -2,8 +2,11 @@
 //!
 //! The conversion between the two syntaxes checks its results with this module.
 
-use crate::lang::ast::{Expression, ExpressionKind as Kind, File, Statement};
+use std::mem;
+
+use crate::lang::ast::{Expression, ExpressionKind, File, Statement};
 use crate::lang::eval::literal;
+use crate::lang::token::TokenKind;
 
 /// True if two files have the same meaning.
 pub fn same(left: &File, right: &File) -> bool {
@@ -23,76 +26,28 @@ fn bodies(left: &[Statement], right: &[Statement]) -> bool {
 }
 
 fn expressions(left: &Expression, right: &Expression) -> bool {
-    match (&bare(left).kind, &bare(right).kind) {
-        (
-            Kind::Literal { kind, text },
-            Kind::Literal {
-                kind: kind2,
-                text: text2,
-            },
-        ) => {
-            match (literal(*kind, text), literal(*kind2, text2)) {
-                (Some(left), Some(right)) => {
-                    std::mem::discriminant(&left) == std::mem::discriminant(&right) && left == right
-                }
-                // Neither is representable: compare the texts.
-                (None, None) => kind == kind2 && text == text2,
-                _ => false,
-            }
-        }
-        (Kind::Identifier(left), Kind::Identifier(right)) => left == right,
-        (Kind::Array(left), Kind::Array(right)) => all(left, right, expressions),
-        (Kind::Object(left), Kind::Object(right)) => all(left, right, |left, right| {
+    let (left, right) = (bare(left).parts(), bare(right).parts());
+    (left.kind, left.name, left.operator) == (right.kind, right.name, right.operator)
+        && literals(left.literal, right.literal)
+        && all(&left.operands, &right.operands, |left, right| expressions(left, right))
+        && all(left.fields, right.fields, |left, right| {
             left.name == right.name && expressions(&left.value, &right.value)
-        }),
-        (
-            Kind::Access { value, name },
-            Kind::Access {
-                value: value2,
-                name: name2,
-            },
-        ) => name == name2 && expressions(value, value2),
-        (
-            Kind::Index { value, index, .. },
-            Kind::Index {
-                value: value2,
-                index: index2,
-                ..
-            },
-        ) => expressions(value, value2) && expressions(index, index2),
-        (
-            Kind::Call { callee, arguments, .. },
-            Kind::Call {
-                callee: callee2,
-                arguments: arguments2,
-                ..
-            },
-        ) => expressions(callee, callee2) && all(arguments, arguments2, expressions),
-        (
-            Kind::Unary { operator, value },
-            Kind::Unary {
-                operator: operator2,
-                value: value2,
-            },
-        ) => operator == operator2 && expressions(value, value2),
-        (
-            Kind::Binary {
-                operator, left, right, ..
-            },
-            Kind::Binary {
-                operator: operator2,
-                left: left2,
-                right: right2,
-                ..
-            },
-        ) => operator == operator2 && expressions(left, left2) && expressions(right, right2),
+        })
+}
+
+fn literals(left: Option<(TokenKind, &str)>, right: Option<(TokenKind, &str)>) -> bool {
+    let value = |(kind, text)| literal(kind, text);
+    match (left.and_then(value), right.and_then(value)) {
+        (Some(left), Some(right)) => mem::discriminant(&left) == mem::discriminant(&right) && left == right,
+        // Neither is a literal, or neither is representable: compare the texts.
+        (None, None) => left == right,
         _ => false,
     }
 }
 
 fn bare(expression: &Expression) -> &Expression {
     let mut expression = expression;
-    while let Kind::Paren(inner) = &expression.kind {
+    while let ExpressionKind::Paren(inner) = &expression.kind {
         expression = inner;
     }
     expression
