@@ -131,48 +131,25 @@ impl Fanout {
         for profile in &profiles {
             self.live.tell(|| Entry::Profile(ProfileFacts::of(profile)));
         }
-        let mut met: Arc<[Arc<Output>]> = self.outputs.read().clone();
-        let mut answers = deliver(met.iter().map(|output| (output, profiles.clone())).collect()).await;
+        let mut outputs = self.outputs.read().clone();
+        let mut answers = deliver(outputs.iter().map(|output| (output, profiles.clone())).collect()).await;
         let mut refused: Vec<RefusedProfile> = Vec::new();
-        for round in 0..=ROUNDS {
+        for _ in 0..ROUNDS {
             // For each receiver, the indices of the profiles that it did not accept because it has ended.
             let gone: Vec<Vec<usize>> = answers.iter().map(|refused| places_of_gone(refused)).collect();
             let now = self.outputs.read().clone();
-            if round == ROUNDS || gone.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &met) {
-                refused.extend(refusals(answers, met.len()));
+            if gone.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &outputs) {
                 break;
             }
-            let by_nobody = |place: &usize| gone.iter().all(|places| places.contains(place));
-            let again = now.iter().enumerate().map(|(position, output)| {
-                // A receiver must not get the same profiles twice.
-                let is_fresh = !met.iter().any(|old| Arc::ptr_eq(old, output));
-                // If the number of receivers is unchanged, a new receiver gets the profiles that the receiver at its
-                // position did not accept. Otherwise every new receiver gets the profiles that no receiver accepted.
-                let places: Vec<usize> = match gone.get(position).filter(|_| is_fresh) {
-                    Some(places) if now.len() == met.len() => places.clone(),
-                    _ if is_fresh => (0..profiles.len()).filter(by_nobody).collect(),
-                    _ => Vec::new(),
-                };
-                (output, places)
-            });
-            let again: Vec<(&Arc<Output>, Vec<usize>)> = again.collect();
             for of_one in &mut answers {
                 of_one.retain(|refused| refused.error.kind != SinkErrorKind::Gone);
             }
-            refused.extend(refusals(std::mem::take(&mut answers), met.len()));
-            let batches = again.iter().map(|(output, places)| {
-                let batch = places.iter().filter_map(|place| profiles.get(*place)).cloned();
-                (*output, batch.collect())
-            });
-            let failed = deliver(batches.collect()).await;
-            // Converts indices in the smaller batches to indices in the whole batch.
-            let ours = |(of_one, (_, places)): (Vec<RefusedProfile>, &(&Arc<Output>, Vec<usize>))| {
-                let ours = of_one.into_iter().filter_map(|refused| refused.within(places));
-                ours.collect()
-            };
-            answers = failed.into_iter().zip(&again).map(ours).collect();
-            met = now.clone();
+            refused.extend(refusals(answers, outputs.len()));
+            let shares = shares_of_replacements(&outputs, &now, &gone, profiles.len());
+            answers = deliver_shares(&profiles, &now, &shares).await;
+            outputs = now;
         }
+        refused.extend(refusals(answers, outputs.len()));
         refused.sort_by_key(|refused| refused.index);
         refused.dedup_by_key(|refused| refused.index);
         refused
@@ -184,6 +161,30 @@ fn places_of_gone(refused: &[RefusedProfile]) -> Vec<usize> {
         .iter()
         .filter(|refused| refused.error.kind == SinkErrorKind::Gone);
     gone.map(|refused| refused.index).collect()
+}
+
+/// Returns for each receiver in `now` the indices of the profiles to offer to it, after the receivers in `before` have
+/// answered. `gone` contains for each of those the profiles that it did not accept because it has ended.
+fn shares_of_replacements(
+    before: &[Arc<Output>],
+    now: &[Arc<Output>],
+    gone: &[Vec<usize>],
+    profiles: usize,
+) -> Vec<Vec<usize>> {
+    let by_nobody = |place: &usize| gone.iter().all(|places| places.contains(place));
+    let share = |(position, output): (usize, &Arc<Output>)| {
+        // A receiver must not get the same profiles twice.
+        if before.iter().any(|old| Arc::ptr_eq(old, output)) {
+            return Vec::new();
+        }
+        // If the number of receivers is unchanged, a new receiver gets the profiles that the receiver at its position
+        // did not accept. Otherwise every new receiver gets the profiles that no receiver accepted.
+        match gone.get(position) {
+            Some(places) if now.len() == before.len() => places.clone(),
+            _ => (0..profiles).filter(by_nobody).collect(),
+        }
+    };
+    now.iter().enumerate().map(share).collect()
 }
 
 /// Merges refusals into one error for each profile. `Gone` tells the caller to hand out the profile again, so it is
@@ -225,4 +226,23 @@ async fn deliver(batches: Vec<(&Arc<Output>, Vec<RawProfile>)>) -> Vec<Vec<Refus
         }
     };
     join_all(batches.into_iter().map(hand)).await
+}
+
+/// Hands each receiver its share of `profiles`, given as indices, and returns the refusals of each. Their indices are
+/// those of the whole batch.
+async fn deliver_shares(
+    profiles: &[RawProfile],
+    outputs: &[Arc<Output>],
+    shares: &[Vec<usize>],
+) -> Vec<Vec<RefusedProfile>> {
+    let batches = outputs.iter().zip(shares).map(|(output, share)| {
+        let batch = share.iter().filter_map(|place| profiles.get(*place)).cloned();
+        (output, batch.collect())
+    });
+    let answers = deliver(batches.collect()).await;
+    let in_whole = |(refused, share): (Vec<RefusedProfile>, &Vec<usize>)| {
+        let refused = refused.into_iter().filter_map(|refused| refused.within(share));
+        refused.collect()
+    };
+    answers.into_iter().zip(shares).map(in_whole).collect()
 }
