@@ -173,29 +173,24 @@ impl Scraper {
         };
         let bytes = body.len();
         self.metrics.bytes.inc_by(bytes as u64);
-        let body = match of_text(body).await {
-            Ok(body) => body,
-            Err(error) => return (delta, Err(error), bytes),
+        let kind = &self.target.kind;
+        let steps = Steps {
+            is_text: legacy::is_like(&body),
+            max_samples: self.settings.limits.profile_samples(),
+            cumulative: kind.cumulative.then(|| kind.kind.clone()),
         };
-        if let Some(limit) = self.settings.limits.profile_samples()
-            && let Err(error) = check_samples(body.clone(), limit).await
-        {
-            return (delta, Err(error), bytes);
-        }
-        if !self.target.kind.cumulative {
+        if steps.is_empty() {
             return (delta, Ok(Some(self.profile(body))), bytes);
         }
         // Large heap profiles take milliseconds of CPU time, so this runs on a blocking thread.
-        let kind = self.target.kind.kind.clone();
         let worked = tokio::task::spawn_blocking(move || {
             let mut delta = delta;
-            let result = difference(&mut delta, &kind, &body);
+            let result = steps.run(body, &mut delta);
             (delta, result)
         });
         match worked.await {
-            Ok((delta, Ok(body))) => (delta, Ok(body.map(|body| self.profile(body))), bytes),
-            Ok((delta, Err(error))) => (delta, Err(error), bytes),
-            Err(error) => (Delta::new(), Err(format!("cannot take the difference: {error}")), bytes),
+            Ok((delta, result)) => (delta, result.map(|body| Some(self.profile(body?))), bytes),
+            Err(error) => (Delta::new(), Err(format!("cannot read the profile: {error}")), bytes),
         }
     }
 
@@ -259,43 +254,63 @@ impl Scraper {
     }
 }
 
-/// Converts a textual profile to pprof and returns any other profile unchanged. A text may be long, so the conversion
-/// runs on a blocking thread.
-async fn of_text(body: Bytes) -> Result<Bytes, String> {
-    if !legacy::is_like(&body) {
-        return Ok(body);
-    }
-    let made = tokio::task::spawn_blocking(move || {
-        let profile = legacy::read(&body).map_err(|error| format!("cannot read the profile as text: {error}"))?;
-        Ok(pprof::gzip(&pprof::encode(&profile)).into())
-    });
-    made.await
-        .map_err(|error| format!("cannot read the profile as text: {error}"))?
+/// The steps from a fetched body to the profile to send, for one scrape.
+struct Steps {
+    /// True if the body is a textual profile, which is converted to pprof.
+    is_text: bool,
+    /// Maximum number of samples, if there is a limit.
+    max_samples: Option<u64>,
+    /// The name of a cumulative kind, whose profiles are replaced by their increase.
+    cumulative: Option<Arc<str>>,
 }
 
-/// Refuses a profile with more than `limit` samples. Decompression takes milliseconds, so it runs on a blocking thread.
-async fn check_samples(body: Bytes, limit: u64) -> Result<(), String> {
-    let counted = tokio::task::spawn_blocking(move || {
+impl Steps {
+    fn is_empty(&self) -> bool {
+        !self.is_text && self.max_samples.is_none() && self.cumulative.is_none()
+    }
+
+    /// Returns the profile to send, or `None` for the first profile of a cumulative kind.
+    fn run(&self, mut body: Bytes, delta: &mut Delta) -> Result<Option<Bytes>, String> {
+        if self.is_text {
+            body = of_text(&body)?;
+        }
+        if self.max_samples.is_none() && self.cumulative.is_none() {
+            return Ok(Some(body));
+        }
         let plain = unpack(&body)?;
-        pprof::sample_count(&plain).map_err(|error| format!("cannot read the profile: {error}"))
-    });
-    let count = counted
-        .await
-        .map_err(|error| format!("cannot count the samples: {error}"))?? as u64;
+        if let Some(limit) = self.max_samples {
+            check_samples(&plain, limit)?;
+        }
+        match &self.cumulative {
+            Some(kind) => difference(delta, kind, &plain, body),
+            None => Ok(Some(body)),
+        }
+    }
+}
+
+/// Converts a textual profile to pprof.
+fn of_text(body: &[u8]) -> Result<Bytes, String> {
+    let profile = legacy::read(body).map_err(|error| format!("cannot read the profile as text: {error}"))?;
+    Ok(pprof::gzip(&pprof::encode(&profile)).into())
+}
+
+/// Refuses a decompressed profile with more than `limit` samples.
+fn check_samples(plain: &[u8], limit: u64) -> Result<(), String> {
+    let count = pprof::sample_count(plain).map_err(|error| format!("cannot read the profile: {error}"))? as u64;
     if count > limit {
         return Err(ResponseError::TooMany(count, limit).to_string());
     }
     Ok(())
 }
 
-/// Returns the increase since the last profile, gzip-compressed, or `None` for the first profile.
-fn difference(delta: &mut Delta, kind: &str, body: &Bytes) -> Result<Option<Bytes>, String> {
-    let plain = unpack(body)?;
-    let profile = pprof::decode(&plain).map_err(|error| format!("cannot read the profile: {error}"))?;
+/// Returns the increase since the last profile, gzip-compressed, or `None` for the first profile. `plain` is the
+/// decompressed `body`.
+fn difference(delta: &mut Delta, kind: &str, plain: &[u8], body: Bytes) -> Result<Option<Bytes>, String> {
+    let profile = pprof::decode(plain).map_err(|error| format!("cannot read the profile: {error}"))?;
     let cumulative = cumulative_types(kind, &profile.sample_types);
     if cumulative.is_empty() {
         // The profile is of another kind, for example because of a custom path. It is forwarded unchanged.
-        return Ok(Some(body.clone()));
+        return Ok(Some(body));
     }
     Ok(delta
         .next(&profile, &cumulative)
