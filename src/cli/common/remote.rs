@@ -14,7 +14,7 @@ use crate::profile::ProfileType;
 use crate::profile::selector::{self, Matcher};
 use crate::wire::call::{CallError, Caller};
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret};
-use crate::wire::querier::Selection;
+use crate::wire::querier::{QuerierClient, Selection};
 
 /// Short names of the most common profile types, and the names of Go's `net/http/pprof`, which conprof and profefe use.
 const SHORT_TYPES: [(&str, &str); 12] = [
@@ -94,6 +94,11 @@ impl ServerArgs {
             Some(tenant) => caller.with_tenant(tenant),
             None => caller,
         })
+    }
+
+    /// Returns a client of the server's querier service.
+    pub(crate) async fn querier(&self) -> anyhow::Result<QuerierClient> {
+        Ok(QuerierClient::new(self.caller().await?))
     }
 }
 

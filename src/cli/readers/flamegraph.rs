@@ -13,7 +13,6 @@ use crate::cli::common::time::now_ms;
 use crate::cli::readers::source::SourceArgs;
 use crate::profile::flamegraph::{SvgOptions, Tree, svg};
 use crate::profile::selector;
-use crate::wire::querier::QuerierClient;
 
 /// Arguments of `alluvium flamegraph`.
 #[derive(Debug, Clone, Args)]
@@ -61,7 +60,7 @@ pub async fn draw(args: &FlamegraphArgs) -> anyhow::Result<String> {
         return of_files(args).await;
     }
     let question = args.source.query.question(now_ms())?;
-    let client = QuerierClient::new(args.source.server.caller().await?);
+    let client = args.source.server.querier().await?;
     let graph = client
         .merge_stacktraces(question.selection(), args.max_nodes)
         .await

@@ -16,7 +16,6 @@ use crate::cli::readers::source::SourceArgs;
 use crate::profile::decoded::Columns;
 use crate::profile::pprof::{self, Profile};
 use crate::wire::proto::types::GoPgo;
-use crate::wire::querier::QuerierClient;
 
 /// Arguments of `alluvium pgo`.
 #[derive(Debug, Clone, Args)]
@@ -86,7 +85,7 @@ async fn stored(args: &PgoArgs) -> anyhow::Result<Columns> {
         keep_locations: args.keep_locations,
         aggregate_callees: true,
     };
-    let client = QuerierClient::new(args.source.server.caller().await?);
+    let client = args.source.server.querier().await?;
     let bytes = client
         .merge_for_pgo(question.selection(), pgo)
         .await

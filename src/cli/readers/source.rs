@@ -16,7 +16,6 @@ use crate::profile::combine::{combine, finer, in_unit};
 use crate::profile::decoded::Columns;
 use crate::profile::pprof::{self, Profile, ValueType};
 use crate::wire::files::{self, ImportedProfile};
-use crate::wire::querier::QuerierClient;
 
 /// Maximum uncompressed size of a file: 1 GiB.
 pub(in crate::cli) const MAX_FILE_BYTES: usize = 1 << 30;
@@ -103,7 +102,7 @@ impl SourceArgs {
 
 /// Returns the merged profile of a server for a query.
 pub(super) async fn of_server(server: &ServerArgs, question: &Question) -> anyhow::Result<Loaded> {
-    let client = QuerierClient::new(server.caller().await?);
+    let client = server.querier().await?;
     let bytes = client.merge_profile(question.selection()).await.map_err(call_error)?;
     let columns = merged(bytes, question)?;
     let profile = columns.get();

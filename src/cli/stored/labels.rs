@@ -5,13 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::common::output;
 use crate::cli::common::remote::call_error;
-use crate::cli::common::time::now_ms;
 use crate::cli::readers::source;
-use crate::cli::stored::series::{ListArgs, ListFormat, matchers};
+use crate::cli::stored::listing::{ListArgs, Stored};
 use crate::profile::pprof::SampleLabel;
-use crate::wire::querier::QuerierClient;
 
 /// Arguments of `alluvium labels`.
 #[derive(Debug, Clone, Args)]
@@ -38,20 +35,19 @@ pub(crate) async fn run(args: LabelsArgs) -> anyhow::Result<()> {
     } else {
         of_samples(&args).await?
     };
-    let text = match args.list.format {
-        ListFormat::Text => all.iter().map(|item| format!("{item}\n")).collect(),
-        ListFormat::Json => format!("{:#}\n", serde_json::json!(all)),
-    };
-    output::write_text(text.as_bytes())
+    args.list.write(&all, |item| item.as_str().into())
 }
 
 async fn stored(args: &LabelsArgs) -> anyhow::Result<Vec<String>> {
-    let (start, end) = args.list.range.range(now_ms())?;
-    let client = QuerierClient::new(args.list.server.caller().await?);
-    let matchers = matchers(args.selector.as_deref())?;
+    let Stored {
+        client,
+        matchers,
+        start_ms,
+        end_ms,
+    } = args.list.stored(args.selector.as_deref()).await?;
     let found = match &args.name {
-        Some(name) => client.label_values(name, matchers, start, end).await,
-        None => client.label_names(matchers, start, end).await,
+        Some(name) => client.label_values(name, matchers, start_ms, end_ms).await,
+        None => client.label_names(matchers, start_ms, end_ms).await,
     };
     found.map_err(call_error)
 }

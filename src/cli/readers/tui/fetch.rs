@@ -16,7 +16,6 @@ use crate::cli::readers::source::{Loaded, SourceArgs};
 use crate::cli::readers::tui::picture::Picture;
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{ProfileType, format};
-use crate::wire::querier::QuerierClient;
 
 /// The query, without the profile type.
 #[derive(Debug, Clone)]
@@ -143,7 +142,7 @@ fn joined<T>(result: Result<T, JoinError>) -> anyhow::Result<T> {
 }
 
 async fn types(server: &ServerArgs, start_ms: i64, end_ms: i64) -> anyhow::Result<Vec<ProfileType>> {
-    let client = QuerierClient::new(server.caller().await?);
+    let client = server.querier().await?;
     client.profile_types(start_ms, end_ms).await.map_err(call_error)
 }
 
