@@ -16,6 +16,7 @@ mod pprof;
 mod pprof_sum;
 mod profile;
 mod stack_contains;
+mod stack_function;
 mod time_bucket;
 mod to_char;
 mod top;
@@ -26,6 +27,9 @@ use datafusion::catalog::TableFunctionImpl;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
 use crate::query::decoded::context::Context;
+use crate::query::functions::function_matches::FunctionMatches;
+use crate::query::functions::stack_contains::StackContains;
+use crate::query::functions::stack_function::StackFunction;
 use crate::query::scan::provider::Called;
 
 pub(crate) use arithmetic::ArithmeticPlanner;
@@ -35,8 +39,8 @@ pub(crate) use joined::OperatorPlanner;
 /// Returns the scalar functions of this module.
 pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
     vec![
-        Arc::new(ScalarUDF::new_from_impl(function_matches::FunctionMatches::new())),
-        Arc::new(ScalarUDF::new_from_impl(stack_contains::StackContains::new())),
+        Arc::new(ScalarUDF::new_from_impl(StackFunction::new(FunctionMatches))),
+        Arc::new(ScalarUDF::new_from_impl(StackFunction::new(StackContains))),
         Arc::new(ScalarUDF::new_from_impl(time_bucket::TimeBucket::new())),
     ]
 }
