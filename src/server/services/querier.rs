@@ -98,45 +98,25 @@ impl QuerierService for Querier {
         let mut query = stacktraces_query(&self.0, request).await?;
         // Without `max_nodes` a pprof profile is complete, because programs read it.
         query.pprof_nodes = asked.filter(|asked| *asked != 0).map_or(0, |_| max_nodes);
+        let mut response = querier::SelectMergeStacktracesResponse::default();
         match format {
             ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
-                let flamegraph = Some(graph(&self.0, tenants, query, max_nodes, detail).await?);
-                Ok(querier::SelectMergeStacktracesResponse {
-                    flamegraph,
-                    ..Default::default()
-                }
-                .into())
+                response.flamegraph = Some(graph(&self.0, tenants, query, max_nodes, detail).await?);
             }
+            ProfileFormat::Tree => response.tree = tree(&self.0, tenants, query, max_nodes).await?,
             ProfileFormat::Pprof => {
                 let profile = self.0.engine.merge_profile(tenants, query, message).await?;
-                let pprof = Some(querier::PprofProfile { profile: Some(profile) });
-                Ok(querier::SelectMergeStacktracesResponse {
-                    pprof,
-                    ..Default::default()
-                }
-                .into())
-            }
-            ProfileFormat::Tree => {
-                let tree = tree(&self.0, tenants, query, max_nodes).await?;
-                Ok(querier::SelectMergeStacktracesResponse {
-                    tree,
-                    ..Default::default()
-                }
-                .into())
+                response.pprof = Some(querier::PprofProfile { profile: Some(profile) });
             }
             ProfileFormat::Dot => {
                 let (title, unit) = (query.profile_type.to_string(), query.profile_type.sample_unit.clone());
                 let functions = max_functions(asked, &self.0.options.limits)?;
                 let graph = self.0.engine.call_graph(tenants, query, functions).await?;
                 let write = move || Ok(dot(&graph, &title, &unit));
-                let dot = self.0.workers.run(LARGE_WORK, write).await?;
-                Ok(querier::SelectMergeStacktracesResponse {
-                    dot,
-                    ..Default::default()
-                }
-                .into())
+                response.dot = self.0.workers.run(LARGE_WORK, write).await?;
             }
         }
+        Ok(response.into())
     }
 
     /// Older clients use this call instead of `SelectMergeStacktraces` with `span_selector`.
@@ -164,19 +144,13 @@ impl QuerierService for Querier {
         if query.span_ids.is_empty() {
             return Err(ConnectError::invalid("span_selector must name at least one span"));
         }
+        let mut response = querier::SelectMergeSpanProfileResponse::default();
         if format == ProfileFormat::Tree {
-            let tree = tree(&self.0, tenants, query, max_nodes).await?;
-            return Ok(querier::SelectMergeSpanProfileResponse {
-                tree,
-                ..Default::default()
-            }
-            .into());
+            response.tree = tree(&self.0, tenants, query, max_nodes).await?;
+        } else {
+            response.flamegraph = Some(graph(&self.0, tenants, query, max_nodes, Detail::Names).await?);
         }
-        Ok(querier::SelectMergeSpanProfileResponse {
-            flamegraph: Some(graph(&self.0, tenants, query, max_nodes, Detail::Names).await?),
-            ..Default::default()
-        }
-        .into())
+        Ok(response.into())
     }
 
     /// Returns the merged profile. If `max_nodes` is set, the profile has about that many nodes.
@@ -193,10 +167,13 @@ impl QuerierService for Querier {
         if request.max_nodes.is_some_and(|asked| asked != 0) {
             query.pprof_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
         }
-        (query.call_site, query.go_pgo) = stack_selection(request.stack_trace_selector)?;
-        at_most("profile ids", request.profile_id_selector.len())?;
-        query.profile_ids = request.profile_id_selector;
-        query.trace_ids = hexadecimal("trace", 32, request.trace_id_selector)?;
+        let selectors = Selectors {
+            stack: request.stack_trace_selector,
+            profile_ids: request.profile_id_selector,
+            span_ids: Vec::new(),
+            trace_ids: request.trace_id_selector,
+        };
+        selectors.apply_to(&mut query)?;
         match call.codec {
             Codec::Json => Ok(self.0.engine.merge_profile(tenants, query, message).await?.into()),
             Codec::Proto => {
@@ -328,15 +305,37 @@ async fn stacktraces_query(
         request.end,
     )
     .await?;
-    (query.call_site, query.go_pgo) = stack_selection(request.stack_trace_selector)?;
-    at_most("profile ids", request.profile_id_selector.len())?;
-    query.profile_ids = request.profile_id_selector;
-    query.span_ids = hexadecimal("span", 16, request.span_selector)?;
-    query.trace_ids = hexadecimal("trace", 32, request.trace_id_selector)?;
-    if !query.span_ids.is_empty() && !query.trace_ids.is_empty() {
-        return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
-    }
+    let selectors = Selectors {
+        stack: request.stack_trace_selector,
+        profile_ids: request.profile_id_selector,
+        span_ids: request.span_selector,
+        trace_ids: request.trace_id_selector,
+    };
+    selectors.apply_to(&mut query)?;
     Ok(query)
+}
+
+/// The selectors of a request for merged profiles, besides the label selector.
+struct Selectors {
+    stack: Option<types::StackTraceSelector>,
+    profile_ids: Vec<String>,
+    span_ids: Vec<String>,
+    trace_ids: Vec<String>,
+}
+
+impl Selectors {
+    /// Checks the selectors and restricts `query` to what they select.
+    fn apply_to(self, query: &mut StackQuery) -> Result<(), ConnectError> {
+        (query.call_site, query.go_pgo) = stack_selection(self.stack)?;
+        at_most("profile ids", self.profile_ids.len())?;
+        query.profile_ids = self.profile_ids;
+        query.span_ids = hexadecimal("span", 16, self.span_ids)?;
+        query.trace_ids = hexadecimal("trace", 32, self.trace_ids)?;
+        if !query.span_ids.is_empty() && !query.trace_ids.is_empty() {
+            return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
+        }
+        Ok(())
+    }
 }
 
 /// Returns a flame graph as a message. Without `frame_details`, the name alone identifies a function.
