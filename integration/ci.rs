@@ -131,7 +131,10 @@ fn a_full_disk_costs_what_was_built_before_and_is_said_when_that_is_not_enough()
         scratch.stand_in("df", free).stand_in("make", PASSED);
         let (is_well, text) = scratch.run("env -u CARGO_TARGET_DIR .ci/run");
         assert_eq!(is_well, is_enough, "{text}");
-        assert!(!built.exists() && text.contains("deleting the earlier build output"), "{text}");
+        assert!(
+            !built.exists() && text.contains("deleting the earlier build output"),
+            "{text}"
+        );
         assert_eq!(text.contains("need 30 GB"), !is_enough, "{text}");
     }
     // The run does not delete another user's target folder.
@@ -177,6 +180,9 @@ fn a_question_that_fails_is_not_taken_for_a_good_answer() {
     };
     assert!(status("true").0);
     let (is_well, text) = status("echo ' M ui/dist/index.html'");
-    assert!(!is_well && text.contains("differs from the build of its sources"), "{text}");
+    assert!(
+        !is_well && text.contains("differs from the build of its sources"),
+        "{text}"
+    );
     assert!(!status("exit 128").0);
 }

@@ -162,7 +162,10 @@ fn the_go_toolchain_takes_the_profile_for_its_compiler() {
     assert!(refused(&["pgo", "alloc_space", "--file", &heap, "-o", out]).contains("this is not a CPU profile"));
     let folded = written(folder.path(), "app.folded", FOLDED);
     let error = refused(&["pgo", "--file", &folded, "-o", out]);
-    assert!(error.contains("no lines at which functions start"), "{error}");
+    assert!(
+        error.contains("the profile lacks the start lines of functions"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -105,8 +105,8 @@ async fn what_a_question_would_read_is_told_without_reading_it() {
         assert_eq!(number(impact, "totalBytesInTimeRange") > 0, series > 0, "{query}");
     }
     for (question, reason) in [
-        (ask(""), "query: there is no profile type"),
-        (ask("{}"), "query: there is no profile type"),
+        (ask(""), "query: the profile type before the selector"),
+        (ask("{}"), "query: the profile type before the selector"),
         (ask(&format!("{CPU}{{")), "label selector"),
         (json!({"query": format!("{CPU}{{}}")}), "missing time range"),
     ] {

@@ -127,8 +127,8 @@ mod tests {
         let error = QueryError::Timeout(Duration::from_secs(90));
         assert_eq!(
             error.to_string(),
-            "the query took longer than its time limit of 1m30s; narrow its range of time, or raise sql.timeout in \
-                the server's configuration"
+            "the query exceeded its time limit of 1m30s; shorten its time range, or raise sql.timeout in the server's \
+                configuration"
         );
     }
 }

@@ -205,7 +205,7 @@ mod tests {
         let held = stage.take(64 << 10).await.unwrap();
         let error = stage.take(3 << 10).await.unwrap_err();
         assert_eq!((error.status, error.code), (503, Code::Unavailable));
-        assert!(error.message.contains("3072 bytes"), "{error}");
+        assert!(error.message.contains("3072 more bytes"), "{error}");
         drop(held);
         assert!(stage.take(3 << 10).await.is_ok());
         assert_eq!(stage.free_bytes(), 96 << 10);

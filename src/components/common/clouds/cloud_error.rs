@@ -16,32 +16,19 @@ pub(crate) enum CloudError {
     Api(#[from] ApiError),
     /// An action of an AWS service failed.
     #[error("{action}: {source}")]
-    Action {
-        /// Name of the action.
-        action: String,
-        source: Box<CloudError>,
-    },
+    Action { action: String, source: Box<CloudError> },
     /// There are no valid credentials.
     #[error("cannot get credentials for {cloud}: {source}")]
     Credentials {
-        /// Name of the cloud.
         cloud: &'static str,
         source: Box<CloudError>,
     },
     /// A role cannot be assumed with other credentials.
     #[error("cannot assume the role {role}: {source}")]
-    Role {
-        /// ARN of the role.
-        role: String,
-        source: Box<CloudError>,
-    },
+    Role { role: String, source: Box<CloudError> },
     /// A role cannot be assumed with the token of another issuer.
     #[error("cannot assume the role {role} by web identity: {source}")]
-    WebIdentity {
-        /// ARN of the role.
-        role: String,
-        source: Box<CloudError>,
-    },
+    WebIdentity { role: String, source: Box<CloudError> },
     /// Neither the configuration nor the machine names a region.
     #[error("no region is configured, and the instance metadata has none: {source}")]
     Region {
@@ -59,29 +46,15 @@ pub(crate) enum CloudError {
     Setting(&'static str),
     /// A setting is not a URL.
     #[error("{what} is not a URL: {source}")]
-    Url {
-        /// The setting.
-        what: String,
-        source: url::ParseError,
-    },
-    /// A file cannot be read.
+    Url { what: String, source: url::ParseError },
     #[error("cannot read {}: {source}", path.display())]
-    File {
-        /// Path of the file.
-        path: PathBuf,
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// A file is no credentials file.
     #[error("{} is not a valid credentials file: {source}", path.display())]
-    CredentialsFile {
-        /// Path of the file.
-        path: PathBuf,
-        source: serde_json::Error,
-    },
+    CredentialsFile { path: PathBuf, source: serde_json::Error },
     /// A credentials file is of an unsupported type.
     #[error("{} is of the type {kind}, which is not supported", path.display())]
     CredentialsType {
-        /// Path of the file.
         path: PathBuf,
         /// Type of the file, as Google names it.
         kind: &'static str,
@@ -89,18 +62,13 @@ pub(crate) enum CloudError {
     /// The key in a credentials file cannot sign. The layer below describes the reason as text.
     #[error("{}: {reason}", path.display())]
     Key {
-        /// Path of the file.
         path: PathBuf,
         /// What is wrong with the key.
         reason: String,
     },
     /// Credentials have an invalid expiration time.
     #[error("invalid expiration time `{text}` of the credentials: {source}")]
-    Expiration {
-        /// The expiration time.
-        text: String,
-        source: chrono::ParseError,
-    },
+    Expiration { text: String, source: chrono::ParseError },
     /// The credentials contain characters that a signed request cannot contain.
     #[error(transparent)]
     Signature(#[from] InvalidHeaderValue),

@@ -50,20 +50,11 @@ pub(crate) enum DiscoveryError {
     /// Credentials are missing, cannot be obtained, or were refused.
     #[error(transparent)]
     Credentials(Source),
-    /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
-    File {
-        /// Path of the file.
-        path: PathBuf,
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// A file contains an invalid list of targets.
     #[error("{}:{source}", path.display())]
-    Groups {
-        /// Path of the file.
-        path: PathBuf,
-        source: GroupError,
-    },
+    Groups { path: PathBuf, source: GroupError },
     /// There are more targets than a discovery exports.
     #[error("found {0} targets, but at most {MAX_TARGETS} are exported")]
     TooManyTargets(usize),

@@ -17,7 +17,6 @@ pub(crate) enum ApiError {
     /// A value of the configuration or a credential cannot be sent as a header.
     #[error("{what} contains characters that are not allowed in an HTTP header")]
     Header {
-        /// Name of the value.
         what: &'static str,
         source: InvalidHeaderValue,
     },

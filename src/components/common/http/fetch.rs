@@ -79,7 +79,7 @@ pub(crate) enum FetchError {
     #[error("cannot fetch {url}: {source}")]
     Failed {
         /// URL of the request without secrets.
-        url: Url,
+        url: Box<Url>,
         source: Failure,
     },
 }
@@ -93,7 +93,6 @@ pub(crate) enum Failure {
     /// There was no complete response within the timeout.
     #[error("no response in time")]
     Timeout,
-    /// The body is not text.
     #[error("the response is not UTF-8 text")]
     Encoding(#[from] FromUtf8Error),
 }
@@ -127,7 +126,7 @@ impl Request {
         answer
             .unwrap_or(Err(Failure::Timeout))
             .map_err(|source| FetchError::Failed {
-                url: without_secrets(&self.url),
+                url: Box::new(without_secrets(&self.url)),
                 source,
             })
     }

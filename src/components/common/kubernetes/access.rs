@@ -114,7 +114,7 @@ mod tests {
     fn outside_of_a_cluster_the_error_says_what_to_give() {
         let folder = tempfile::tempdir().unwrap();
         let error = in_cluster(folder.path(), None, &"agent".into()).unwrap_err();
-        assert!(error.ends_with("give api_server or kubeconfig_file"), "{error}");
+        assert!(error.ends_with("set api_server or kubeconfig_file"), "{error}");
         let address = Some(("10.0.0.1".to_owned(), "443".to_owned()));
         let error = in_cluster(folder.path(), address, &"agent".into()).unwrap_err();
         assert!(error.contains("has no service account"), "{error}");

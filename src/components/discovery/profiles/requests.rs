@@ -41,7 +41,6 @@ pub(super) enum Complaint {
     Port {
         /// Name of the annotation.
         annotation: String,
-        /// Its value.
         text: String,
     },
     /// An annotation should contain a scheme.
@@ -49,7 +48,6 @@ pub(super) enum Complaint {
     Scheme {
         /// Name of the annotation.
         annotation: String,
-        /// Its value.
         text: String,
     },
     /// Coroot's annotation needs a port.

@@ -34,7 +34,6 @@ pub(super) enum XmlRpcError {
         /// Description of the fault, as the server sent it.
         text: Value,
     },
-    /// An integer is invalid.
     #[error("`{0}` is not a whole number")]
     Number(String),
     /// A member of a struct is incomplete.

@@ -29,23 +29,16 @@ pub(super) enum PatternError {
     /// The working directory, at which a relative pattern starts, is unknown.
     #[error(transparent)]
     Absolute(io::Error),
-    /// A wildcard is invalid.
     #[error("`{text}` is not a pattern: {}", source.msg)]
-    Invalid {
-        /// The pattern.
-        text: String,
-        source: glob::PatternError,
-    },
+    Invalid { text: String, source: glob::PatternError },
     /// The pattern cannot be searched for.
     #[error("{}", .0.msg)]
     Search(#[source] glob::PatternError),
-    /// A brace is not closed.
     #[error("`{0}` has a brace that is not closed")]
     OpenBrace(String),
     /// The alternatives become too many patterns.
     #[error("`{0}` has more than {MAX_PATTERNS} alternatives")]
     TooManyAlternatives(String),
-    /// Too many files match.
     #[error("`{0}` matches more than {MAX_FILES} files")]
     TooManyFiles(String),
 }

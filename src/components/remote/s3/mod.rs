@@ -217,16 +217,11 @@ impl Object {
 /// Why an object cannot be read.
 #[derive(Debug, thiserror::Error)]
 enum ObjectError {
-    /// The request failed.
     #[error(transparent)]
     Cloud(#[from] CloudError),
     /// The content is not text.
     #[error("{url} is not UTF-8 text")]
-    Encoding {
-        /// URL of the object.
-        url: String,
-        source: Utf8Error,
-    },
+    Encoding { url: String, source: Utf8Error },
     /// The bucket cannot be part of a host name.
     #[error("`{host}` is not a valid host name: {source}")]
     Host { host: String, source: url::ParseError },

@@ -67,11 +67,7 @@ pub(super) enum IdentityError {
     Client(#[from] ComponentError),
     /// The nonce of this machine's logins cannot be read or stored.
     #[error("cannot read or write the nonce file {}: {source}", path.display())]
-    Nonce {
-        /// Path of the file.
-        path: PathBuf,
-        source: io::Error,
-    },
+    Nonce { path: PathBuf, source: io::Error },
 }
 
 #[derive(Deserialize)]
