@@ -2,13 +2,13 @@
 //! durable queue of `pyroscope.write`.
 //!
 //! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`],
-//! or with a [`Key`]: [`KEYED_MAGIC`] and three copies of the key, which is the initial value of each CRC. Payloads
-//! hold untrusted bytes. Without the key nobody can forge a record inside a payload, which a search after damage
-//! would find.
+//! or with a [`Key`]: [`KEYED_MAGIC`] and three copies of the key, which is the initial value of each CRC. After
+//! damage, the reader searches for the next valid record, also inside payloads, which hold untrusted bytes. A sender
+//! does not know the key, so it cannot forge a record inside its payload.
 //!
-//! A torn tail (a record that is shorter than its length says) ends the file. It is reported but never an error. A
-//! record of full length with a wrong checksum is damage, also at the end of the file, and so is everything before a
-//! valid record. The caller decides when to sync, and whether the file may end in a torn tail at all.
+//! A torn tail is an unfinished write: the last record is shorter than its length says. The reader reports it without
+//! an error. Invalid bytes before a valid record are damage. A record of full length with a wrong checksum is damage
+//! too, even at the end of the file. The caller decides when to sync, and whether it tolerates a torn tail.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,7 +24,7 @@ pub(crate) const KEYED_HEADER_BYTES: usize = 20;
 /// Bytes that precede each payload.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;
 
-/// Maximum number of bytes that a search for valid records computes checksums of. They take some seconds.
+/// Maximum number of bytes whose checksums a search for valid records computes. This takes some seconds.
 const SEARCH_BYTES: u64 = 4 << 30;
 
 /// Largest payload that a reader accepts (1 GiB). A larger length is damage, not data.
@@ -147,12 +147,12 @@ fn create_with(path: &Path, header: &[u8]) -> io::Result<File> {
 pub(crate) struct SegmentContents {
     /// Payloads in the order in which they were written.
     pub records: Vec<bytes::Bytes>,
-    /// Length of the valid part in bytes. The caller may truncate the file to it before appending again.
+    /// Offset at which the last valid record ends. The caller may truncate the file there before it appends again.
     pub valid_bytes: u64,
-    /// Number of bytes of an unfinished write after the valid part, 0 for a clean file.
+    /// Number of bytes of the torn tail, 0 if there is none.
     pub torn_bytes: u64,
-    /// Number of damaged bytes. Valid records after them are in `records`. Damage after the last valid record is a
-    /// record of full length.
+    /// Number of damaged bytes. Bytes after the last valid record count here if they are a damaged record of full
+    /// length, and otherwise in `torn_bytes`.
     pub damaged_bytes: u64,
 }
 
@@ -196,8 +196,7 @@ pub(crate) fn records(data: bytes::Bytes, mut position: usize, key: Key) -> Segm
             contents.valid_bytes = end as u64;
             continue;
         }
-        // There is no valid record here: this is a torn tail, or damage before later records. Search for the next
-        // valid record.
+        // No valid record starts here. If a later one exists, the bytes up to it are damaged.
         let mut starts = position + 1..data.len();
         match starts.find(|start| record_at(&data, *start, key, &mut left).is_some()) {
             Some(next) => {
@@ -216,9 +215,10 @@ pub(crate) fn records(data: bytes::Bytes, mut position: usize, key: Key) -> Segm
     contents
 }
 
-/// Returns true if `tail`, which holds no valid record, has the full length of the record at its start and is thus
-/// damaged. Zeros are a hole that the file system left in place of a write. If only the length is damaged, the
-/// checksum matches the rest of the file.
+/// Returns true if the bytes after the last valid record are damaged, and false if they are a torn tail. They are
+/// damaged if they contain the whole record that starts there, or if its length is impossible. They are also damaged if
+/// its checksum matches all remaining bytes, because then only the length is wrong. Zeros alone are a torn tail: the
+/// file system may leave them in place of a write that was never synced.
 fn is_whole_record(tail: &[u8], key: Key) -> bool {
     let Some(header) = tail.first_chunk::<RECORD_HEADER_BYTES>() else {
         return false;
@@ -232,9 +232,9 @@ fn is_whole_record(tail: &[u8], key: Key) -> bool {
     }
 }
 
-/// Returns the end offset of the valid record at `start`, if there is one. Zero-length records do not exist, so that
-/// a run of zero bytes (a hole that the file system left) does not read as records. Each payload's length is deducted
-/// from `left`, and a payload longer than `left` is skipped.
+/// Returns the end offset of the valid record at `start`, if there is one. A length of zero is invalid; otherwise the
+/// zeros that a file system may leave in place of a write could look like valid records. The function subtracts the
+/// payload's length from `left`. If `left` is too small, it computes no checksum and returns `None`.
 fn record_at(data: &[u8], start: usize, key: Key, left: &mut u64) -> Option<usize> {
     let header = data.get(start..start + RECORD_HEADER_BYTES)?;
     let length = u32::from_le_bytes(header[..4].try_into().ok()?) as usize;

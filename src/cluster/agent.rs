@@ -288,7 +288,7 @@ impl Agent {
         }
     }
 
-    /// Decides the part of this member by the members that it has found.
+    /// Decides the state of this member by the number of members that it has found.
     fn part(&mut self, now: Instant) -> Part {
         let others = self.membership.other_count();
         if let Some(until) = self.looks_until {

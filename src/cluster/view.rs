@@ -24,38 +24,38 @@ pub(crate) struct View {
     pub members: Vec<Member>,
     /// This member, as it appears in `members`.
     pub own: Member,
-    /// The part that this member takes in the cluster.
+    /// The state of this member.
     pub part: Part,
     ring: Ring,
 }
 
-/// The part that a member takes in the cluster, in Alloy's words.
+/// The state of a member, with Alloy's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// It has not found the others yet, or they are too few.
+    /// The member owns no keys, because it has not found the others yet or there are too few of them.
     Viewer,
-    /// It has its share of the keys.
+    /// The member owns its share of the keys.
     Participant,
-    /// It is about to leave the cluster.
+    /// The member is about to leave the cluster and owns no keys.
     Terminating,
 }
 
-/// The owner of a key, the same for all members that know of each other.
+/// The owner of a key. Members that know of each other agree on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The member that has this view.
     Own,
     /// The member with this name.
     Other(Arc<str>),
-    /// Unknown, as long as this member takes no part.
+    /// Unknown, because this member is not a participant.
     Unknown,
 }
 
 impl Part {
-    /// Every part, for metrics.
+    /// All states, for metrics.
     pub(crate) const ALL: [Self; 3] = [Self::Viewer, Self::Participant, Self::Terminating];
 
-    /// The name of the part in Alloy's metrics and API.
+    /// The name of the state in Alloy's metrics and API.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -88,12 +88,12 @@ impl View {
         }
     }
 
-    /// True if this member takes its share.
+    /// Returns true if this member owns its share of the keys.
     pub(crate) fn is_participant(&self) -> bool {
         self.part == Part::Participant
     }
 
-    /// False if another member with the same name has started later, and thus wins.
+    /// Returns false if another member with the same name has started later. That member then owns the keys of both.
     pub(crate) fn bears_its_name(&self) -> bool {
         let namesakes = self.members.iter().filter(|member| member.name == self.own.name);
         namesakes.max().is_none_or(|last| *last == self.own)

@@ -74,7 +74,7 @@ pub enum Root {
     Own,
 }
 
-/// What the last component of a path may be.
+/// The kinds of files that the last component of a path may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// A file, or links that lead to a file within the root.

@@ -58,9 +58,9 @@ pub(crate) struct Namer<'a> {
     said: Said,
 }
 
-/// Maximum number of bytes of the profiles of a window that have all names. In profiles after it, only kernel
-/// functions have names. Each profile contains the names of its stacks, and many profiles may contain the same long
-/// names of one file.
+/// Size in bytes of a window's profiles at which further profiles get names of kernel functions only. Each profile
+/// contains the names of all its functions. Without this limit, many profiles could repeat the same long names of one
+/// file.
 const MAX_WRITTEN: usize = 256 << 20;
 
 impl<'a> Namer<'a> {

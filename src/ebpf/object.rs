@@ -162,8 +162,8 @@ impl KernelSide {
         let Ok(cpus) = self.scratch.get(&0, 0) else {
             return Accounts::default();
         };
-        // Copied in this order, so that a tick that arrives meanwhile is in the sum but not yet in one of the parts,
-        // never the other way round.
+        // The order of the copies matters: a tick that arrives meanwhile is then in the sum but not yet in one of the
+        // parts, never the other way round.
         let mut counts = Accounts::default();
         for cpu in cpus.iter() {
             let [stacks, snapshots, ring_full, idle, ignored, nanos, _, ticks, ..] = cpu;

@@ -1,7 +1,7 @@
 //! Converts samples of a perf event with registers and stack to records of the BPF program. Does no I/O.
 //!
-//! This is for systems that allow perf_event_open(2) but deny bpf(2). The kernel stack arrives as addresses. Of the
-//! user stack, each tick copies the registers and the top of the stack, which the profiler walks in user space.
+//! This is for systems that allow perf_event_open(2) but deny bpf(2). The kernel stack arrives as addresses. For
+//! the user stack, each tick copies the registers and the top of the stack, which the profiler walks in user space.
 
 use crate::ebpf::bytes::{u32_at, u64_at};
 use crate::ebpf::records::{self, Head};
@@ -25,8 +25,8 @@ const COPIED: usize = REGISTERS.count_ones() as usize;
 /// numbers.
 type Arranged = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
-/// Arranges the copied registers by purpose. Their number identifies the architecture, so that either machine
-/// compiles and tests both.
+/// Arranges the copied registers by purpose. Their number identifies the architecture. So the code for both
+/// architectures can be tested on either of them.
 fn arrange(copied: &[u64]) -> Option<Arranged> {
     match *copied {
         [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {

@@ -181,8 +181,8 @@ pub(crate) fn container_id_of(cgroup: &str) -> &str {
     ""
 }
 
-/// Returns the id that a process has in its innermost pid namespace, which is in the name of its perf map. Returns
-/// its own id if the other one cannot be read.
+/// Returns the id by which a process knows itself. In a container, it differs from `pid`, the id on the host. The name
+/// of a perf map contains this id. If it cannot be read, returns `pid`.
 pub(crate) fn namespaced_pid(pid: u32) -> u32 {
     let read = || {
         let status = text(pid, "status").ok()?;

@@ -263,7 +263,7 @@ impl Worker {
     }
 
     /// Marks all processes to be read again at their next tick, because a change of some process was missed. Does
-    /// this at most once in a while, because a process may map files so fast that events are always lost.
+    /// this at most once a second, because a process may map files so fast that events are always lost.
     #[expect(clippy::iter_over_hash_type, reason = "each process is changed independently")]
     fn doubt_all(&mut self) {
         const EVERY: Duration = Duration::from_secs(1);

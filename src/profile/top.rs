@@ -2,7 +2,7 @@
 //! share.
 //!
 //! The cumulative value of a function counts each stack once, however often the stack contains the function. Rows are
-//! built from a tree, or from a flame graph received over the network. A tree without a node limit is exact.
+//! built from a tree. They are exact if the tree was built without a limit on its nodes.
 
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ pub struct TopTable {
     pub total: i64,
 }
 
-/// A node of a tree or a flame graph: index of the name, values, and index of the parent (smaller than its own).
+/// A node of a tree: index of the name, values, and index of the parent (smaller than its own).
 struct Node {
     name: usize,
     parent: usize,

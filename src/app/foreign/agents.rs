@@ -68,8 +68,13 @@ pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Fi
                     "n" | "namespace" => drop(pods.namespaces.insert(value.to_owned())),
                     "l" | "selector" => pods.label = Some(value.to_owned()),
                     "kubeconfig" => pods.kubeconfig = Some(value.to_owned()),
-                    "profefe-hostport" => found.note(&path, "names profefe's collector; profiles go to push-url"),
-                    "tracer" | "tracer.jaeger-address" => found.note(&path, "configures the traces of kprofefe itself"),
+                    "profefe-hostport" => found.note(
+                        &path,
+                        "is left out: profiles go to push-url, not to profefe's collector",
+                    ),
+                    "tracer" | "tracer.jaeger-address" => {
+                        found.note(&path, "is left out: it configures traces of kprofefe itself");
+                    }
                     _ => found.problem(&path, "cannot be converted"),
                 }
             }
@@ -141,7 +146,7 @@ pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings
         environments.any(|environment| environment.get("COROOT_EBPF_PROFILING") == Some(&"disabled"))
     });
     for workload in refusing {
-        let message = "turns the profiler off for its processes: drop its pods with a rule instead";
+        let message = "has no counterpart: drop the targets of its pods with a rule of discovery.relabel";
         found.note(&format!("{}: COROOT_EBPF_PROFILING", workload.path), message);
     }
 }
@@ -158,7 +163,10 @@ fn cluster_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, o
         }
     }
     if milliseconds(&pods.interval) == Some(0) {
-        return found.note(&workload.path, "scrapes no profiles");
+        return found.note(
+            &workload.path,
+            "has the scrape interval 0, so annotated pods are not scraped",
+        );
     }
     pods.write(1, out);
 }
@@ -170,13 +178,13 @@ fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out:
         let path = format!("{}: {name}", workload.path);
         match (name.as_str(), value.as_str()) {
             ("enable-java-async-profiler", value) => is_java_on = matches!(value, "" | "true" | "1"),
-            ("java-async-profiler-delay", _) => found.note(&path, "a process is profiled when it is found"),
+            ("java-async-profiler-delay", _) => found.note(&path, "has no counterpart: there is no such delay"),
             ("go-heap-profiler", "disabled") => {}
             ("go-heap-profiler", _) => {
-                let message = "Go heap profiles are not read from outside: annotate pods that serve profiles";
+                let message = "has no counterpart: to get Go heap profiles, annotate pods that serve them over HTTP";
                 found.note(&path, message);
             }
-            ("profiles-prune-fraction", _) => found.note(&path, "has no counterpart: stacks are never pruned"),
+            ("profiles-prune-fraction", _) => found.note(&path, "has no counterpart: no stacks are pruned"),
             (name, _) => left_out(&path, name, found),
         }
     }
@@ -262,9 +270,9 @@ fn left_out(path: &str, name: &str, found: &mut Findings) {
     found.note(
         path,
         if names_coroot {
-            "configures the connection to Coroot; profiles go to push-url"
+            "is left out: profiles go to push-url, not to Coroot"
         } else {
-            "does not concern profiles and is left out"
+            "is left out: it does not concern profiles"
         },
     );
 }
@@ -340,7 +348,7 @@ fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut F
             };
             let path = format!("{}: {name}", workload.path);
             if !known.contains(&rest) {
-                found.note(&path, "there is no such annotation");
+                found.note(&path, "is left out: the agent does not know this annotation");
             } else if matches!(rest, "enable" | "scrape") && *value != "true" {
                 found.note(&path, format_args!("is `{value}`, but only `true` enables profiling"));
             }
@@ -379,7 +387,7 @@ fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
     let minutes = minutes.filter(|minutes| (1..=60).contains(minutes));
     minutes.map_or_else(
         || {
-            let message = format!("`{schedule}` is not a fixed number of minutes: profiles are taken every 10 minutes");
+            let message = format!("`{schedule}` does not run every fixed number of minutes: scrape_interval is 10m");
             found.note(&format!("{}: schedule", workload.path), message);
             go(PROFEFE_EVERY)
         },

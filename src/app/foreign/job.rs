@@ -111,7 +111,7 @@ impl<'a> Jobs<'a> {
                     self.found.note(key, message);
                 }
                 (key, _) if self.format == Format::Prometheus && NOT_OF_PROFILES.contains(&key) => {
-                    self.found.note(key, "does not concern profiles and is left out");
+                    self.found.note(key, "is left out: it does not concern profiles");
                 }
                 (key, _) => self.found.problem(key, "cannot be converted"),
             }
@@ -129,7 +129,7 @@ impl<'a> Jobs<'a> {
                     let message = "are labels of metrics that leave Prometheus: set them in pyroscope.write if needed";
                     self.found.note(&path, message);
                 }
-                _ => self.found.note(&path, "does not concern profiles and is left out"),
+                _ => self.found.note(&path, "is left out: it does not concern profiles"),
             }
         }
     }

@@ -339,8 +339,8 @@ pyroscope.write "default" {
         converted.notes,
         [
             "Deployment cart: profefe.com/enable: is `yes`, but only `true` enables profiling",
-            "Deployment cart: profefe.com/ports: there is no such annotation",
-            "CronJob kprofefe: --profefe-hostport: names profefe's collector; profiles go to push-url",
+            "Deployment cart: profefe.com/ports: is left out: the agent does not know this annotation",
+            "CronJob kprofefe: --profefe-hostport: is left out: profiles go to push-url, not to profefe's collector",
         ]
     );
 }
@@ -382,7 +382,7 @@ fn each_kprofefe_looks_at_its_own_pods_and_what_cannot_be_said_is_a_problem() {
     assert!(
         notes
             .iter()
-            .any(|note| note.contains("`0 3 * * 1` is not a fixed number of minutes")),
+            .any(|note| note.contains("`0 3 * * 1` does not run every fixed number of minutes")),
         "{notes:?}"
     );
 }
@@ -451,19 +451,22 @@ spec: {template: {spec: {containers: [{image: quiet, env: [{name: COROOT_EBPF_PR
     assert_eq!(
         converted.notes,
         [
-            "DaemonSet coroot-node-agent: api-key: configures the connection to Coroot; profiles go to push-url",
-            "DaemonSet coroot-node-agent: cgroupfs-root: does not concern profiles and is left out",
-            "DaemonSet coroot-node-agent: go-heap-profiler: Go heap profiles are not read from outside: annotate \
-             pods that serve profiles",
-            "Deployment quiet: COROOT_EBPF_PROFILING: turns the profiler off for its processes: drop its pods with a \
-             rule instead",
+            "DaemonSet coroot-node-agent: api-key: is left out: profiles go to push-url, not to Coroot",
+            "DaemonSet coroot-node-agent: cgroupfs-root: is left out: it does not concern profiles",
+            "DaemonSet coroot-node-agent: go-heap-profiler: has no counterpart: to get Go heap profiles, annotate pods \
+             that serve them over HTTP",
+            "Deployment quiet: COROOT_EBPF_PROFILING: has no counterpart: drop the targets of its pods with a rule of \
+             discovery.relabel",
         ]
     );
     let operated = "apiVersion: coroot.com/v1\nkind: Coroot\nmetadata: {name: coroot}\nspec: {clusterAgent: {env: [{\
         name: PROFILES_SCRAPE_INTERVAL, value: '0'}]}}";
     let operated = convert(Format::Coroot, operated).unwrap();
     assert!(operated.text.contains("pyroscope.ebpf") && !operated.text.contains("discovery.profiles"));
-    assert_eq!(operated.notes, ["Coroot coroot: scrapes no profiles"]);
+    assert_eq!(
+        operated.notes,
+        ["Coroot coroot: has the scrape interval 0, so annotated pods are not scraped"]
+    );
     assert!(problems(Format::Coroot, "kind: Service")[0].contains("has neither an agent of Coroot"));
 }
 

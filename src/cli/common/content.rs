@@ -1,5 +1,5 @@
-//! Reads the files that readers and `import` are given. A file of `perf record` becomes the output of `perf script`,
-//! because only `perf`, on the machine that has the programs, can map their addresses to names.
+//! Reads the files that the reading commands and `import` receive. `perf script` converts a file of `perf record` to
+//! text. Only `perf`, on a machine with the profiled programs, can map their addresses to names.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -41,11 +41,11 @@ async fn perf_script(program: &str, path: &Path, max_bytes: usize) -> anyhow::Re
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .context("this is a file of `perf record`, but `perf script`, which must read it, cannot be started")?;
+        .context("this is a file of `perf record`, but `perf script`, which converts it to text, cannot be started")?;
     let (Some(stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
         bail!("`perf script` has no output");
     };
-    // Both pipes are read concurrently: if either were full, the program would block.
+    // Both pipes are read concurrently, because `perf` would block if one of them were full.
     let errors = tokio::spawn(async move {
         let mut errors = Vec::new();
         let _ = stderr.read_to_end(&mut errors).await;

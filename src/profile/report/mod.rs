@@ -2,7 +2,7 @@
 //!
 //! In: a profile, the sample type, and options. Out: text that equals the output of `go tool pprof` to the byte,
 //! except for the differences listed in `docs/reference/compatibility.md`. The algorithms are those of its packages
-//! `report`, `graph` and `measurement`, because dropped places influence how the rest is counted.
+//! `report`, `graph` and `measurement`, because the functions that a report drops influence the numbers of the others.
 
 mod difference;
 mod filter;

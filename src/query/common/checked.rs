@@ -11,7 +11,7 @@ pub(crate) fn add(sum: &mut i64, value: i64) -> Result<(), QueryError> {
 /// Fails if the sum of all these values, or of any part of them, may not fit in 64 bits.
 pub(crate) fn check_total(values: impl IntoIterator<Item = i64>) -> Result<(), QueryError> {
     let total: u128 = values.into_iter().map(|value| u128::from(value.unsigned_abs())).sum();
-    // A total that was capped equals the largest number.
+    // A value may have been capped at the largest number. Then the total is at least as large.
     if total >= i64::MAX as u128 {
         return Err(too_large());
     }

@@ -1,4 +1,4 @@
-//! Errors of queries. Their kinds are what the protocols map to their own codes.
+//! Errors of queries. Each protocol maps their kinds to its own codes.
 //!
 //! In: errors of DataFusion, Arrow, Parquet and the file system. Out: a [`QueryError`] with a readable message.
 

@@ -1,6 +1,6 @@
 //! What all rooms of the query layer share: queries and answers as plain values, errors, streams and cancellation.
 //!
-//! In: nothing from the other rooms. Out: types that every room above imports.
+//! In: nothing from the other rooms. Out: types that every other room of the layer imports.
 
 pub(in crate::query) mod answer;
 pub(in crate::query) mod blocking;

@@ -211,7 +211,7 @@ impl StackTable {
     }
 
     /// Adds a batch of the columns `stack` and `frames`, and also `start_lines` if the batch has it. If a stack has
-    /// several rows, the first row with first lines of functions counts. If no row has them, the first row counts.
+    /// several rows, the first row with start lines of functions is used. If no row has them, the first row is used.
     pub(crate) fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let ids = schema::integers(batch, STACK)?;
         let lists = schema::lists(batch, FRAMES)?;

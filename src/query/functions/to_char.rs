@@ -85,8 +85,8 @@ fn translated(pattern: &ColumnarValue) -> Result<ColumnarValue> {
     })
 }
 
-/// PostgreSQL's patterns with those of strftime. A pattern comes before those that it begins with. Names of months and
-/// days are not padded with blanks.
+/// PostgreSQL's patterns with those of strftime. A pattern comes before the shorter ones that it begins with. Names
+/// of months and days are not padded with blanks.
 const PATTERNS: [(&str, &str); 23] = [
     ("HH24", "%H"),
     ("HH12", "%I"),

@@ -33,9 +33,9 @@ use crate::query::output::text_values::Column;
 /// The encoding of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// An array of objects, one for each row, with keys in the order of the columns. Of two columns `a`, the second is
-    /// called `a_2`, in Arrow and Parquet as well. Integers beyond 2^53 are strings, because a JavaScript number cannot
-    /// represent them. Times are RFC 3339 in UTC, maps are objects, and NaN and infinities are null.
+    /// An array of objects, one for each row, with keys in the order of the columns. If two columns have the name `a`,
+    /// the second becomes `a_2`, in Arrow and Parquet as well. Integers beyond 2^53 are strings, because a JavaScript
+    /// number cannot represent them. Times are RFC 3339 in UTC, maps are objects, and NaN and infinities are null.
     Json,
     /// RFC 4180 with a header line. Lists and maps are written as JSON.
     Csv,

@@ -135,7 +135,7 @@ impl<T: Id> PhysicalExpr for IdSet<T> {
 pub(crate) trait Relation: fmt::Debug + Send + Sync + 'static {
     fn schema(&self) -> SchemaRef;
 
-    /// Returns for each filter how far the scan itself applies it.
+    /// Returns for each filter whether the scan itself applies it exactly, inexactly or not at all.
     fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown>;
 
     fn plan(

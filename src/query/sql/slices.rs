@@ -1,7 +1,7 @@
 //! Makes the batches of a plan smaller if their rows are wide.
 //!
 //! In: a physical plan, and the number of rows of a batch in its settings. Out: the same plan, in which no step returns
-//! larger batches. Most steps follow the setting, but tables, functions and filters return what they have. Unnesting a
+//! larger batches. Most steps follow the setting, but tables, functions and filters may return larger ones. Unnesting a
 //! list repeats the other columns of its row. If they take too much memory, the query fails.
 
 use std::sync::Arc;

@@ -183,7 +183,7 @@ impl Counting {
     /// Adds the total of a profile to a point.
     fn count(&mut self, group: u32, step: i64, total: i64, cancellation: &Cancellation) -> Result<(), QueryError> {
         let cell = self.lines.entry(group).or_default().entry(step).or_default();
-        // A total that was capped when it was stored equals the largest number.
+        // A stored total that equals the largest number may have been capped, so the sum would be too small.
         checked::add(&mut cell.sum, total)?;
         if total == i64::MAX {
             return Err(checked::too_large());

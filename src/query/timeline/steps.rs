@@ -1,9 +1,9 @@
 //! Maps times to steps and series to lines, for time series and heatmaps.
 //!
 //! In: the range, step and labels of a query. Out: the step of a time, and the line of a series. A step excludes its
-//! left edge and includes its right edge, which is its name. The first step ends at the start of the range, so that it
-//! includes the profiles of one step before the range, as in Pyroscope. Times count in whole milliseconds, as those of
-//! ranges do. A profile in the millisecond in which the range starts is in the first step.
+//! left edge and includes its right edge. Results name a step by its right edge. The first step ends at the start of
+//! the range, so that it includes the profiles of one step before the range, as in Pyroscope. Times count in whole
+//! milliseconds, as those of ranges do. A profile in the millisecond in which the range starts is in the first step.
 
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;

@@ -1,6 +1,6 @@
 //! What all rooms of the store share: errors, table schemas, clocks, metrics, and faults that tests inject.
 //!
-//! In: nothing from the other rooms. Out: types that every room above imports.
+//! In: nothing from the other rooms. Out: types that every other room of the layer imports.
 
 pub(crate) mod clock;
 mod disk_wait;

@@ -33,7 +33,7 @@ pub(crate) struct Remembered {
     pub(crate) flushed: u64,
     /// Processes that committed from this folder, oldest first.
     pub(crate) processes: Vec<u64>,
-    /// Up to this segment, the user has accepted that tables or log lack something.
+    /// Last segment for which the user has accepted that the tables or the log lack profiles.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) accepted: u64,
 }
@@ -129,8 +129,8 @@ impl Commits {
         });
         new.processes.push(self.process);
         match (self.write(new), self.remembered.processes.last()) {
-            // A flush to a bucket makes room on a full disk, so it must go on. In exchange, a copy of the folder may
-            // take the commits of this process for its own.
+            // A flush to a bucket frees space on a full disk, so it must not fail. The price is that a copy of the
+            // folder may mistake the commits of this process for its own.
             (Err(error), Some(last)) if error.is_full() => {
                 tracing::warn!(error = %error, "cannot remember this process, so its commits carry the number of \
                     an earlier process");

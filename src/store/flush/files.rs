@@ -412,7 +412,7 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
     Ok(builder)
 }
 
-/// Which uncommitted files of flushes are meant.
+/// A choice among the uncommitted files of flushes.
 #[derive(Debug)]
 pub(crate) enum Uncommitted {
     /// Files of these attempts, which are attempts of this process.
@@ -424,8 +424,9 @@ pub(crate) enum Uncommitted {
 /// Removes files of `table` that `writer` wrote but never committed, which are those of segments after `committed`.
 /// Returns their number.
 ///
-/// In a bucket these files stay until the vacuum finds them old, because an entry that names them may still appear. A
-/// put sometimes succeeds after its client has given up, and a process on a copy of the folder has the same writer.
+/// In a bucket these files stay until the vacuum deletes them by their age, because a commit that adds them may still
+/// appear. A put sometimes succeeds after its client has given up, and a process on a copy of the folder has the same
+/// writer.
 pub(crate) fn remove_uncommitted(
     root: &Root,
     table: Table,

@@ -49,7 +49,7 @@ impl Flushes {
 
     /// Wakes the flush thread, so that it checks what is due.
     pub(crate) fn wake(&self) {
-        // The lock excludes the time between the thread's check and its wait, in which the notification would be lost.
+        // The lock prevents a notification between the thread's check and its wait. Such a notification would be lost.
         drop(self.callers.lock());
         self.wake.notify_one();
     }

@@ -112,8 +112,8 @@ impl Published {
         tenants
     }
 
-    /// Returns those of the given files of names that no row needs, neither in a file nor in memory. Heads omit the
-    /// frames of stacks that files have; after this call they no longer do so for stacks in `files`.
+    /// Returns the files of stacks and series among `files` that no row needs, neither in a file nor in memory. Heads
+    /// omit the frames of stacks that are in files. After this call, they store the frames of the stacks in `files`.
     pub(crate) fn unneeded_names(&self, mut files: Vec<FileEntry>) -> Vec<FileEntry> {
         // A flush that is being published has not yet remembered the stacks of its files, which may be among `files`.
         let _publication = self.begin();
@@ -199,8 +199,8 @@ impl Publication<'_> {
         view.frozen = None;
     }
 
-    /// Publishes the lists of files that the logs of some tables name. Leaves out the files of a flush of this store
-    /// that is not published yet, because its head still has their rows.
+    /// Publishes the live files of some tables. Omits the files of a flush of this store that is not published yet,
+    /// because queries still read their rows from its head.
     pub(crate) fn listed(&self, lists: impl IntoIterator<Item = (Table, Vec<FileEntry>)>) {
         let mut view = self.published.view.write();
         let frozen = view.frozen.as_ref().map(|generation| generation.last_segment);

@@ -16,8 +16,8 @@ use crate::store::tables::delta::DeltaTable;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
-/// The order in which tables are read: tables that refer to names come before the names. It is the reverse of the order
-/// of a flush.
+/// The order in which tables are read. Samples and profiles come before the series and stacks to which they refer. This
+/// is the reverse of the order of a flush.
 pub(crate) const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
 
 /// The time of the next poll, and what the last poll found.
@@ -123,8 +123,8 @@ fn whole_flushes(
     Ok((lists, is_partial))
 }
 
-/// Removes the samples of flushes whose profiles are not committed, except files that `is_kept` chooses. Returns
-/// whether any file was removed.
+/// Removes files from `samples` whose flush has not committed its profiles yet, except files that `is_kept` chooses.
+/// Returns true if any file was removed.
 pub(crate) fn leave_out_partial(
     samples: &mut Vec<FileEntry>,
     profiles: &DeltaTable,

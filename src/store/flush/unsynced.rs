@@ -1,4 +1,4 @@
-//! Files of a table that are written but not durable yet, and the folders that must have their names.
+//! Files of a table that are written but not durable yet, and the folders to sync because they contain new names.
 //!
 //! In: complete files. Out: the same files, durable: synced in a folder, or uploaded to a bucket. Each folder is synced
 //! once, however many files are in and below it. Many syncs or uploads run at the same time, because a disk or a bucket
@@ -23,10 +23,11 @@ const OPEN_FILES: usize = 128;
 /// Maximum number of bytes of files that wait for their upload. The upload of a small file holds it in memory, so this
 /// also bounds the memory of all concurrent uploads.
 const WAITING_BYTES: u64 = 32 << 20;
-/// Maximum number of threads that sync, and the number of syncs that justifies the start of one thread. A request to a
-/// bucket takes longer than the start of a thread.
+/// Maximum number of threads that sync or upload.
 const THREADS: usize = 16;
+/// Number of syncs that justify the start of a thread.
 const SYNCS_A_THREAD: usize = 4;
+/// Number of uploads that justify the start of a thread. A request to a bucket takes longer than that start.
 const UPLOADS_A_THREAD: usize = 1;
 
 /// Files that must be durable before a table's log may name them.
@@ -121,7 +122,7 @@ impl<'a> Unsynced<'a> {
     }
 }
 
-/// Runs `sync` for every item, on one thread for each `share` items. After an error, no further item is started.
+/// Runs `sync` for every item, with one thread for every `share` items. After an error, no further item is started.
 fn at_once<T: Sync>(
     items: &[T],
     share: usize,

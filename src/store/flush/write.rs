@@ -176,8 +176,8 @@ impl Tables {
             must_be_own(table, committed, &self.writer, &self.commits, &mut self.own)?;
             if committed < Some(version) {
                 if self.failed {
-                    // Removed before the next attempt: otherwise the half-written files of each attempt would fill a
-                    // full disk further.
+                    // The files of failed attempts are removed before the next attempt. Otherwise the half-written
+                    // files of each attempt would take more and more space of a full disk.
                     let committed = committed.map_or(0, |version| version.max(0) as u64);
                     let own = Uncommitted::Attempts(self.first_attempt..=self.attempt);
                     files::remove_uncommitted(table.root(), kind, (&self.writer, committed), &own)?;
@@ -289,8 +289,8 @@ fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), Stor
                 .map_err(StoreError::io("remove", &path))?;
         }
     }
-    // The sync is not needed for safety, because the next start deletes a segment that reappears. It saves that start
-    // the work.
+    // The sync is not needed for safety: if a crash makes a segment reappear, the next start deletes it. The sync
+    // spares that start the work.
     faults
         .run(Place::LogDeleteSync, || sync_parent(&folder.join("x")))
         .map_err(StoreError::io("sync", folder))

@@ -45,7 +45,7 @@ impl Frames {
         self.all.capacity() * size_of::<Frame>() + self.table.capacity() * 5
     }
 
-    /// Returns the number of a frame. A new frame is added.
+    /// Returns the number of a frame. If the frame is new, adds it.
     pub(crate) fn insert(&mut self, frame: Frame) -> u32 {
         let all = &self.all;
         let hash = frame.hash();

@@ -47,7 +47,7 @@ struct Chunk {
 }
 
 impl Texts {
-    /// Returns the number of `text`. A new text is added.
+    /// Returns the number of `text`. If the text is new, adds it.
     pub(crate) fn insert(&mut self, text: &str) -> TextId {
         let hash = xxh3_64(text.as_bytes());
         if let Some(found) = self.found(hash, text) {
@@ -98,7 +98,7 @@ impl SharedTexts {
         self.chunks[index / CHUNK_TEXTS].get(index % CHUNK_TEXTS)
     }
 
-    /// Adds the texts that `texts` received since this was cloned from it.
+    /// Adds the texts that `texts` received since this value was cloned from it.
     pub(crate) fn follow(&mut self, texts: &Self) {
         if self.len != texts.len {
             self.chunks.truncate(self.len / CHUNK_TEXTS);
@@ -116,8 +116,8 @@ impl SharedTexts {
         let Some(chunk) = self.chunks.last_mut() else {
             return 0;
         };
-        // If a reader shares the chunk, this copies it. That happens once for each time a reader follows, and a chunk
-        // is small.
+        // If a reader shares the chunk, this copies it. A chunk is small, and a copy happens at most once after each
+        // call of `follow` by a reader.
         let chunk = Arc::make_mut(chunk);
         chunk.buffer.push_str(text);
         chunk.ends.push(chunk.buffer.len() as u32);

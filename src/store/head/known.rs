@@ -85,8 +85,8 @@ impl KnownStacks {
         }
     }
 
-    /// Adds stacks that were committed and published. The flag says whether start lines of functions were too. Removes
-    /// the oldest days if there are too many. Only one caller at a time is allowed.
+    /// Adds stacks that were committed and published. The flag is true for a stack whose start lines of functions were
+    /// committed too. Removes the oldest days if there are too many stacks. Only one caller at a time is allowed.
     pub(crate) fn add(&self, tenant: &TenantId, day: i32, stacks: impl Iterator<Item = (StackId, bool)>) {
         let set = self.day(tenant, day);
         self.make_room(&mut self.days.lock(), &(day, tenant.clone()));

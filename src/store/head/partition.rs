@@ -235,7 +235,7 @@ impl Partition {
             .map(|stack| (stack.id, stack.has_start_lines))
     }
 
-    /// Returns the index of the group of a series and profile type. A new group is added.
+    /// Returns the index of the group of a series and profile type. If the group is new, adds it.
     fn group(&mut self, series: SeriesId, profile_type: TextId) -> usize {
         let (groups, hasher) = (&self.groups, &self.hasher);
         let hash = hasher.hash_one((series, profile_type));
@@ -291,7 +291,7 @@ impl Partition {
         }
     }
 
-    /// Gives a stack that arrived without start lines of functions those of another profile.
+    /// Adds start lines of functions, from another profile, to a stack that arrived without them.
     fn learn_start_lines(&mut self, index: u32, sample: u32, symbols: &Symbols) {
         if symbols.has_start_lines_of(sample) {
             let id = self.stacks[index as usize].id;
@@ -382,7 +382,7 @@ impl Filler<'_> {
     ) {
         for sample in samples {
             let (stack, value) = (stack_of[sample as usize], value_of(sample));
-            // A search instead of a walk: otherwise each of thousands of series would walk over the links of all.
+            // A binary search. With a linear one, each of thousands of series would visit the links of all series.
             let Ok(found) = profile.links.binary_search_by_key(&sample, |link| link.sample) else {
                 self.add(stack, value);
                 continue;

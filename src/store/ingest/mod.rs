@@ -48,7 +48,7 @@ pub(crate) enum Refusal {
     /// The profile has more uncompressed bytes than the given size, which it announced. It may still be within the
     /// limit.
     LargerThanAnnounced,
-    /// The tenant's relabel rules drop the whole profile. The sender is not told.
+    /// The tenant's relabel rules drop the whole profile. The sender gets a success.
     Dropped,
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Intake {
     pub(crate) metrics: Metrics,
     /// Memory budget of profiles between their arrival and the head.
     pub(crate) budget: Budget,
-    /// The rest of each tenant's quota.
+    /// The quotas of the tenants and their usage.
     pub(crate) quotas: Quotas,
     /// Profiles that were stored a short time ago.
     pub(crate) repeats: Arc<Repeats>,
@@ -381,7 +381,7 @@ fn decode(intake: &Intake, tenant: &TenantId, group: Vec<Opened>, received_ms: i
     decoded
 }
 
-/// Returns the refusal of a profile while the same one waits for the log: nothing shows yet whether that one will be
+/// Returns the refusal of a profile while the same one waits for the log. It is not known yet whether that one will be
 /// stored.
 fn on_its_way(raw: &RawProfile) -> Rejection {
     Rejection::new(

@@ -68,7 +68,7 @@ pub(crate) fn segment_of(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
-/// Returns the reason why a record is damaged, or a text that the reason is unknown.
+/// Returns the reason why a record is damaged, or a text that says that the reason is unknown.
 pub(crate) fn reason(path: &Path) -> String {
     fs::read_to_string(path.with_extension("damaged.txt"))
         .map_or_else(|_| "the reason is unknown".to_owned(), |text| text.trim().to_owned())

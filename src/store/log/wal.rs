@@ -328,7 +328,7 @@ impl<T: Send + 'static> Writer<T> {
     }
 
     /// Cuts the failed segment back and opens a new one, and retries until both succeed. Meanwhile it replies to
-    /// rotations without a new file, because a flush may be what frees room on the disk.
+    /// rotations without a new file, because a flush may free room on the disk.
     fn recover(&mut self) {
         let mut ended = None;
         loop {

@@ -17,8 +17,8 @@ pub struct MaintenanceConfig {
     pub interval: Duration,
     /// Share of one core that the thread may use. Defaults to 0.5; 1 means no limit.
     pub cpu_share: f64,
-    /// Memory, in bytes, of names (stacks, series) that a merge may hold. Defaults to 64 MiB. A merge of more names
-    /// works in pieces.
+    /// Maximum memory in bytes for the stacks or series that a merge holds. Defaults to 64 MiB. If they need more, the
+    /// merge works in pieces.
     pub memory_bytes: usize,
     /// How long a removed file is kept for readers that opened the table before its removal. Defaults to 1 hour.
     pub deletion_delay: Duration,
@@ -47,7 +47,7 @@ impl Default for MaintenanceConfig {
 }
 
 impl MaintenanceConfig {
-    /// Returns the rules for merges. If any type has a retention of its own, these keep types apart.
+    /// Returns the rules for merges. If any profile type has a retention of its own, merges keep types apart.
     pub(super) fn merging(&self) -> Policy {
         if self.aging.by_type() {
             self.policy.by_type()

@@ -1,6 +1,6 @@
 //! Exchanges files of a table for others: commits the exchange to the table and publishes it to queries in one step. If
-//! the outcome of a commit is unknown, the table is read. Files of this store that it does not name are removed from a
-//! disk. In a bucket they stay, because the entry that names them may still appear.
+//! the outcome of a commit is unknown, the table is read. Files that this store wrote and that the table does not list
+//! are then removed from a disk. In a bucket they stay, because the commit that adds them may still become visible.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -148,8 +148,8 @@ impl Exchanger {
         Err(StoreError::Outdated(table))
     }
 
-    /// Clears up commits of unknown outcome. Publishes the files that the table names. Removes files of this store that
-    /// it does not name, unless they are in a bucket.
+    /// Resolves commits of unknown outcome. Publishes the files that the table lists. Removes files that this store
+    /// wrote and the table does not list, unless they are in a bucket.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         let published = self.published.clone();
         for table in self.unsure.clone() {
@@ -181,8 +181,8 @@ impl Exchanger {
         meant.try_for_each(DeltaTable::make_durable)
     }
 
-    /// Returns the real cause of a failed job. If a file is missing and the table no longer names it, another server
-    /// has replaced it, and its readers no longer need it.
+    /// Returns the real cause of a failed job. If a file is missing and the table no longer lists it, the cause is
+    /// [`StoreError::Outdated`]: another server has replaced the file.
     pub(super) fn explained(&mut self, table: Table, error: StoreError) -> StoreError {
         let missing = match &error {
             StoreError::Io { path, source, .. } if source.kind() == io::ErrorKind::NotFound => path,
@@ -212,9 +212,10 @@ impl Exchanger {
     }
 }
 
-/// Removes merged files of `writer` that neither the live files nor the removals of the table's log name. A crash
-/// leaves such files. In a bucket they stay until the vacuum finds them old, because an entry that names them may still
-/// appear ([`remove_uncommitted`](crate::store::flush::files::remove_uncommitted)).
+/// Removes merged files of `writer` that were never committed: they are not live, and the table's log has no removal
+/// of them. A crash leaves such files. In a bucket they stay until the vacuum deletes them by their age, because a
+/// commit that adds them may still appear
+/// ([`remove_uncommitted`](crate::store::flush::files::remove_uncommitted)).
 pub(crate) fn remove_unnamed(
     root: &Root,
     table: Table,

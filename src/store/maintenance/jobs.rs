@@ -1,5 +1,5 @@
-//! Runs jobs one after the other, and merges until no merge is due. Leaves out unreadable files for a while, and files
-//! that a waiting deletion covers until it is done. The files beside them are still merged.
+//! Runs jobs one after the other, and merges until no merge is due. Jobs skip an unreadable file for a while. They skip
+//! files that a waiting deletion covers until the deletion is done. All other files are still merged.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -59,7 +59,7 @@ impl Jobs {
         self.unreadable.clear();
     }
 
-    /// Sets the files that are left to the deletions that cover them.
+    /// Sets the files that jobs must leave unchanged because waiting deletions need them.
     pub(super) fn hold(&mut self, held: Held) {
         self.held = held;
     }
@@ -89,8 +89,8 @@ impl Jobs {
         }
     }
 
-    /// Runs jobs that share no files, and returns their number. A failed job does not stop the others. The returned
-    /// error is the first that is worse than giving way to another server.
+    /// Runs jobs that share no files, and returns their number. A failed job does not stop the others. If jobs fail,
+    /// returns their first error, but [`StoreError::Outdated`] only if there is no other.
     pub(super) fn run(
         &mut self,
         worker: &mut Worker,
@@ -131,8 +131,8 @@ impl Jobs {
         !is_held && until.is_none_or(|until| Instant::now() >= *until)
     }
 
-    /// Leaves an unreadable input out of further jobs for a while, so that the files beside it are still merged. An
-    /// error of a bucket, other than a missing file, proves nothing about the file.
+    /// Excludes an unreadable input from further jobs for a while, so that other files are still merged. If a bucket
+    /// returns an error other than a missing file, the file itself may be readable, so it is not excluded.
     fn leave_out(&mut self, worker: &Worker, job: &Job, error: &StoreError) {
         let path = match error {
             StoreError::Damaged { path, .. } => path,

@@ -4,7 +4,7 @@
 //! One thread works in rounds (`runner`): it looks at the live files ([`plan`]), rewrites some of them (`merge`),
 //! commits the exchange to the table in one entry and publishes it (`worker`, `exchange`). Readers keep the files of
 //! their snapshot until the vacuum ([`retention`]) deletes them after a grace period. A round that fails or is cut off
-//! leaves files that no table names; they are removed, and the next round plans anew.
+//! leaves files that no table lists; they are removed, and the next round plans anew.
 
 mod config;
 pub mod deletion;

@@ -2,8 +2,8 @@
 //!
 //! Merges take place in three steps. A few flushed files (level 0) become one file for each hour (level 1). The files
 //! of an hour that is over become one file (level 2). The hours of a day that is over become files of the target size
-//! (level 3). So a query of an hour reads little more than that hour, and a quiet tenant has few files. Names are
-//! merged by size. Each row is written about three times in its life.
+//! (level 3). So a query of an hour reads little more than that hour, and a quiet tenant has few files. Stacks and
+//! series are merged by size. Each row is written about three times in its life.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -186,8 +186,8 @@ impl<'a> Day<'a> {
     /// Plans the merges of samples or of profiles.
     fn merges_of_rows(&self) -> Vec<Merge<'a>> {
         let max_inputs = self.policy.max_inputs;
-        // The files are few enough for one merge as if the day were over, so no file is written that would be merged
-        // again.
+        // If one merge can read all files, they are merged as after the end of the day. Otherwise an intermediate file
+        // would be written and merged again at once.
         if self.policy.eager && self.files.len() <= max_inputs {
             return self.merges_of_the_whole();
         }

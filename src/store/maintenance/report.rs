@@ -30,6 +30,6 @@ pub struct Vacuumed {
     pub bytes: u64,
     /// Number of entries and checkpoints of the tables' logs that were deleted.
     pub entries: u64,
-    /// Number of files that are not needed but too young to delete.
+    /// Number of files that no table uses, but that the deletion delay still protects.
     pub waiting: u64,
 }

@@ -89,7 +89,10 @@ impl Maintainer {
                 match self.round(config.cpu_share, false) {
                     Ok(_) | Err(StoreError::Closed) => {}
                     Err(error @ StoreError::Outdated(_)) => {
-                        tracing::info!(reason = %error, "maintenance gave way to another server");
+                        tracing::info!(
+                            reason = %error,
+                            "another server has replaced the same files, maintenance continues in its next round"
+                        );
                     }
                     Err(error) => {
                         tracing::error!(error = %error, "maintenance failed, trying again");

@@ -23,7 +23,7 @@ use crate::store::tables::snapshot::FileEntry;
 
 /// Length of a period of work between two waits.
 const STRETCH: Duration = Duration::from_millis(20);
-/// Number of times that requested work starts again after it gave way to another server.
+/// Maximum number of times that requested work starts again because another server had replaced its files.
 const GIVE_WAY_ATTEMPTS: usize = 10;
 
 pub(super) struct Worker {
@@ -62,7 +62,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Removes files from their tables. Rows go first, so that names stay if rows have arrived that need them.
+    /// Removes files from their tables. Rows are removed first: series and stacks stay if new rows need them.
     pub(super) fn remove(
         &mut self,
         files: BTreeMap<Table, Vec<FileEntry>>,
@@ -93,7 +93,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs work, and repeats it on the new state of the tables if it gave way to another server.
+    /// Runs work. If another server has replaced its files, repeats it on the new state of the tables.
     pub(super) fn again<T>(
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
@@ -139,7 +139,7 @@ impl Worker {
         result
     }
 
-    /// Counts a job that was done.
+    /// Counts a job that has succeeded.
     pub(super) fn count(&self, exchange: &Exchange, reason: &'static str, start: Instant, report: &mut Report) {
         let (removed, added) = (&exchange.removed, &exchange.added);
         let bytes_in = removed.iter().map(|file| file.size).sum::<u64>();
@@ -198,8 +198,8 @@ impl Worker {
     }
 }
 
-/// Returns the worse of two results: an error is worse than work that gave way to another server, which is worse than
-/// success.
+/// Returns the worse of two results. [`StoreError::Outdated`], which says that another server has replaced the files,
+/// is worse than success. Every other error is worse than both.
 pub(super) fn worse<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
     match (one, other) {
         (one @ Err(StoreError::Closed), _) => one,

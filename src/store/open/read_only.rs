@@ -69,7 +69,7 @@ impl ReadOnlyStore {
             }
             committed.push((table, version));
         }
-        // Read after the tables, because a process is remembered before its first commit.
+        // This must come after the tables were read, because a process is remembered before its first commit.
         let remembered = Remembered::read(dir, &writer)?;
         for (table, process) in processes {
             if !remembered.processes.contains(&process) {

@@ -43,8 +43,8 @@ pub(crate) struct Recovered {
 /// Brings the log and the tables into agreement. The folder must be locked. No single record prevents a store from
 /// starting: a record that cannot be replayed or written is kept beside the log.
 ///
-/// First the function makes sure that tables and log belong together. If something is missing, files that no table
-/// names may be the only copy of profiles.
+/// The function first checks that tables and log belong together, and only then removes files that no table lists. If
+/// something is missing, such files may be the only copy of profiles.
 pub(crate) fn recover(
     folder: &Path,
     tables: &mut Tables,

@@ -74,7 +74,7 @@ impl Store {
     pub fn open(config: StoreConfig, scope: &Scope) -> Result<Arc<Self>, StoreError> {
         let metrics = Metrics::new(scope);
         let bucket_metrics = config.bucket.as_ref().map(|_| BucketMetrics::new(scope));
-        // On a thread of its own, because inside a runtime `object_store` would move its work to that runtime.
+        // The start needs a thread of its own: inside a runtime, `object_store` would move its work to that runtime.
         std::thread::scope(|threads| {
             std::thread::Builder::new()
                 .name("store-open".to_owned())
@@ -346,7 +346,7 @@ impl Store {
         self.lifecycle.stop();
         self.flushes.wake();
         self.maintenance.wake();
-        // This also ends the applier, whose events end.
+        // This also ends the applier, because it receives no more events.
         self.log.begin_stop();
     }
 

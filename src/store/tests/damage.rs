@@ -402,7 +402,7 @@ const CASES: &[Case] = &[
         name: "checkpoint gone",
         damage: |dir| fs::remove_file(checkpoint(dir)).unwrap(),
         kinds: &["table-log"],
-        refuses: Some("names the checkpoint 10"),
+        refuses: Some("names checkpoint 10"),
         left: &[],
         profiles: Some(ALL),
     },

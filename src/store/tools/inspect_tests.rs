@@ -132,10 +132,10 @@ fn every_flipped_bit_of_a_file_is_recognised() {
 #[test]
 fn rows_whose_names_are_gone_are_recognised() {
     for (table, expected) in [
-        (Table::Stacks, vec![("samples", "name a stack")]),
+        (Table::Stacks, vec![("samples", "refer to a stack")]),
         (
             Table::Series,
-            vec![("samples", "name a series"), ("profiles", "name a series")],
+            vec![("samples", "refer to a series"), ("profiles", "refer to a series")],
         ),
     ] {
         let dir = folder();

@@ -69,7 +69,7 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
             "accepted the loss: the contents of tables and log count as complete".to_owned(),
         );
     }
-    // If something is missing, files that no table names may be the only copy of profiles.
+    // If something is missing, files that no table lists may be the only copy of profiles.
     let is_whole = check_log::contradictions(dir, &root, &folder.writer).is_ok_and(|found| found.is_empty());
     for table in Table::ALL.into_iter().filter(|_| is_whole) {
         if !root.has_log(table)? {

@@ -1,8 +1,8 @@
 //! The output of `perf script`.
 //!
-//! In: text. Out: profiles. If the sender states a sample rate, or the application's name says what is counted, each
-//! sample counts once, as in Pyroscope. Otherwise the text decides: one profile for each event, with the event's
-//! periods.
+//! In: text. Out: profiles. If the request has a sample rate, or the application's name states a measured quantity
+//! other than CPU time, each sample counts as 1, as in Pyroscope. Otherwise each event becomes a profile of its own, in
+//! which a sample counts with the period that the text states.
 
 use crate::profile::DecodedProfile;
 use crate::wire::connect::ConnectError;

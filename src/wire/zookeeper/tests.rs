@@ -44,7 +44,7 @@ async fn nodes_are_read_and_their_changes_are_told() {
     server.set("/none", "now");
     assert_eq!(session.changed().await.unwrap(), "/none");
     session.expect("/none").await.unwrap();
-    assert_eq!(session.changed_too().as_deref(), Some("/none"), "it is there already");
+    assert_eq!(session.changed_too().as_deref(), Some("/none"), "the node exists");
     assert_eq!(short(&session.nodes(&["/none".to_owned()]).await.unwrap()), ["now []"]);
 
     let error = session.nodes(&["/denied".to_owned()]).await.unwrap_err().to_string();
@@ -68,7 +68,7 @@ async fn a_silent_session_is_kept_alive_by_pings_and_ends_with_its_connection() 
     };
     tokio::time::timeout(LONG, four_pings)
         .await
-        .expect("pings for longer than the session may be silent");
+        .expect("the session sends four pings, which take longer than its timeout");
     server.end_sessions();
     let error = waiting.await.unwrap();
     assert_eq!(
@@ -77,7 +77,7 @@ async fn a_silent_session_is_kept_alive_by_pings_and_ends_with_its_connection() 
     );
 }
 
-/// Starts a server that sends these bytes for any request and then nothing more.
+/// Starts a server that responds to the first request with these bytes, and sends nothing after them.
 async fn answers(answer: &'static [u8]) -> Arc<str> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string().into();

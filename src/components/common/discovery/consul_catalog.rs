@@ -37,7 +37,7 @@ arguments! {
         services: Option<Vec<Arc<str>>>,
         /// Separator between the tags in the label that contains all of them.
         tag_separator: Arc<str> = ",",
-        /// Tags that a service must have, all of them.
+        /// Tags of the services to discover. A service must have all of them.
         tags: Option<Vec<Arc<str>>>,
         /// Token of the API, sent with every request.
         token: Option<Secret>,

@@ -140,8 +140,8 @@ fn check_key(key: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "\"{key}\" is not a label key: letters, digits, `-`, `_` and `.`, at most 63, perhaps after a DNS name \
-         and `/`"
+        "\"{key}\" is not a label key: it must have 1 to 63 letters, digits, `-`, `_` and `.`, and must begin and end \
+         with a letter or digit; a DNS name and `/` may precede it"
     ))
 }
 
@@ -150,7 +150,8 @@ fn check_value(value: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "\"{value}\" is not a label value: letters, digits, `-`, `_` and `.`, at most 63"
+        "\"{value}\" is not a label value: it may have up to 63 letters, digits, `-`, `_` and `.`, and must begin and \
+         end with a letter or digit"
     ))
 }
 
@@ -184,10 +185,10 @@ mod tests {
             ("app=shop,", "before or after a comma"),
             ("tier in (a", "without its `)`"),
             ("tier in a)", "without its `(`"),
-            ("tier within (a)", "before a list"),
-            ("-app=shop", "not the key"),
-            ("Example.Com/app=shop", "not the key"),
-            ("app=a b", "not the value"),
+            ("tier within (a)", "a list must follow"),
+            ("-app=shop", "is not a label key"),
+            ("Example.Com/app=shop", "is not a label key"),
+            ("app=a b", "is not a label value"),
             ("size>many", "not a whole number"),
         ] {
             let error = check_label(bad).unwrap_err();

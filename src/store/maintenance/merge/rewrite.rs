@@ -1,8 +1,9 @@
 //! Rewrites files: merges the rows of some files of a partition into new files, optionally without some of the rows.
 //!
-//! In: a [`Job`]. Out: files that are durable but not committed. Rows keep their order and their values. The job says
-//! which rows are left out, and to which interval times are rounded. Each input is read once, except for stacks that
-//! memory cannot hold together. The number of inputs bounds the memory.
+//! In: a [`Job`]. Out: files that are durable but not committed. The job says which rows are omitted. If it also names
+//! an interval, times are rounded and equal rows summed; otherwise rows keep their order and their values. Each input
+//! is read once. If memory cannot hold all stacks, inputs with stacks are read several times. The memory in use grows
+//! with the number of inputs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -33,8 +34,8 @@ use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 use crate::store::tables::stats::{FileStats, extend, extend_type};
 
-/// Level of a file of names that is one of several outputs of a merge, because memory could not hold all names
-/// together. It is not merged again.
+/// Merge level of a file with a part of the stacks of a merge, because memory could not hold all of them. Such a file
+/// is not merged again.
 pub(crate) const FULL_NAMES: u8 = 2;
 
 /// Number of rows between two calls of [`Environment::throttle`].
@@ -45,12 +46,12 @@ const THROTTLE_ROWS: usize = 16 << 10;
 pub(crate) struct Change {
     /// Rows that are omitted from the output.
     pub(crate) drop: Option<Selection>,
-    /// Interval in microseconds to which times are rounded down. The values of rows that are equal then are summed;
-    /// span and trace ids are lost. 0 leaves times unchanged.
+    /// Times are rounded down to multiples of this number of microseconds. Rows that are then equal become one row with
+    /// the sum of their values. All span and trace ids are dropped. 0 leaves the rows unchanged.
     pub(crate) interval_us: i64,
 }
 
-/// A selection of rows of samples or profiles. Every condition must hold.
+/// A selection of rows of samples or profiles. A row is selected if it meets all conditions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     /// The selected series; `None` for all.
@@ -150,7 +151,7 @@ impl MergedName {
     }
 }
 
-/// The environment of a rewrite, which its caller provides.
+/// Settings and resources of a rewrite, which its caller provides.
 pub(crate) struct Environment<'a> {
     pub(crate) root: &'a Root,
     /// Identity of the writer in file names.
@@ -166,7 +167,7 @@ pub(crate) struct Environment<'a> {
     pub(crate) throttle: &'a mut dyn FnMut() -> Result<(), StoreError>,
 }
 
-/// Writes the files of a job. On an error it removes them again.
+/// Writes the files of a job. If it fails, it removes the files that it has written.
 pub(crate) fn run(job: &Job, environment: &mut Environment<'_>) -> Result<Vec<NewFile>, StoreError> {
     let mut written = Written::default();
     let result = match job.table {
@@ -421,7 +422,7 @@ fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut Wri
     Ok(())
 }
 
-/// A row whose value may still grow by equal rows.
+/// A row to which the values of the next rows with the same key are added before it is written.
 struct Pending {
     row: Row<'static>,
     profile_type: ProfileTypeId,

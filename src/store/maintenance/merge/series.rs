@@ -32,8 +32,8 @@ pub(crate) fn each_series(input: &mut Input, mut each: impl FnMut(SeriesId, Labe
     Ok(())
 }
 
-/// Merges series by their identities. Each series comes once. Only one batch of each input is in memory, however many
-/// series there are.
+/// Merges series by their identities, and returns each series once. Only one batch of each input is in memory, however
+/// many series there are.
 pub(crate) struct SeriesMerge {
     sources: Vec<SeriesSource>,
     /// The next series of each source that has one, the smallest first.

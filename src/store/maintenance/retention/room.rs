@@ -1,8 +1,8 @@
 //! Keeps the tables within their size, and the free space of the disk above its floor, round by round.
 //!
-//! In: the live files and the free space. Out: the oldest files leave their tables, counted as the jobs
-//! `retention_size` and `free_space`. Files removed for a limit on size stay on disk for the deletion delay, like all
-//! removed files. If the disk is nearly full, removed files are deleted after a minute.
+//! In: the live files and the free space. Out: the oldest files are removed from their tables. This counts as the job
+//! `retention_size` or `free_space`. Like all removed files, those of `retention_size` stay on disk for the deletion
+//! delay. If the disk is nearly full, removed files are deleted after a minute.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::store::maintenance::worker::Worker;
 /// State of earlier rounds that the next one needs.
 #[derive(Default)]
 pub(in crate::store::maintenance) struct Room {
-    /// Time at which the files last removed for free space are gone from the disk, so that more may be removed.
+    /// Time by which the disk no longer has the files that were last removed for free space. Then more may be removed.
     relieved_at: Option<Instant>,
     /// True if the log already has the warning that the newest hour alone is too large.
     has_warned: bool,
@@ -84,7 +84,7 @@ impl Room {
         Ok(left_over)
     }
 
-    /// Logs once that the files that must stay are too large, and again after they have fitted.
+    /// Logs that the files that must stay are too large. Logs it again only if they have fitted since then.
     fn warn(&mut self, left_over: u64) {
         if left_over > 0 && !self.has_warned {
             tracing::warn!(

@@ -2,8 +2,8 @@
 //! functions are pure, except the one that measures the disk.
 //!
 //! The oldest profiles are removed first, up to one moment for all files that compete. The result is the same as after
-//! a retention that ends at this moment. Only whole files are removed. Names of a day stay a day longer, as in `aging`,
-//! because a late profile may need them.
+//! a retention that ends at this moment. Only whole files are removed. Series and stacks of a day stay a day longer,
+//! as in `aging`, because a late profile may need them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -68,8 +68,8 @@ pub(crate) struct Crowded {
 }
 
 impl SpaceLimits {
-    /// Returns the files to remove for the limits of tenants and for the limit of all tables. A tenant that exceeds its
-    /// own limit gives way first.
+    /// Returns the files to remove for the limits of tenants and for the limit of all tables. Files of a tenant that
+    /// exceeds its own limit are removed first.
     pub(crate) fn crowded(&self, files: &[FileEntry]) -> Vec<Crowded> {
         let mut crowded = Vec::new();
         let mut left: Vec<&FileEntry> = files.iter().collect();

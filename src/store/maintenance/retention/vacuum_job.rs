@@ -1,4 +1,5 @@
-//! The vacuum job: one pass over all tables. It keeps state for the next pass.
+//! The vacuum job, which deletes files that no table uses any more. One pass covers all tables. The job remembers the
+//! log entries that it has read, so the next pass reads only new ones.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -11,14 +12,14 @@ use crate::store::maintenance::retention::vacuum::{Removals, dead_files, delete,
 use crate::store::maintenance::worker::Worker;
 use crate::telemetry::memory;
 
-/// The removal times of files, as far as the logs were read.
+/// For each table, the times at which files were removed from it, from the log entries that were read.
 #[derive(Default)]
 pub(in crate::store::maintenance) struct Vacuum {
     removals: HashMap<Table, Removals>,
 }
 
 impl Vacuum {
-    /// Deletes the files that left their table longer ago than `grace`.
+    /// Deletes the files that were removed from their table more than `grace` ago, and old files that were never in it.
     pub(in crate::store::maintenance) fn run(
         &mut self,
         worker: &mut Worker,
@@ -64,7 +65,7 @@ impl Vacuum {
             );
         }
         report.vacuumed = done;
-        // One call per pass is often enough to return the memory that was freed since the last one.
+        // Returns memory that was freed since the last pass to the operating system.
         memory::give_back();
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! Guards deletion by age against a wrong wall clock.
 //!
-//! If a clock is wrong for only an hour (an empty battery, a bad time server, a typing error), everything looks old,
-//! and a deletion cannot be undone. The wall clock is therefore compared with an anchor: a trusted time that advances
-//! with the monotonic clock. Small steps of the wall clock add up, because the anchor follows it by at most an hour a
-//! day. The anchor survives a restart in the file `CLOCK` of the data folder, together with the time since the boot of
-//! the system. After a boot, only the time in the file is left for the comparison. After a jump forward nothing is
-//! deleted by age until the clock is back, or has run evenly for a day.
+//! If the clock is far ahead for only an hour (an empty battery, a bad time server, a typing error), all profiles look
+//! old for that hour, and a deletion cannot be undone. The wall clock is therefore compared with an anchor: a trusted
+//! time that advances with the monotonic clock. Small steps of the wall clock add up, because the anchor follows it by
+//! at most an hour a day. The anchor survives a restart in the file `CLOCK` of the data folder, together with the time
+//! since the boot of the system. After a boot, only the time in the file is left for the comparison. After a jump
+//! forward nothing is deleted by age until the clock is back, or has run evenly for a day.
 
 use std::fs;
 use std::io;

@@ -167,7 +167,7 @@ impl BucketOptions {
                 max_backoff: Duration::from_secs(4),
                 base: 2.0,
             },
-            // Backoff is random: in one case ten waits together lasted only 1.6 s. The timeout is the bound instead.
+            // Only the timeout limits the retries. Waits are random, and ten of them have lasted only 1.6 s together.
             max_retries: usize::MAX,
             retry_timeout: RETRY_TIMEOUT,
         };
