@@ -442,11 +442,7 @@ fn is_test(path: &str) -> bool {
 
 /// Returns line and first segment of every path that begins with `crate::`, also in groups in braces.
 fn crate_paths(code: &str) -> Vec<(usize, String)> {
-    paths_behind("crate::", code)
-}
-
-/// Returns line and next segment of every path that begins with `prefix`, also in groups in braces.
-fn paths_behind(prefix: &str, code: &str) -> Vec<(usize, String)> {
+    let prefix = "crate::";
     let mut found = Vec::new();
     for (at, _) in code.match_indices(prefix) {
         let before = code[..at].chars().next_back();

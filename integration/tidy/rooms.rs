@@ -427,18 +427,24 @@ pub(super) fn is_room(path: &str) -> bool {
 
 /// Returns the row of the innermost room that contains a file.
 fn room_of_file(path: &str) -> Option<&'static Row> {
-    let rooms = MAY_IMPORT
-        .iter()
-        .filter(|(room, ..)| path.starts_with(&format!("src/{}/", room.replace("::", "/"))));
-    rooms.max_by_key(|(room, ..)| room.len())
+    let path: Vec<String> = path.strip_prefix("src/")?.split('/').map(str::to_owned).collect();
+    innermost(&path)
 }
 
 /// Returns the innermost room of a path from the crate. Without a room, returns its layer and the next name.
 fn room_of(path: &[String]) -> String {
-    let lengths = (1..=path.len()).rev().map(|length| path[..length].join("::"));
-    lengths.into_iter().find(|path| is_room(path)).unwrap_or_else(|| {
-        let is_layer = |length: &usize| LAYERS_OF_ROOMS.contains(&path[..*length].join("::").as_str());
-        let layer = (1..=path.len()).find(is_layer).unwrap_or(1);
-        path[..path.len().min(layer + 1)].join("::")
+    if let Some((room, ..)) = innermost(path) {
+        return (*room).to_owned();
+    }
+    let is_layer = |length: &usize| LAYERS_OF_ROOMS.contains(&path[..*length].join("::").as_str());
+    let layer = (1..=path.len()).find(is_layer).unwrap_or(1);
+    path[..path.len().min(layer + 1)].join("::")
+}
+
+/// Returns the row with the longest path that begins `path`.
+fn innermost(path: &[String]) -> Option<&'static Row> {
+    (1..=path.len()).rev().find_map(|length| {
+        let name = path[..length].join("::");
+        MAY_IMPORT.iter().find(|(room, ..)| *room == name)
     })
 }
