@@ -1,4 +1,4 @@
-//! What several commands share: output, tables, times, and the flags of server and storage.
+//! Shared code of the commands: output, tables, times, and the flags of server and storage.
 
 pub(in crate::cli) mod content;
 pub(in crate::cli) mod folder;

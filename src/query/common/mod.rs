@@ -1,4 +1,4 @@
-//! What all rooms of the query layer share: queries and answers as plain values, errors, streams and cancellation.
+//! Shared types of all rooms of the query layer: queries and answers as plain values, errors, streams and cancellation.
 //!
 //! In: nothing from the other rooms. Out: types that every other room of the layer imports.
 

@@ -1,6 +1,7 @@
 //! Answers from the statistics of files: what tenants have stored, and what a query would read.
 //!
-//! In: the files of a snapshot. Out: times, rows and bytes. No file is opened.
+//! In: the files of a snapshot. Out: times, rows and bytes. A file is opened only if its statistics do not
+//! suffice.
 
 pub(in crate::query) mod impact;
 pub(in crate::query) mod stored;

@@ -1,4 +1,4 @@
-//! What all rooms of the store share: errors, table schemas, clocks, metrics, and faults that tests inject.
+//! Shared types of all rooms of the store: errors, table schemas, clocks, metrics, and faults that tests inject.
 //!
 //! In: nothing from the other rooms. Out: types that every other room of the layer imports.
 

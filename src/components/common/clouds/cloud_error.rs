@@ -63,7 +63,7 @@ pub(crate) enum CloudError {
     #[error("{}: {reason}", path.display())]
     Key {
         path: PathBuf,
-        /// What is wrong with the key.
+        /// Reason why the key is unusable.
         reason: String,
     },
     /// Credentials have an invalid expiration time.

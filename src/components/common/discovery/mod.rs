@@ -1,4 +1,4 @@
-//! What the discoveries share: polling, target groups, meta labels, and the clients of some registries.
+//! Shared code of the discoveries: polling, target groups, meta labels, and the clients of some registries.
 //!
 //! In: the services that a discovery lists. Out: targets.
 

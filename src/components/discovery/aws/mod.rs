@@ -46,7 +46,7 @@ arguments! {
         refresh_interval: Option<Interval>,
         /// Maximum number of concurrent API requests. Defaults to 20 for the role `ecs` and 10 for `msk`.
         request_concurrency: Option<Natural>,
-        /// What to discover: `ec2`, `ecs`, `lightsail` or `msk`.
+        /// Kind of targets to discover: `ec2`, `ecs`, `lightsail` or `msk`.
         role: Role,
     }
     blocks {

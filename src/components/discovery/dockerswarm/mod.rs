@@ -33,7 +33,7 @@ arguments! {
         port: Port = 80,
         /// Time between two refreshes of the targets. Also the timeout of each request.
         refresh_interval: Interval = "60s",
-        /// What to discover: `services`, `tasks` or `nodes`.
+        /// Kind of targets to discover: `services`, `tasks` or `nodes`.
         role: SwarmRole,
     }
     blocks {

@@ -38,7 +38,7 @@ arguments! {
         refresh_interval: Interval = "60s",
         /// Region of the instances or hypervisors.
         region: NotEmpty<Arc<str>>,
-        /// What to discover: `instance` or `hypervisor`.
+        /// Kind of targets to discover: `instance` or `hypervisor`.
         role: Role,
         /// ID of the user to log in as.
         userid: Option<Arc<str>>,

@@ -97,7 +97,7 @@ arguments! {
         endpoint: Endpoint = "ovh-eu",
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// What to discover: `dedicated_server` or `vps`.
+        /// Kind of targets to discover: `dedicated_server` or `vps`.
         service: Service,
     }
 }

@@ -25,7 +25,7 @@ arguments! {
         project_id: NotEmpty<Arc<str>>,
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// What to discover: `instance` or `baremetal`.
+        /// Kind of targets to discover: `instance` or `baremetal`.
         role: Role,
         /// Secret key that belongs to the access key.
         secret_key: Option<Secret>,

@@ -52,7 +52,7 @@ arguments! {
         port: i64 = 9163,
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// What to discover: `container`, or `cn` for compute nodes.
+        /// Kind of targets to discover: `container`, or `cn` for compute nodes.
         role: Role = "container",
         /// Version of the discovery API.
         version: i64 = 1,
