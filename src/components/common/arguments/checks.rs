@@ -2,7 +2,7 @@
 
 use crate::lang::argument_error::ArgumentError;
 
-/// Refuses a text that is given together with the file that may contain it instead.
+/// Returns an error if both a text and the file that can contain the text are given.
 pub(crate) fn at_most_one_of<T, F>(
     text_name: &str,
     text: &Option<T>,
@@ -16,7 +16,7 @@ pub(crate) fn at_most_one_of<T, F>(
     Ok(())
 }
 
-/// Refuses more than one of these arguments. Each is a name and whether it is given.
+/// Returns an error if more than one argument is given. Each pair is an argument's name and whether it is given.
 pub(crate) fn at_most_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentError> {
     match given(arguments).as_slice() {
         [_, second, ..] => {
@@ -27,7 +27,7 @@ pub(crate) fn at_most_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentErro
     }
 }
 
-/// Refuses none or more than one of these arguments. Each is a name and whether it is given.
+/// Returns an error unless exactly one argument is given. Each pair is an argument's name and whether it is given.
 pub(crate) fn exactly_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentError> {
     let message = || format!("exactly one of {} must be given", list(arguments));
     match given(arguments).as_slice() {

@@ -10,7 +10,7 @@ use crate::lang::value::Value;
 /// An address to listen on or to send to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostPort {
-    /// Name or address, with IPv6 addresses in brackets. Empty for all addresses.
+    /// Host name or IP address; an IPv6 address has brackets. An empty text means all addresses.
     pub host: Arc<str>,
     /// The port; 0 for any free port.
     pub port: u16,

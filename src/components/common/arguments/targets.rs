@@ -12,7 +12,7 @@ use crate::pipeline::component::live::{Entry, LiveHandle};
 /// The labels of one target, by name.
 pub(crate) type Target = BTreeMap<Arc<str>, Arc<str>>;
 
-/// Targets as an argument: a list of maps of strings, which shares memory with the configuration value.
+/// Targets that a component receives as an argument. They share memory with the configuration value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Targets(Value);
 
@@ -31,7 +31,7 @@ impl Targets {
         count(&self.0)
     }
 
-    /// Returns the targets after `change`, as [`map`] does.
+    /// Applies `change` to each target and returns the results. If `change` returns `None`, the target is dropped.
     pub(crate) fn map(&self, change: impl Fn(Target) -> Option<Target>) -> Value {
         map(&self.0, change)
     }
@@ -58,8 +58,8 @@ pub(crate) fn count(targets: &Value) -> usize {
     }
 }
 
-/// Returns the targets after `change`, which returns `None` to drop one. Unchanged targets, or the unchanged whole,
-/// share memory with `targets`.
+/// Applies `change` to each target and returns the results. If `change` returns `None`, the target is dropped.
+/// Unchanged targets share memory with `targets`, and so does the list if no target changes.
 fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value {
     let Value::Array(items) = targets else {
         return Value::array([]);
@@ -109,7 +109,8 @@ pub(crate) fn tell_values(targets: &[Value], live: &LiveHandle) {
     }
 }
 
-/// Counts the targets that a component exports, and sends them to open live views. Called at every export.
+/// Counts the targets that a component exports, and sends the targets to open live views. Components call this function
+/// at every export.
 pub(crate) fn tell(targets: &[Target], live: &LiveHandle) {
     live.exported_targets(targets.len());
     if live.is_watched() {

@@ -18,9 +18,9 @@ use crate::wire::client::ClientOptions;
 
 /// URL of the service, unless the environment names another.
 const URL: &str = "http://169.254.169.254";
-/// Timeout of a request. Outside of Azure there is no response at all.
+/// Timeout of a request. Outside of Azure, no server responds.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The header without which the service refuses requests.
+/// Header that the service requires in every request.
 const METADATA: (HeaderName, HeaderValue) = (HeaderName::from_static("metadata"), HeaderValue::from_static("true"));
 
 /// A client of the metadata service, which can be reached only from the machine itself.
@@ -36,11 +36,11 @@ pub(crate) struct AzureMachine {
 pub(crate) struct Instance {
     /// Name of the virtual machine.
     pub(crate) name: String,
-    /// Name of the scale set that it belongs to.
+    /// Name of the scale set to which the machine belongs.
     pub(crate) vm_scale_set_name: String,
-    /// Id of the subscription to which it belongs.
+    /// Id of the subscription to which the machine belongs.
     pub(crate) subscription_id: String,
-    /// Name of its resource group.
+    /// Name of the machine's resource group.
     pub(crate) resource_group_name: String,
 }
 
@@ -50,7 +50,7 @@ struct Metadata {
 }
 
 impl AzureMachine {
-    /// Creates the client, with the URL that the environment names, or else the usual one. Sends no request.
+    /// Creates the client and sends no request. `AZURE_POD_IDENTITY_AUTHORITY_HOST` overrides the usual URL.
     pub(crate) fn new(user_agent: &Arc<str>, environment: Environment) -> Result<Self, ComponentError> {
         let host = environment.get("AZURE_POD_IDENTITY_AUTHORITY_HOST");
         let host = host.as_deref().unwrap_or(URL);
@@ -64,8 +64,8 @@ impl AzureMachine {
         })
     }
 
-    /// Returns a token for `resource` of the identity with this client id. An empty id is the machine's default. In App
-    /// Service, environment variables name another URL for the token.
+    /// Returns a token for `resource`, issued to the identity with the client id `client`. If `client` is empty, the
+    /// machine's default identity is used. In App Service, `IDENTITY_ENDPOINT` contains the URL for the token.
     pub(crate) async fn token(&self, resource: &str, client: &str) -> Result<Lasting<Arc<str>>, CloudError> {
         let (mut url, version, (name, value)) = if let Some(endpoint) = self.environment.get("IDENTITY_ENDPOINT") {
             let url = endpoint.parse::<Url>();
@@ -94,7 +94,7 @@ impl AzureMachine {
         Ok(bearer::of_answer(&answer)?)
     }
 
-    /// Returns what Azure knows about this machine.
+    /// Returns the facts about this machine from the metadata service.
     pub(crate) async fn instance(&self) -> Result<Instance, CloudError> {
         let mut url = self.api.url(["metadata", "instance"]);
         url.query_pairs_mut().append_pair("api-version", "2021-05-01");

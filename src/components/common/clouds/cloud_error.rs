@@ -11,7 +11,7 @@ use crate::components::common::http::api_error::ApiError;
 /// Why a request to a cloud failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CloudError {
-    /// A request failed, or its response has another form.
+    /// A request failed, or its response has an unexpected form.
     #[error(transparent)]
     Api(#[from] ApiError),
     /// An action of an AWS service failed.
@@ -32,7 +32,7 @@ pub(crate) enum CloudError {
     /// Neither the configuration nor the machine names a region.
     #[error("no region is configured, and the instance metadata has none: {source}")]
     Region {
-        /// Why the instance metadata has none.
+        /// Reason why the instance metadata contains no region.
         source: Box<CloudError>,
     },
     /// An environment variable is not set.
@@ -41,7 +41,7 @@ pub(crate) enum CloudError {
     /// A profile of AWS does not exist or cannot be used.
     #[error("{0}")]
     Profile(String),
-    /// A setting is missing or invalid, or the machine has none of what is needed.
+    /// A setting is missing or invalid, or the machine has no role.
     #[error("{0}")]
     Setting(&'static str),
     /// A setting is not a URL.
@@ -49,7 +49,7 @@ pub(crate) enum CloudError {
     Url { what: String, source: url::ParseError },
     #[error("cannot read {}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    /// A file is no credentials file.
+    /// A file is not a valid credentials file.
     #[error("{} is not a valid credentials file: {source}", path.display())]
     CredentialsFile { path: PathBuf, source: serde_json::Error },
     /// A credentials file is of an unsupported type.
@@ -59,7 +59,7 @@ pub(crate) enum CloudError {
         /// Type of the file, as Google names it.
         kind: &'static str,
     },
-    /// The key in a credentials file cannot sign. The layer below describes the reason as text.
+    /// The key in a credentials file cannot sign. The signing code returns the reason as text.
     #[error("{}: {reason}", path.display())]
     Key {
         path: PathBuf,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 type Read = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// Reads environment variables: those of the process, or others in a test.
+/// Reads the environment variables of the process, or the variables that a test sets.
 #[derive(Clone)]
 pub(crate) struct Environment(Arc<Read>);
 
@@ -16,7 +16,7 @@ impl Environment {
         Self(Arc::new(|name| std::env::var(name).ok()))
     }
 
-    /// Returns a variable that is set and not empty.
+    /// Returns the value of a variable; `None` if the variable is missing or empty.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         (self.0)(name).filter(|value| !value.is_empty())
     }
@@ -27,7 +27,7 @@ impl Environment {
     }
 }
 
-/// Shows nothing, because variables contain secrets.
+/// Prints no variables, because they contain secrets.
 impl fmt::Debug for Environment {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Environment")

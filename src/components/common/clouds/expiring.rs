@@ -14,7 +14,7 @@ pub(crate) struct Expiring<T>(tokio::sync::Mutex<Option<Lasting<T>>>);
 pub(crate) struct Lasting<T> {
     /// The credentials themselves.
     pub(crate) value: T,
-    /// When they expire; `None` for credentials that do not expire.
+    /// Time at which the credentials expire; `None` if they do not expire.
     pub(crate) ends: Option<SystemTime>,
 }
 
@@ -32,8 +32,8 @@ impl<T> Default for Expiring<T> {
 }
 
 impl<T: Clone> Expiring<T> {
-    /// Returns valid credentials. Awaits `renew` if there are none. Concurrent callers wait for that instead of
-    /// requesting their own.
+    /// Returns valid credentials, and awaits `renew` if there are none. Concurrent callers wait for the same renewal
+    /// instead of starting their own.
     pub(crate) async fn get<E>(&self, renew: impl Future<Output = Result<Lasting<T>, E>>) -> Result<T, E> {
         let mut held = self.0.lock().await;
         let soon = SystemTime::now() + RENEW_BEFORE;
@@ -46,7 +46,7 @@ impl<T: Clone> Expiring<T> {
         Ok(value)
     }
 
-    /// Forgets credentials that were refused, so that the next use requests new ones.
+    /// Discards the credentials, because a server may have refused them. The next use requests new credentials.
     pub(crate) async fn forget(&self) {
         *self.0.lock().await = None;
     }

@@ -1,7 +1,7 @@
 //! Google's application default credentials, and the identity of a machine.
 //!
 //! Credentials are looked up in the order of Google's tools: the file that an environment variable names, the file of
-//! the user, the machine. Out: a bearer token, which is kept until shortly before it expires.
+//! the user, the machine. Out: a bearer token, which is cached until shortly before it expires.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::wire::jwt;
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 /// Host of the metadata service, unless the environment names another.
 const METADATA: &str = "169.254.169.254";
-/// The header without which the metadata service refuses requests.
+/// Header that the metadata service requires in every request.
 const FLAVOR: (HeaderName, HeaderValue) = (
     HeaderName::from_static("metadata-flavor"),
     HeaderValue::from_static("Google"),
@@ -36,7 +36,7 @@ const LIFETIME: Duration = Duration::from_hours(1);
 /// Path of the machine's service account at the metadata service.
 const ACCOUNT: [&str; 5] = ["computeMetadata", "v1", "instance", "service-accounts", "default"];
 
-/// Finds credentials, and keeps their token.
+/// Finds credentials, and caches the token that they yield.
 #[derive(Debug)]
 pub(crate) struct Google {
     /// Scope of the token, as Google names it.
@@ -47,7 +47,7 @@ pub(crate) struct Google {
     held: Expiring<Arc<str>>,
 }
 
-/// A file of credentials. Its text is not shown, because it contains keys.
+/// A credentials file. It has no `Debug`, because it contains keys.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum File {
@@ -68,7 +68,7 @@ enum File {
 }
 
 impl Google {
-    /// Creates credentials for requests within `scope`, which is a URL of Google's list. Sends no request.
+    /// Creates credentials for requests within `scope`, which is one of Google's scope URLs. Sends no request.
     pub(crate) fn new(
         scope: &'static str,
         options: &ClientOptions,
@@ -101,13 +101,13 @@ impl Google {
         })
     }
 
-    /// Forgets a token that may have been refused.
+    /// Discards the token, because a server may have refused it.
     pub(crate) async fn forget(&self) {
         self.held.forget().await;
     }
 
-    /// Returns a token with which the machine proves its identity to `audience`. Only machines of Google Cloud have
-    /// one.
+    /// Returns a token with which the machine proves its identity to `audience`. Only machines of Google Cloud can
+    /// request such a token.
     pub(crate) async fn machine_identity(&self, audience: &str) -> Result<String, CloudError> {
         let mut url = self.machine.url(ACCOUNT.into_iter().chain(["identity"]));
         url.query_pairs_mut()

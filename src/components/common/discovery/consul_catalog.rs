@@ -23,7 +23,7 @@ const TOKEN: HeaderName = HeaderName::from_static("x-consul-token");
 arguments! {
     /// Selection of services in a Consul agent.
     pub(crate) struct Catalog {
-        /// Data center of the services. Defaults to that of the agent.
+        /// Data center of the services. Defaults to the agent's data center.
         datacenter: Option<Arc<str>>,
         /// Password (old form of basic_auth).
         password: Option<Secret>,
@@ -98,8 +98,8 @@ impl Catalog {
         WebApi::with_options(&options, &url.map_err(ComponentError)?)
     }
 
-    /// Refuses `username` beside other credentials, each given as a name and whether it is set. Also refuses `password`
-    /// without `username`.
+    /// Returns an error if more than one of `username` and `others` is set, or if `password` is set without `username`.
+    /// Each pair in `others` is the name of a credential and whether it is set.
     pub(crate) fn check_credentials(&self, others: &[(&'static str, bool)]) -> Result<(), ArgumentError> {
         if self.password.is_some() && self.username.is_none() {
             return Err(ArgumentError::new("password", "a password needs a username"));
@@ -121,7 +121,7 @@ impl Catalog {
         wanted.into_iter().all(|wanted| tags.iter().any(|tag| *tag == **wanted))
     }
 
-    /// Joins tags into one label. The separator also stands before the first and after the last tag, so that one
+    /// Joins tags into one label value. The separator also precedes the first tag and follows the last tag, so that one
     /// pattern matches a tag at any position.
     pub(crate) fn joined(&self, tags: &[String]) -> String {
         let separator = &*self.tag_separator;
@@ -129,7 +129,7 @@ impl Catalog {
     }
 }
 
-/// A health check, in the form of catalog and agent.
+/// A health check, in the form in which catalog and agent return it.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(crate) struct Check {
@@ -149,7 +149,7 @@ pub(crate) fn health<'a>(checks: impl Iterator<Item = &'a Check>) -> &'static st
         id if id.starts_with("_service_maintenance:") => Some(3),
         _ => ORDER[..3].iter().position(|status| *status == check.status),
     };
-    // An unknown status gives no information about the service.
+    // If the status of one check is unknown, the health of the service is unknown, too.
     let worst = checks
         .map(rank)
         .try_fold(0, |worst, rank| rank.map(|rank| rank.max(worst)));

@@ -1,7 +1,7 @@
 //! Why a discovery cannot list its targets.
 //!
-//! The kinds tell apart what an operator does about an error: wait for a service, correct credentials, a file or the
-//! configuration, or narrow down a list.
+//! Each kind of error requires a different action of the operator: to wait for a service, to correct credentials, a
+//! file or the configuration, or to shorten a list.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,23 +18,23 @@ pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 /// Why a discovery cannot list its targets.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiscoveryError {
-    /// A request failed, or its response has another form.
+    /// A request failed, or its response has an unexpected form.
     #[error(transparent)]
     Api(#[from] ApiError),
     /// The session with ZooKeeper failed.
     #[error(transparent)]
     ZooKeeper(#[from] ZooKeeperError),
-    /// Names cannot be looked up. The layer below describes the reason as text.
+    /// Names cannot be looked up. The DNS client returns the reason as text.
     #[error("{0}")]
     Lookup(String),
     /// An operation failed, such as one call of an API.
     #[error("{operation}: {source}")]
     Operation {
-        /// The operation, or the service that it was meant for.
+        /// The operation, or the service that received the request.
         operation: String,
         source: Box<DiscoveryError>,
     },
-    /// None of several equal servers answered. Each has its own error.
+    /// All of several equivalent servers failed, each with its own error.
     #[error("{}", joined(.0))]
     Servers(Vec<DiscoveryError>),
     /// A response can be parsed, but lacks a value or has a wrong one.
@@ -61,7 +61,7 @@ pub(crate) enum DiscoveryError {
     /// There are more nodes in ZooKeeper than a discovery watches.
     #[error("there are more than {0} nodes below the paths in zookeeper")]
     TooManyNodes(usize),
-    /// The configuration or the environment is invalid, which shows only at a request.
+    /// The configuration or the environment is invalid, but only a request reveals the mistake.
     #[error(transparent)]
     Configuration(Source),
     /// The task that searches for files ended early.

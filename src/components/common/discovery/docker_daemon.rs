@@ -1,7 +1,7 @@
 //! The API of a Docker daemon: its address, its lists, and the labels of its networks.
 //!
 //! In: the address of a daemon and HTTP client arguments. Out: lists as JSON. Podman has the same API. Paths contain no
-//! API version, so the daemon uses its newest.
+//! API version, so the daemon uses its newest version.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub(crate) struct DaemonAddress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Socket(PathBuf),
-    /// `tcp://`, kept as `http://`; the client arguments decide whether TLS is used.
+    /// A `tcp://` address, stored as an `http://` URL. The client arguments decide whether TLS is used.
     Tcp(Url),
     Web(Url),
 }
@@ -93,7 +93,7 @@ impl FromValue for DaemonAddress {
 }
 
 impl Daemon {
-    /// Refuses client arguments that a Unix socket does not support.
+    /// Returns an error for client arguments that a Unix socket does not support.
     pub(crate) fn check(&self, client: &HttpClientArguments) -> Result<(), ArgumentError> {
         let is_socket = matches!(self.host.0.place, Place::Socket(_));
         let proxy = &client.transport.proxy;
@@ -167,7 +167,7 @@ impl DockerApi {
 }
 
 impl Networks {
-    /// Sets the labels of the network `id`, if there is one.
+    /// Adds the labels of the network `id` to `labels`, if the network exists.
     pub(crate) fn label(&self, id: &str, labels: &mut MetaLabels) {
         let Some(network) = self.0.get(id) else { return };
         labels

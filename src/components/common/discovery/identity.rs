@@ -10,8 +10,8 @@ pub(crate) const PID: &str = "__process_pid__";
 /// Label with the id of a container.
 pub(crate) const CONTAINER_ID: &str = "__container_id__";
 
-/// Returns the container id of a target, from the first label that has one, without the name of the runtime
-/// (`containerd://`).
+/// Returns the container id of a target, from the first label that contains one. The prefix of the runtime
+/// (`containerd://`) is removed.
 pub(crate) fn container_id(labels: &Target) -> Option<Arc<str>> {
     [
         CONTAINER_ID,
@@ -27,8 +27,8 @@ pub(crate) fn container_id(labels: &Target) -> Option<Arc<str>> {
     })
 }
 
-/// Returns the name of the service, from the first label that has one, in Alloy's order. A name built from Kubernetes
-/// namespace and container starts with `prefix`.
+/// Returns the service name of a target, from the first label that contains one, in Alloy's order. If the name is built
+/// from the Kubernetes namespace and container, it starts with `prefix`.
 pub(crate) fn service_name(labels: &Target, prefix: &str) -> String {
     let get = |name: &str| labels.get(name).filter(|value| !value.is_empty());
     if let Some(name) = get(SERVICE_NAME).or_else(|| get("__meta_kubernetes_pod_annotation_pyroscope_io_service_name"))

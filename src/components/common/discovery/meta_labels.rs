@@ -1,4 +1,4 @@
-//! Labels that a discovery gives a target: `__address__` and labels with the prefix `__meta_`.
+//! Labels that a discovery sets on a target: `__address__` and labels with the prefix `__meta_`.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::components::common::arguments::targets::Target;
 
-/// Collects the labels of one target, or those that several targets of one object share.
+/// Collects the labels of one target, or the labels that several targets of one object share.
 #[derive(Clone, Debug)]
 pub(crate) struct MetaLabels {
     prefix: &'static str,
@@ -14,7 +14,7 @@ pub(crate) struct MetaLabels {
 }
 
 impl MetaLabels {
-    /// Creates an empty set. Names are given without `prefix`, such as `__meta_consul_`.
+    /// Creates an empty set. All label names in it begin with `prefix`, such as `__meta_consul_`.
     pub(crate) fn new(prefix: &'static str) -> Self {
         Self {
             prefix,
@@ -37,8 +37,8 @@ impl MetaLabels {
         self
     }
 
-    /// Sets a label for each entry of a map, named by `name` and the key. Invalid characters of a label name become
-    /// `_`.
+    /// Sets a label for each entry of a map. The label name consists of `name` and the key, in which `_` replaces
+    /// invalid characters.
     pub(crate) fn set_each<K: AsRef<str>, V: ToString>(
         &mut self,
         name: &str,
@@ -50,8 +50,8 @@ impl MetaLabels {
         self
     }
 
-    /// Sets labels from a JSON response, each given by its name and the path of its value. Values other than text,
-    /// numbers and booleans are skipped.
+    /// Sets labels from a JSON response. Each pair of `labels` is a label name and the path of its value. Values other
+    /// than text, numbers and booleans are skipped.
     pub(crate) fn set_json(&mut self, answer: &Value, labels: &[(&str, &str)]) -> &mut Self {
         for (name, path) in labels {
             match answer.pointer(path) {
@@ -63,7 +63,7 @@ impl MetaLabels {
         self
     }
 
-    /// Sets a label to a list of values, unless the list is empty. The separator stands before and after each value.
+    /// Sets a label to a list of values, unless the list is empty. The separator precedes and follows each value.
     pub(crate) fn set_list<T: AsRef<str>>(&mut self, name: &str, separator: &str, values: &[T]) -> &mut Self {
         if values.is_empty() {
             return self;

@@ -1,5 +1,5 @@
-//! Targets of several parts that are requested separately: names, services, paths. If the request for a part fails, its
-//! last targets stay, and the other parts are not affected.
+//! Stores the targets of a discovery that requests its targets in several parts, for example one for each name, service
+//! or path. If the request for a part fails, the part keeps its last targets, and the other parts are not affected.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,18 +32,19 @@ impl Parts {
         }
     }
 
-    /// Forgets the parts that no longer exist.
+    /// Removes the parts for which `is_there` returns false.
     pub(crate) fn retain(&self, is_there: impl Fn(&str) -> bool) {
         self.0.lock().retain(|name, _| is_there(name));
     }
 
-    /// Returns the targets of all parts, in the order of their names.
+    /// Returns the targets of all parts, in the order of the parts' names.
     pub(crate) fn targets(&self) -> Vec<Target> {
         let parts = self.0.lock();
         parts.values().flat_map(|part| part.targets.iter().cloned()).collect()
     }
 
-    /// Returns the error of the first part that failed, and how many others failed.
+    /// Returns the error of the first failed part, and the number of other failed parts. Returns `None` if no part
+    /// failed.
     pub(crate) fn failure(&self) -> Option<String> {
         let parts = self.0.lock();
         let mut failures = parts.values().filter_map(|part| part.failure.as_ref());

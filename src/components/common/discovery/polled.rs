@@ -1,7 +1,8 @@
 //! Runs discoveries that poll for their targets.
 //!
 //! In: a [`Discovery`], which lists targets. Out: exports, health, metrics, live view. If targets cannot be listed, the
-//! last ones stay. New arguments are used immediately, and a late response for old ones is dropped.
+//! last targets stay. New arguments are used immediately, and a late response to a request with old arguments is
+//! dropped.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -39,7 +40,7 @@ pub(crate) trait Discovery: Sized + Send + Sync + 'static {
     /// Returns the current targets, or why they cannot be listed.
     fn targets(&self) -> impl Future<Output = Result<Vec<Target>, DiscoveryError>> + Send;
 
-    /// Returns why some of the targets that were listed last are out of date.
+    /// Returns why some of the last listed targets are out of date; `None` if all of them are current.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -150,7 +151,7 @@ impl<D: Discovery> Polled<D> {
         loop {
             let pause = tokio::select! {
                 () = shutdown.cancelled() => return,
-                // A response for old arguments is useless.
+                // The refresh is dropped, because a response for old arguments is useless.
                 () = self.updated.notified() => continue,
                 pause = self.refresh() => pause,
             };

@@ -6,8 +6,8 @@ use crate::lang::attribute::NotEmpty;
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, TARGETS};
 
-/// Maximum number of targets that one discovery exports: far more than one collector can profile, and a limit for wrong
-/// responses.
+/// Maximum number of targets that one discovery exports. It is far more than one collector can profile, and protects
+/// against wrong responses.
 pub(crate) const MAX_TARGETS: usize = 100_000;
 
 /// The only export of a discovery.
@@ -18,7 +18,7 @@ arguments! {
     pub(crate) struct Filter {
         /// Name of the filter in the API.
         name: Arc<str>,
-        /// Accepted values, one of which must match.
+        /// Accepted values. At least one of them must match.
         values: NotEmpty<Vec<Arc<str>>>,
     }
 }

@@ -1,8 +1,9 @@
 //! Lists of targets in the form in which files and web services pass them to Prometheus: groups, each with addresses
 //! and labels.
 //!
-//! In: JSON or YAML. Out: groups, or an error with line and column. As in Go, a group without targets is empty, and so
-//! is a list, mapping or value that is `null`. As in Prometheus, an unknown key or a group that is null is an error.
+//! In: JSON or YAML. Out: groups, or an error with line and column. As in Go, a missing list of targets is empty, and
+//! `null` stands for an empty list, mapping or text. As in Prometheus, an unknown key or a group that is null is an
+//! error.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use serde::Deserialize;
 
 use crate::base::go_json;
 
-/// Targets with the same labels.
+/// A group in the form in which a list contains it.
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 struct WrittenGroup {
@@ -18,7 +19,7 @@ struct WrittenGroup {
     labels: Option<BTreeMap<String, Option<String>>>,
 }
 
-/// Targets with the same labels.
+/// A group: targets with the same labels.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TargetGroup {
     /// Addresses, as `host:port`.

@@ -1,7 +1,7 @@
 //! Members that are registered as nodes in ZooKeeper, for `discovery.nerve` and `discovery.serverset`.
 //!
-//! In: servers and paths, and the content of a node ([`Member`]). Every node at or below a path is read once and then
-//! watched. Out: the targets of the nodes that contain a member, after each change.
+//! In: servers and paths, and the type of the members in the nodes ([`Member`]). Every node at or below a path is read
+//! once and then watched. Out: the targets of the nodes that contain a member, after each change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -24,7 +24,7 @@ use crate::lang::value::Value;
 use crate::pipeline::component::{ComponentError, Context};
 use crate::wire::zookeeper::Session;
 
-/// Maximum number of watched nodes, which equals that of exported targets.
+/// Maximum number of watched nodes. It equals the maximum number of exported targets.
 const MAX_NODES: usize = 100_000;
 /// Pause after an export, so that several changes in a short time become one export.
 const TOGETHER: Duration = Duration::from_secs(1);
@@ -62,13 +62,13 @@ impl FromValue for ZooKeeperPath {
     }
 }
 
-/// A member of a service, which a node contains as JSON.
+/// A member of a service. A node contains the member as JSON.
 pub(crate) trait Member: DeserializeOwned + Send + Sync + 'static {
     /// Returns the target of the member. `path` is the path of its node.
     fn target(self, path: &str) -> Target;
 }
 
-/// A discovery of the members of one kind, in the nodes at and below some paths.
+/// Discovers the members of type `M` in the nodes at and below the configured paths.
 pub(crate) struct Members<M> {
     tree: ZooKeeperTree,
     kind: PhantomData<fn() -> M>,
@@ -121,8 +121,8 @@ impl ZooKeeperTree {
         }
     }
 
-    /// Returns the time until the next call of [`ZooKeeperTree::changed`]. It is short, since that function itself
-    /// waits for a change, unless there is no session.
+    /// Returns the time until the next call of [`ZooKeeperTree::changed`]. The time is short, because that function
+    /// itself waits for a change. Without a session, the time is [`RETRY`].
     fn pause(&self) -> Duration {
         if self.is_connected.load(Ordering::Relaxed) {
             TOGETHER.min(self.arguments.timeout.get() / 4)
@@ -131,7 +131,7 @@ impl ZooKeeperTree {
         }
     }
 
-    /// Returns an error with the paths that do not exist.
+    /// Returns an error that names the missing paths; `None` if all paths exist.
     fn failure(&self) -> Option<String> {
         let missing: Vec<String> = self.missing.lock().iter().cloned().collect();
         (!missing.is_empty()).then(|| format!("zookeeper has no node {}", missing.join(", ")))
@@ -141,7 +141,7 @@ impl ZooKeeperTree {
     /// change.
     async fn changed<M: Member>(&self) -> Result<Vec<Target>, DiscoveryError> {
         let mut state = self.state.lock().await;
-        // Set to true again only if the session has not failed. A failed session is dropped.
+        // The flag becomes true again only if the refresh succeeds. A failed session is dropped.
         self.is_connected.store(false, Ordering::Relaxed);
         let session = self.refresh(&mut state).await?;
         state.session = Some(session);
@@ -171,7 +171,7 @@ impl ZooKeeperTree {
         Ok(session)
     }
 
-    /// Reads these nodes, and the unknown nodes below them.
+    /// Reads the nodes at `paths` and the new nodes below them, and stores their contents in `nodes`.
     async fn read(
         &self,
         session: &mut Session,
@@ -213,7 +213,7 @@ impl ZooKeeperTree {
     }
 }
 
-/// Reads the member in a node. Nodes above the members contain none.
+/// Parses the member in a node. Returns `None` for a node without a member, such as a parent of the members.
 fn member<M: Member>(path: &str, data: &Bytes) -> Option<M> {
     if data.is_empty() {
         return None;

@@ -37,15 +37,15 @@ pub(crate) enum ApiError {
     /// The response has no list at this path.
     #[error("the response has no list {0}")]
     NoList(String),
-    /// The items of a list do not end.
+    /// A list has more items than allowed.
     #[error("a list has more than {0} items")]
     TooManyItems(usize),
-    /// The pages of a list do not end.
+    /// A list has more pages than allowed.
     #[error("a list has more than {0} pages")]
     TooManyPages(usize),
 }
 
-/// Why a request got no response with a success status.
+/// Why a request received no response with a success status.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     /// The credentials of the client could not be obtained.

@@ -1,7 +1,7 @@
 //! HTTP client arguments of the configuration, shared by every component that makes requests.
 //!
 //! A component includes [`HttpClientArguments`] in its own arguments (`shared`). Names, defaults and checks are
-//! Alloy's. Out: [`ClientOptions`] for the client itself. Nothing is read or opened here.
+//! Alloy's. Out: [`ClientOptions`] for the client itself. This module reads no files and opens no connections.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ arguments! {
 }
 
 arguments! {
-    /// Transport of requests: the arguments of clients with their own credentials.
+    /// Transport of requests. A client with credentials of its own has only these arguments.
     pub(crate) struct Transport {
         /// If true, HTTP/2 is offered over TLS.
         enable_http2: bool = true,
@@ -52,13 +52,13 @@ arguments! {
 }
 
 arguments! {
-    /// The proxy that requests go through.
+    /// Arguments of the proxy for requests.
     pub(crate) struct Proxy {
         /// Comma-separated hosts, domains and networks that are reached without the proxy.
         no_proxy: Option<Arc<str>>,
         /// Headers to send to the proxy in CONNECT requests.
         proxy_connect_header: Headers,
-        /// If true, the proxy is taken from the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+        /// If true, the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY configure the proxy.
         proxy_from_environment: bool = false,
         /// Proxy for all requests: `http://`, `https://` or `socks5://`.
         proxy_url: Option<ProxyUrl>,
@@ -161,7 +161,7 @@ impl FromValue for TlsVersion {
 }
 
 impl HttpClientArguments {
-    /// Returns arguments of a client without credentials, for components that have their own.
+    /// Returns arguments of a client without credentials, for components with their own credentials.
     pub(crate) fn with_transport(transport: &Transport) -> Self {
         Self {
             bearer_token: None,
@@ -174,7 +174,7 @@ impl HttpClientArguments {
         }
     }
 
-    /// Returns the client's options. `user_agent` is its name in requests.
+    /// Returns the client's options. `user_agent` is the client's name in requests.
     pub(crate) fn options(&self, user_agent: &Arc<str>) -> ClientOptions {
         ClientOptions {
             credential: self.credential(user_agent),
@@ -182,7 +182,7 @@ impl HttpClientArguments {
         }
     }
 
-    /// Returns true if every argument has its default.
+    /// Returns true if every argument has its default value.
     pub(crate) fn is_default(&self) -> bool {
         let Transport {
             enable_http2,
@@ -252,7 +252,7 @@ impl HttpClientArguments {
 }
 
 impl Transport {
-    /// Returns the options of a client without credentials. `user_agent` is its name in requests.
+    /// Returns the options of a client without credentials. `user_agent` is the client's name in requests.
     pub(crate) fn options(&self, user_agent: &Arc<str>, tls_config: Option<&TlsArguments>) -> ClientOptions {
         ClientOptions {
             follow_redirects: self.follow_redirects,
@@ -340,7 +340,7 @@ impl OAuth2Arguments {
 
     fn credential(&self, user_agent: &Arc<str>) -> Credential {
         let client_secret = secret(self.client_secret.as_ref(), self.client_secret_file.as_ref());
-        // The check has refused a block without them.
+        // `check` rejects a block without a token URL or a client secret.
         let (Some(token_url), Some(client_secret)) = (&self.token_url, client_secret) else {
             return Credential::None;
         };
@@ -367,14 +367,15 @@ impl TlsArguments {
         let has_certificate = self.cert_pem.is_some() || self.cert_file.is_some();
         let has_key = self.key_pem.is_some() || self.key_file.is_some();
         if has_certificate != has_key {
-            let message = "a certificate needs its key: both of cert_pem or cert_file and key_pem or key_file, or none";
+            let message = "a certificate needs a key: set one of cert_pem and cert_file and one of key_pem and key_file, \
+                or none";
             return Err(ArgumentError::new("", message));
         }
         Ok(())
     }
 }
 
-/// Returns the TLS options of a block `tls_config`. Without it, the system's certificate authorities are trusted.
+/// Returns the TLS options of a block `tls_config`. Without a block, the system's certificate authorities are trusted.
 pub(crate) fn tls(arguments: Option<&TlsArguments>) -> TlsOptions {
     let Some(given) = arguments else {
         return TlsOptions::default();

@@ -36,7 +36,7 @@ arguments! {
         poll_frequency: Interval = "1m",
         /// Timeout for one request. It must be less than `poll_frequency`.
         poll_timeout: Interval = "10s",
-        /// URL whose response is the content.
+        /// URL from which the content is fetched.
         url: HttpUrl,
     }
     blocks {
@@ -58,7 +58,7 @@ impl RequestArguments {
 
 /// A request that is repeated at an interval.
 pub(crate) struct Request {
-    /// URL that the content is fetched from.
+    /// URL from which the content is fetched.
     pub(crate) url: Url,
     /// Time between two requests.
     pub(crate) interval: Duration,
@@ -72,7 +72,7 @@ pub(crate) struct Request {
 /// Why a text cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
-    /// The caller's thread belongs to no runtime.
+    /// The caller's thread has no Tokio runtime.
     #[error(transparent)]
     Runtime(#[from] TryCurrentError),
     /// The request failed, or the response is unusable.

@@ -19,7 +19,7 @@ pub(crate) fn texts<'a>(value: &'a Value, path: &str) -> Vec<&'a str> {
     list(value, path).iter().filter_map(Value::as_str).collect()
 }
 
-/// Returns the pairs of the object at a path whose values are texts.
+/// Returns the names and values of the object at a path. Values that are not text are skipped.
 pub(crate) fn pairs<'a>(value: &'a Value, path: &str) -> Vec<(&'a String, &'a str)> {
     let fields = value.pointer(path).and_then(Value::as_object);
     let fields = fields.into_iter().flatten();
@@ -28,7 +28,7 @@ pub(crate) fn pairs<'a>(value: &'a Value, path: &str) -> Vec<(&'a String, &'a st
         .collect()
 }
 
-/// Removes the list at a path from a response and returns it. Fails if there is none.
+/// Removes the list at a path from a response and returns the list. Fails if there is no list.
 pub(crate) fn take_list(answer: &mut Value, path: &str) -> Result<Vec<Value>, ApiError> {
     match answer.pointer_mut(path).map(Value::take) {
         Some(Value::Array(items)) => Ok(items),

@@ -1,4 +1,4 @@
-//! HTTP clients of components: their arguments, requests, pages of results, and answers in JSON or text.
+//! HTTP clients of components: their arguments, requests, pages of results, and responses in JSON or text.
 
 pub(crate) mod api_error;
 pub(crate) mod client;

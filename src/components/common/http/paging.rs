@@ -4,9 +4,9 @@ use futures::{StreamExt as _, TryStreamExt as _};
 
 use crate::components::common::http::api_error::ApiError;
 
-/// Maximum number of items of one list, which equals that of a discovery's targets.
+/// Maximum number of items of one list. It equals the maximum number of targets of a discovery.
 const MAX_ITEMS: usize = 100_000;
-/// Maximum number of pages. It ends the requests to an API that always names a next page.
+/// Maximum number of pages. The limit ends the requests to an API that always names a next page.
 const MAX_PAGES: usize = 10_000;
 
 /// One page of a paged list.
@@ -18,7 +18,7 @@ pub(crate) struct Page<T, N> {
     pub(crate) next: Option<N>,
 }
 
-/// Returns the items of all pages. `ask` requests a page. It gets `None` for the first.
+/// Returns the items of all pages. `ask` requests the page with a token. The first page has the token `None`.
 pub(crate) async fn all_pages<T, N, E: From<ApiError>, A: Future<Output = Result<Page<T, N>, E>>>(
     mut ask: impl FnMut(Option<N>) -> A,
 ) -> Result<Vec<T>, E> {
@@ -69,8 +69,8 @@ impl From<bool> for HasMore {
     }
 }
 
-/// Calls `ask` for each item, with `at_once` concurrent calls, and returns the results in the order of the items. Fails
-/// at the first error.
+/// Calls `ask` for each item, with at most `at_once` concurrent calls, and returns the results in the order of the
+/// items. Fails at the first error.
 pub(crate) async fn each<I, T, E, A: Future<Output = Result<T, E>>>(
     items: Vec<I>,
     at_once: usize,

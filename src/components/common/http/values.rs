@@ -107,7 +107,7 @@ impl FromValue for PlainHeaders {
     }
 }
 
-/// An HTTP method, in any case.
+/// An HTTP method, written in lower or upper case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpMethod(pub(crate) Method);
 

@@ -17,11 +17,11 @@ use crate::components::common::http::client::HttpClientArguments;
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::{ClientOptions, HttpClient, read_decoded, without_secrets};
 
-/// Maximum size of a response in bytes: some hundred thousand targets.
+/// Maximum size of a response in bytes, enough for some hundred thousand targets.
 const MAX_ANSWER: usize = 64 << 20;
 /// Timeout for one request, including the reading of its response.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Number of bytes to read of an error response, for its reason.
+/// Number of bytes at the start of an error response that are searched for a reason.
 const MAX_REFUSAL: usize = 4096;
 /// Maximum length of a reason in an error, in characters.
 const MAX_REASON: usize = 200;
@@ -62,7 +62,7 @@ impl WebApi {
         })
     }
 
-    /// Returns the same API with another timeout, for requests whose response arrives only after a change.
+    /// Returns the same API with another timeout, for example for requests that the server answers only after a change.
     pub(crate) fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -77,7 +77,7 @@ impl WebApi {
         url
     }
 
-    /// Starts a request, for [`WebApi::send`].
+    /// Creates a request to pass to [`WebApi::send`].
     pub(crate) fn request(&self, method: Method, url: Url) -> reqwest::RequestBuilder {
         self.client.client().request(method, url)
     }
@@ -156,7 +156,7 @@ impl Answer {
         })
     }
 
-    /// Parses the response as JSON. The error has line and column.
+    /// Parses the response as JSON. The error contains line and column.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         go_json::from_slice(&self.body).map_err(|error| self.invalid(ResponseError::Json(error)))
     }
@@ -176,13 +176,13 @@ impl Answer {
     }
 }
 
-/// Returns the request that a builder has built.
+/// Builds a request. An error does not contain the URL.
 pub(crate) fn built(request: reqwest::RequestBuilder) -> Result<reqwest::Request, ApiError> {
     let request = request.build();
     request.map_err(|error| ApiError::Build(error.without_url()))
 }
 
-/// Returns the error of a refusal: its status, and a short reason.
+/// Returns the error for a refused request: the status of the response, and a short reason.
 fn refused(status: StatusCode, body: &[u8]) -> RequestError {
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_REFUSAL)]);
     match reason(text.trim()) {
@@ -191,8 +191,8 @@ fn refused(status: StatusCode, body: &[u8]) -> RequestError {
     }
 }
 
-/// Returns the reason in a refusal: code and message of an XML error, JSON on one line, or the first line of text. HTML
-/// pages contain none.
+/// Returns the reason in an error response: code and message of an XML error, JSON on one line, or the first line of
+/// text. The reason in an HTML page is empty.
 fn reason(text: &str) -> String {
     let reason = if text.starts_with('<') {
         let element = |name: &str| {

@@ -8,15 +8,15 @@ use crate::lang::attribute::Secret;
 use crate::lang::body::arguments;
 
 arguments! {
-    /// Account of requests to AWS.
+    /// The AWS account that sends the requests: credentials, region and endpoint.
     pub(crate) struct Account {
         /// Access key. Defaults to the credentials that AWS tools would find.
         access_key: Option<Arc<str>>,
-        /// URL of the API, instead of that of AWS.
+        /// URL of the API. Defaults to the URL of the AWS service.
         endpoint: Option<HttpUrl>,
         /// Profile of the AWS credentials file.
         profile: Option<Arc<str>>,
-        /// AWS region. Defaults to that of the environment, of the profile, or of the machine.
+        /// AWS region. Defaults to the region in the environment, in the profile, or in the instance metadata.
         region: Option<Arc<str>>,
         /// ARN of a role to assume before requests are sent.
         role_arn: Option<Arc<str>>,

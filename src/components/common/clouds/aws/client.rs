@@ -1,7 +1,7 @@
 //! Signed requests to AWS services.
 //!
-//! In: a service and a request. Out: the response. Region and credentials are looked up at the first use. After a
-//! failed request the credentials are looked up again, since they may be the cause.
+//! In: a service and a request. Out: the response. The client looks up region and credentials at the first use. After a
+//! failed request it looks up the credentials again, because wrong credentials may be the cause.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
 use crate::wire::sigv4::{Scope, sign};
 
-/// Hosts of the token service (STS): in the oldest region, and without a region.
+/// Hosts of the token service (STS): the host of the region `us-east-1`, and the global host without a region.
 const HOME_STS: &str = "sts.us-east-1.amazonaws.com";
 const GLOBAL_STS: &str = "sts.amazonaws.com";
 
@@ -37,7 +37,7 @@ pub(crate) struct Aws {
     region: OnceCell<Arc<str>>,
 }
 
-/// A service with forms as requests and XML as responses.
+/// An AWS service that accepts forms and responds with XML.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueryService {
     /// Name of the service, as in its URL.
@@ -46,7 +46,7 @@ pub(crate) struct QueryService {
     pub(crate) version: &'static str,
 }
 
-/// A service with requests and responses in JSON.
+/// An AWS service that accepts JSON and responds with JSON.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JsonService {
     /// Name of the service, as in its URL.
@@ -132,7 +132,7 @@ impl Aws {
         query: &[(&str, &str)],
     ) -> Result<T, CloudError> {
         let mut url = self.endpoint(service).await?;
-        // Only a URL without a host has no path segments.
+        // This cannot fail, because only a URL without a host has no path segments.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
@@ -140,7 +140,7 @@ impl Aws {
         Ok(self.send(service, request).await?.json()?)
     }
 
-    /// Returns the URL of a service: `endpoint` of the arguments, or else that of AWS.
+    /// Returns the URL of a service: the argument `endpoint`, or else the URL of AWS.
     async fn endpoint(&self, service: &str) -> Result<Url, CloudError> {
         match &self.credentials.account.endpoint {
             Some(endpoint) => Ok(endpoint.url().clone()),
@@ -164,15 +164,14 @@ impl Aws {
         Ok(answer?)
     }
 
-    /// Returns a signed request whose response names the caller. A server that receives this request can send it to
-    /// learn who signed it. It is not sent here. The headers are signed, too.
+    /// Returns a signed `GetCallerIdentity` request without sending it. The signature also covers `headers`. A server
+    /// that receives this request can send it to AWS, and the response names the signer.
     pub(crate) async fn identity_request(&self, headers: HeaderMap) -> Result<reqwest::Request, CloudError> {
         let region = self.region().await?;
         let credentials = self.credentials.get(&region).await?;
         let mut url = credentials::endpoint(&self.credentials.environment, "sts", &region)?;
         if url.host_str() == Some(HOME_STS) {
-            // Signatures of this region are also valid at the host without a region, which other programs use by
-            // default.
+            // A signature for `us-east-1` is also valid at the global host, which other programs use by default.
             let _ = url.set_host(Some(GLOBAL_STS));
         }
         let form = format!("Action=GetCallerIdentity&Version={}", credentials::STS_VERSION);

@@ -1,7 +1,7 @@
-//! AWS credentials: where they are looked up, and the roles that are assumed with them.
+//! Looks up AWS credentials, and assumes roles with them.
 //!
-//! In: arguments and the environment. Out: credentials, which are kept until shortly before they expire. The lookup
-//! order is that of the AWS tools: arguments, environment variables, web identity, profile, container, machine.
+//! In: arguments and the environment. Out: credentials, which are cached until shortly before they expire. The lookup
+//! order is the same as in the AWS tools: arguments, environment variables, web identity, profile, container, machine.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const SESSION: &str = "alluvium";
 /// Settings of a profile that select an unsupported source of credentials.
 const REFUSED: [&str; 3] = ["credential_process", "sso_session", "sso_start_url"];
 
-/// Finds credentials and keeps them until they expire.
+/// Finds credentials and caches them until shortly before they expire.
 #[derive(Debug)]
 pub(super) struct CredentialSource {
     pub(super) account: Account,
@@ -99,7 +99,7 @@ impl CredentialSource {
         self.assume(&role, &found.value, region).await
     }
 
-    /// Returns the credentials with which `role_arn` of the arguments is assumed.
+    /// Returns the base credentials. If the argument `role_arn` is set, they are used to assume that role.
     async fn own(&self, region: &str) -> Result<Lasting<Credentials>, CloudError> {
         if let (Some(access_key), Some(secret_key)) = (&self.account.access_key, &self.account.secret_key) {
             return Ok(Lasting::forever(Credentials {
@@ -137,8 +137,8 @@ impl CredentialSource {
         }))
     }
 
-    /// Returns the credentials of the profile, after assuming the roles on its chain of `source_profile`. Returns
-    /// `None` if the profile has none, or if there is no default profile.
+    /// Returns the credentials of the profile, after assuming the roles along its `source_profile` chain. Returns
+    /// `None` if the profile contains no credentials, or if there is no default profile.
     async fn of_profile(&self, region: &str) -> Result<Option<Lasting<Credentials>>, CloudError> {
         let profiles = Profiles::read(&self.environment).await?;
         let (mut name, is_asked) = self.profile();
@@ -295,7 +295,7 @@ pub(super) enum IsAsked {
     No,
 }
 
-/// Returns the URL of a service in a region, unless the environment names another.
+/// Returns the URL of a service in a region. Environment variables can override the URL.
 pub(super) fn endpoint(environment: &Environment, service: &str, region: &str) -> Result<Url, CloudError> {
     let variable = format!("AWS_ENDPOINT_URL_{}", service.to_uppercase());
     let named = environment

@@ -16,7 +16,7 @@ const SERVICE: QueryService = QueryService {
     name: "ec2",
     version: "2016-11-15",
 };
-/// Number of instances on a page: the maximum of the API.
+/// Number of instances on a page: the maximum that the API allows.
 const PAGE: &str = "1000";
 
 /// Ids of availability zones by name. Names differ between accounts, ids do not.
@@ -58,13 +58,13 @@ struct Reservation {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Instance {
-    /// Id that EC2 gave the instance.
+    /// Id of the instance in EC2.
     pub(crate) instance_id: String,
     /// Type of the machine, such as `m5.large`.
     pub(crate) instance_type: Option<String>,
-    /// Address inside of the network.
+    /// Private IPv4 address of the instance.
     pub(crate) private_ip_address: Option<String>,
-    /// Address outside of the private network.
+    /// Public IPv4 address of the instance.
     pub(crate) ip_address: Option<String>,
     /// Subnet of the first network interface.
     pub(crate) subnet_id: Option<String>,
@@ -203,7 +203,7 @@ pub(crate) async fn by_id(aws: &Aws, ids: &[String]) -> Result<Vec<Instance>, Cl
         .collect())
 }
 
-/// Returns public addresses by the id of their network interface. Interfaces without one are left out.
+/// Returns the public addresses by network interface id. Interfaces without a public address are skipped.
 pub(crate) async fn public_addresses(aws: &Aws, ids: &[String]) -> Result<BTreeMap<String, String>, CloudError> {
     let parameters = &numbered("NetworkInterfaceId", ids);
     let interfaces = all_pages(|token: Option<String>| async move {
@@ -243,7 +243,7 @@ fn with_token(parameters: &[(String, String)], token: Option<String>) -> Vec<(St
 }
 
 impl Zones {
-    /// Returns the ids by zone name. `None` if they cannot be listed, which affects only one label.
+    /// Returns the ids by zone name, or `None` if they cannot be listed. Without them, only one label is missing.
     async fn ids(&self, aws: &Aws) -> Option<&BTreeMap<String, String>> {
         let ask = async || {
             let answer: ZonesAnswer = aws.query(SERVICE, "DescribeAvailabilityZones", &[]).await?;
@@ -310,9 +310,10 @@ fn labels(instance: &Instance, zones: Option<&BTreeMap<String, String>>) -> Opti
     Some((labels, address.clone()))
 }
 
-/// Returns the primary IPv6 addresses by device index, empty for devices without one, and all IPv6 addresses.
+/// Returns the primary IPv6 address of each device, by device index, and all IPv6 addresses. The text of a device
+/// without a primary address is empty.
 fn ipv6_addresses(instance: &Instance) -> (Vec<String>, Vec<String>) {
-    /// Maximum number of network interfaces, far above the real one.
+    /// Maximum number of network interfaces, far above the limit of EC2.
     const MAX_DEVICES: usize = 1000;
     let (mut primary, mut all) = (Vec::new(), Vec::new());
     if instance.vpc_id.is_none() {

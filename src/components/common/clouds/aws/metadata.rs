@@ -22,11 +22,11 @@ use crate::wire::sigv4::Credentials;
 const MACHINE: &str = "http://169.254.169.254/";
 /// URL of the metadata service in an ECS container.
 const CONTAINER: &str = "http://169.254.170.2";
-/// Timeout of a request. Outside of AWS there is no response at all.
+/// Timeout of a request. Outside of AWS, no server responds.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Header that carries a token of the metadata service (IMDSv2).
 const TOKEN: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token");
-/// Header with the lifetime of such a token, in seconds. The token is used immediately.
+/// Header that requests a lifetime of 60 s for a token. Each token is used immediately.
 const TOKEN_LASTS: (HeaderName, HeaderValue) = (
     HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"),
     HeaderValue::from_static("60"),
@@ -50,7 +50,7 @@ struct Given {
 }
 
 impl Metadata {
-    /// Creates the client, with the URLs that the environment names, or else the usual ones.
+    /// Creates the client. `AWS_EC2_METADATA_SERVICE_ENDPOINT` overrides the URL of the instance metadata service.
     pub(super) fn new(environment: &Environment, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
         let named = environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT");
         let base = named.as_deref().unwrap_or(MACHINE);
@@ -89,7 +89,7 @@ impl Metadata {
         credentials(&answer)
     }
 
-    /// Returns the credentials of the container's role; `None` if this is not an AWS container.
+    /// Returns the credentials of the container's role; `None` if the environment contains no URL for them.
     pub(super) async fn of_container(&self) -> Result<Option<Lasting<Credentials>>, CloudError> {
         let relative = self.environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
         let full = self.environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI");

@@ -52,8 +52,8 @@ impl Profiles {
     }
 }
 
-/// Reads the sections whose title `name` maps to a profile name. Indented lines belong to nested settings, which are
-/// not used here.
+/// Adds the settings in a file to `profiles`. `name` converts a section title to a profile name, or returns `None` to
+/// skip the section. Indented lines are nested settings and are skipped.
 fn read(text: &str, name: impl Fn(&str) -> Option<String>, profiles: &mut BTreeMap<String, Profile>) {
     let mut section = None;
     for line in text.lines() {

@@ -1,6 +1,6 @@
 //! A test server that responds as the AWS documentation describes, and checks every signature as AWS does.
 //!
-//! Its responses are written after the documentation of each service.
+//! The responses follow the documentation of each service.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use crate::components::common::testing::{Server, serve};
 use crate::wire::sigv4::{Credentials, Scope, sign};
 
-/// Responds to a request, which is `METHOD /path?query body`, or an action with its parameters.
+/// Returns the response to a request. The text is `METHOD /path?query body`, or an action with its parameters.
 pub(crate) type Answer = dyn Fn(&str) -> (StatusCode, String) + Send + Sync;
 
-/// The server, with all requests that it received.
+/// The test server, with all requests that it has received.
 pub(crate) struct Amazon {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -24,8 +24,8 @@ pub(crate) struct Amazon {
 }
 
 impl Amazon {
-    /// Starts a server for requests that these keys signed for the service `name`, and for unsigned requests. The
-    /// region is `eu-central-1`.
+    /// Starts a server. It accepts unsigned requests, and requests that one of the keys has signed for the service
+    /// `name` in the region `eu-central-1`.
     pub(crate) async fn start(
         name: &'static str,
         key: &[(&str, &str)],
@@ -69,13 +69,13 @@ impl Amazon {
         }
     }
 
-    /// Returns all requests that were received so far.
+    /// Returns all requests that the server has received so far.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().clone()
     }
 }
 
-/// Signs the request again, over the headers that it names as signed, and compares the signatures.
+/// Signs the request again, with the headers that its signature covers, and compares the signatures.
 fn is_signed(key: &Credentials, service: &str, parts: &axum::http::request::Parts, body: &[u8]) -> bool {
     let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap());
     let Some(authorization) = header("authorization") else {
