@@ -1,5 +1,5 @@
-//! Connects to an API server in one of three ways: from inside the cluster, with a kubeconfig file, or with a URL and
-//! the arguments of an HTTP client.
+//! Connects to an API server in one of three ways: with the service account of a pod, with a kubeconfig file, or with a
+//! URL and the arguments of an HTTP client.
 //!
 //! In: [`KubernetesClient`]. Out: an [`Api`]. Certificates are read here. Token files are read for every request, since
 //! the tokens of service accounts change every hour.
@@ -56,7 +56,8 @@ fn namespace_in(folder: &Path) -> Result<Arc<str>, String> {
     }
 }
 
-/// Returns the API server of the cluster that this process runs in, with the service account of its pod.
+/// Returns the client options and the URL for the API server of the cluster that this process runs in. The options
+/// contain the service account of the pod.
 fn in_cluster(
     folder: &Path,
     address: Option<(String, String)>,

@@ -16,13 +16,14 @@ use crate::base::go_json;
 use crate::components::common::kubernetes::objects::{ListMetadata, Resource, Status};
 use crate::wire::client::{BodyError, HttpClient, error_chain, read_beginning, read_decoded};
 
-/// Maximum size of a response that is read as a whole, in bytes: a page of 500 objects of more than 100 KiB.
+/// Maximum size of a response that is read as a whole, in bytes. It is enough for a page of 500 objects of 128 KiB
+/// each.
 const MAX_ANSWER: usize = 64 << 20;
 /// Timeout for a response, and for the first byte of a watch.
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// Number of bytes to read of an error response, for its reason.
+/// Maximum number of bytes of an error response that are read to find its reason.
 const MAX_REASON: usize = 64 << 10;
-/// JSON of at least this size takes more than half a millisecond to parse, and is parsed on a blocking thread.
+/// Size in bytes from which JSON is parsed on a blocking thread, because that takes more than half a millisecond.
 const LONG_JSON: usize = 64 << 10;
 
 /// An API server. Clones share connections.
@@ -50,13 +51,13 @@ pub(crate) enum ApiError {
     Refused {
         status: StatusCode,
         message: String,
-        /// Wait that the server asked for.
+        /// Delay that the server requested before a retry.
         retry_after: Option<Duration>,
     },
     /// There was no response, or it was incomplete.
     #[error("{0}")]
     Lost(String),
-    /// The response exceeds the limit of this many bytes.
+    /// The response exceeds the limit, which is given in bytes.
     #[error("the response is longer than {} MiB", .0 >> 20)]
     TooLong(usize),
     /// The response is not JSON of the expected form.
@@ -68,7 +69,7 @@ pub(crate) enum ApiError {
 }
 
 impl ApiError {
-    /// Returns an error of the connection, without its URL.
+    /// Returns the error of a failed connection, without the URL.
     pub(super) fn lost(error: reqwest::Error) -> Self {
         Self::Lost(error_chain(&error.without_url()))
     }
@@ -82,7 +83,7 @@ impl ApiError {
         }
     }
 
-    /// Returns the status of a refusal.
+    /// Returns the status of a refused request.
     pub(crate) fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Refused { status, .. } => Some(*status),
@@ -90,7 +91,7 @@ impl ApiError {
         }
     }
 
-    /// Wait that the server asked for.
+    /// Delay that the server requested before a retry.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
@@ -100,7 +101,7 @@ impl ApiError {
 }
 
 impl Api {
-    /// Returns the server at `base`, which is reached by this client.
+    /// Returns an API server at the URL `base`. `client` sends the requests.
     pub(crate) fn new(client: HttpClient, base: Url) -> Self {
         Self { client, base }
     }
@@ -185,7 +186,7 @@ pub(crate) async fn read_json<T: DeserializeOwned + Send + 'static>(
     read.map_err(|_| ApiError::Panicked)?.map_err(ApiError::Json)
 }
 
-/// Returns why the server refused, in one line: the message of its status, or the first line of its text.
+/// Returns the reason in an error response: the message of a `Status`, or the first line of a text.
 fn reason(body: &[u8]) -> String {
     if let Ok(Status { message, .. }) = serde_json::from_slice(body) {
         return message;

@@ -13,7 +13,7 @@ use crate::lang::body::arguments;
 arguments! {
     /// The arguments, which are part of a component's own arguments or the body of its `client { }` block.
     pub(crate) struct KubernetesClient {
-        /// URL of the API server. Defaults to that of the cluster in which the program runs.
+        /// URL of the API server. Defaults to the API server of the cluster in which the program runs.
         api_server: Option<HttpUrl>,
         /// Kubeconfig file with the API server and its credentials.
         kubeconfig_file: Option<PathBuf>,

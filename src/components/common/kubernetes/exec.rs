@@ -1,8 +1,9 @@
 //! The credential plugin of a kubeconfig file (`exec`): a program that prints a token, as defined by Kubernetes' client
 //! authentication API.
 //!
-//! In: the program, its arguments and variables. Out: the token that it prints, which is kept until it expires. The
-//! program runs without input, and its time and output are limited. Its arguments, variables and output are secret.
+//! In: the program, its arguments and variables. Out: the token that the program prints, which is cached until it
+//! expires. The program runs without input, and its run time and output are limited. Its arguments, variables and
+//! output are secret.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use crate::wire::client::TokenProvider;
 const MAX_TIME: Duration = Duration::from_mins(1);
 /// Maximum size of the program's output, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
-/// Number of bytes of the program's error output in a message.
+/// Maximum number of bytes of the program's error output that a message contains.
 const MAX_COMPLAINT: usize = 300;
 /// Lifetime of a token that has no expiration time.
 const LIFETIME: Duration = Duration::from_mins(5);
@@ -76,8 +77,8 @@ struct Status {
 }
 
 impl Program {
-    /// Returns the program of a kubeconfig file in `folder`. A path with a slash is relative to the folder, a name is
-    /// looked up in PATH.
+    /// Returns the program of a kubeconfig file in `folder`. A command with a slash is relative to the folder. A
+    /// command without a slash is looked up in PATH.
     pub(super) fn new(exec: &Exec, folder: &Path) -> Result<Self, String> {
         if !VERSIONS.contains(&&*exec.api_version) {
             let known = VERSIONS.join(" or ");
@@ -145,18 +146,18 @@ impl TokenProvider for Program {
     }
 }
 
-/// Arguments, variables and tokens are not shown.
+/// Prints only the path, because arguments, variables and tokens are secret.
 impl fmt::Debug for Program {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "(token of {})", self.path.display())
     }
 }
 
-/// Reads a stream to its end and keeps the first `bytes` bytes.
+/// Reads a stream to its end and returns the first `bytes` bytes.
 async fn start_of(stream: Option<impl AsyncRead + Unpin>, bytes: usize) -> Vec<u8> {
     let mut start = Vec::new();
     if let Some(mut stream) = stream {
-        // If reading fails, bytes are missing, and the exit status or the parser reports that.
+        // If reading fails, bytes are missing, and the exit status or the parser reports the failure.
         let _ = (&mut stream).take(bytes as u64).read_to_end(&mut start).await;
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }
@@ -221,8 +222,8 @@ mod tests {
         std::fs::read_to_string(folder.join("runs")).unwrap().lines().count()
     }
 
-    /// Starting a program that was just written fails while another test forks with the file open, so the start is
-    /// retried.
+    /// Requests a token. The start of a program that was just written fails while another test forks with the file
+    /// open, so the start is retried.
     async fn asked(program: &Program) -> Result<Arc<str>, String> {
         loop {
             match program.token().await {

@@ -1,8 +1,8 @@
 //! Reads a kubeconfig file: cluster and user of the current context, as the options of a client.
 //!
 //! In: the path of the file. Out: options and the URL of the server. Relative paths in the file are relative to its
-//! folder. The credential plugin of a user (`exec`) runs when a token is needed. `auth-provider` and `as` are refused
-//! by name.
+//! folder. The credential plugin of a user (`exec`) runs when a token is needed. A user with `auth-provider` or `as` is
+//! rejected with an error that names the setting.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -141,7 +141,8 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
     Ok((options, http_url(&cluster.server)?))
 }
 
-/// Returns the position of an error in the file. The text of the error may contain a secret and is left out.
+/// Returns a message with the position of an error in the file. The text of the error is omitted, because it may
+/// contain a secret.
 fn wrong(error: &serde_saphyr::Error) -> String {
     let place = error.location();
     let (line, column) = place.map_or((1, 1), |place| (place.line(), place.column()));
@@ -155,7 +156,8 @@ fn named<'a, T>(what: &str, list: &'a [Named<T>], name: &str) -> Result<&'a T, S
         .ok_or_else(|| format!("it has no {what} \"{name}\""))
 }
 
-/// Returns the credential of a user. As in kubectl, a token file takes precedence over a token. A program comes last.
+/// Returns the credential of a user. As in kubectl, a token file takes precedence over a token. A program has the
+/// lowest precedence.
 fn credential(user: &User, folder: &Path) -> Result<Credential, String> {
     let bearer = |credentials| Credential::Authorization {
         scheme: "Bearer".into(),

@@ -1,10 +1,10 @@
-//! Reads a long-running response line by line, with a limit for lines.
+//! Reads a long-running response line by line, with a maximum line length.
 
 use bytes::{Bytes, BytesMut};
 
 use crate::components::common::kubernetes::api::ApiError;
 
-/// Maximum length of a line in bytes. An object of etcd has up to 1.5 MiB, and is longer as JSON.
+/// Maximum length of a line in bytes. An object in etcd has up to 1.5 MiB, and its JSON is longer.
 const MAX_LINE: usize = 16 << 20;
 
 /// Splits a response into lines as it arrives.
@@ -25,7 +25,8 @@ impl Lines {
         }
     }
 
-    /// Returns the next line without its line end; `None` at the end of the response. Cancelling it loses nothing.
+    /// Returns the next line without its line end; `None` at the end of the response. If the future is cancelled, no
+    /// data is lost.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {

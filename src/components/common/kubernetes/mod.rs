@@ -1,8 +1,8 @@
-//! Code that several components use for Kubernetes: the connection to the API server, requests, and following the
+//! Code that several components use for Kubernetes: the connection to the API server, requests, and watches of the
 //! objects of a kind.
 //!
-//! In: the arguments of a client. Out: single objects, or the events of a [`watch`]. Objects have only the fields that
-//! are read. Only [`pods`] and [`followed`] know about targets.
+//! In: the arguments of a client. Out: single objects, or the events of a [`watch`]. Objects contain only the fields
+//! that components read. Only [`pods`] and [`followed`] build targets.
 
 pub(crate) mod access;
 pub(crate) mod api;

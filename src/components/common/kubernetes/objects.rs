@@ -1,6 +1,6 @@
-//! Objects of the API, with the fields that are read.
+//! Objects of the Kubernetes API, with the fields that components read.
 //!
-//! Names and types are those of the API's reference. All other fields that the server sends are ignored.
+//! Names and types follow the API's reference. All other fields that the server sends are ignored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ pub(crate) trait Resource: DeserializeOwned + Send + 'static {
     /// Returns name, labels and other metadata.
     fn metadata(&self) -> &Metadata;
 
-    /// Returns the same metadata mutably, so that it can be taken out.
+    /// Returns the same metadata mutably, so that a caller can remove it from the object.
     fn metadata_mut(&mut self) -> &mut Metadata;
 }
 
-/// Identifies an object among those of its kind.
+/// Identifies an object among the objects of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     /// Namespace; empty for a cluster-scoped object.
@@ -60,7 +60,7 @@ macro_rules! objects {
     )* };
 }
 
-/// Declares which structs are kinds that can be listed.
+/// Implements [`Resource`] for the structs of kinds that can be listed.
 macro_rules! resources {
     ($( $name:ident = $group:literal / $plural:literal ),* $(,)?) => { $(
         impl Resource for $name {
@@ -343,7 +343,7 @@ impl Metadata {
     }
 }
 
-/// Reads null as empty, which is how Go writes an empty list.
+/// Reads null as an empty value, because Go writes an empty list as null.
 fn or_empty<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }

@@ -1,7 +1,8 @@
 //! Targets of a pod, with the labels that Prometheus gives them.
 //!
-//! In: a pod from the API server or a kubelet. Out: a target for each port of each container, and one without a port
-//! for a container that declares none. Labels of the whole pod are built once, those of its ports for each port.
+//! In: a pod from the API server or a kubelet. Out: a target for each port of each container, and a target without a
+//! port for each container that declares no port. The labels of the whole pod are built once, the labels of a port for
+//! each port.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +44,7 @@ pub(crate) fn labels(pod: &Pod) -> Target {
     labels.into_target()
 }
 
-/// Returns the labels of the whole pod.
+/// Returns the labels of the whole pod, including its namespace.
 pub(crate) fn labels_with_namespace(pod: &Pod) -> Target {
     let mut labels = labels(pod);
     labels.insert(
@@ -92,7 +93,8 @@ pub(crate) fn ports(pod: &Pod) -> Vec<Port> {
         .collect()
 }
 
-/// Returns the port with this number. If several containers have one, it is the first port of the last container.
+/// Returns the port with this number. If several containers declare it, returns the first such port of the last
+/// container.
 pub(crate) fn port(ports: &[Port], number: u32) -> Option<&Port> {
     let matching = ports.iter().filter(|port| port.number == number);
     matching.reduce(|found, port| if found.container == port.container { found } else { port })
@@ -104,13 +106,14 @@ pub(crate) fn set_object(labels: &mut MetaLabels, kind: &str, metadata: &Metadat
     set_maps(labels, kind, metadata);
 }
 
-/// Sets labels and annotations of an object: each with its value, and as `true` under a name with `present`.
+/// For each label and annotation of an object, sets a label with its value, and a label with `present` in its name and
+/// the value `true`.
 pub(crate) fn set_maps(labels: &mut MetaLabels, kind: &str, metadata: &Metadata) {
     set_map(labels, &format!("{kind}_label"), &metadata.labels);
     set_map(labels, &format!("{kind}_annotation"), &metadata.annotations);
 }
 
-/// Sets the entries of a map: each with its value, and as `true` under a name with `present`.
+/// For each entry of a map, sets a label with its value, and a label with `present` in its name and the value `true`.
 fn set_map(labels: &mut MetaLabels, name: &str, entries: &BTreeMap<String, String>) {
     labels.set_each(&format!("{name}_"), entries);
     labels.set_each(&format!("{name}present_"), entries.keys().map(|key| (key, "true")));
@@ -148,7 +151,7 @@ fn set_port(labels: &mut MetaLabels, port: &ContainerPort) {
         .set("pod_container_port_protocol", &port.protocol);
 }
 
-/// Returns the id with the runtime as prefix (`containerd://0a1b`); empty before the container is created.
+/// Returns the container's id with the runtime as prefix (`containerd://0a1b`); empty before the container is created.
 fn container_id<'a>(pod: &'a Pod, index: usize, container: &Container) -> &'a str {
     let statuses: &[ContainerStatus] = if is_init(pod, index) {
         &pod.status.init_container_statuses
@@ -159,7 +162,7 @@ fn container_id<'a>(pod: &'a Pod, index: usize, container: &Container) -> &'a st
     status.map_or("", |status| &status.container_id)
 }
 
-/// Returns `true`, `false` or `unknown`.
+/// Returns the status of a condition: `true`, `false` or `unknown`.
 fn condition(conditions: &[Condition], kind: &str) -> String {
     let found = conditions.iter().find(|condition| condition.kind == kind);
     found.map_or_else(|| "unknown".to_owned(), |condition| condition.status.to_lowercase())

@@ -69,12 +69,12 @@ fn check_field(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Splits a selector at the commas outside brackets.
+/// Splits a selector at the commas outside parentheses.
 fn requirements(text: &str) -> Result<Vec<&str>, String> {
     let (mut parts, mut start, mut inside) = (Vec::new(), 0, false);
     for (at, letter) in text.char_indices() {
         match letter {
-            '(' if inside => return Err("a `(` within brackets".to_owned()),
+            '(' if inside => return Err("a `(` inside parentheses".to_owned()),
             '(' => inside = true,
             ')' if !inside => return Err("a `)` without its `(`".to_owned()),
             ')' => inside = false,

@@ -1,4 +1,4 @@
-//! A small API server for tests: paged lists, watches, bookmarks, forgotten versions, refusals, tokens.
+//! A small API server for tests: paged lists, watches, bookmarks, expired versions, refused requests, tokens.
 //!
 //! It implements the HTTP protocol of the API's documentation. Its only state is the log of all changes, from which it
 //! builds every response. All pages of a list have the version of the first page, as with etcd.
@@ -36,17 +36,17 @@ struct Inner {
 #[derive(Default)]
 struct State {
     log: Vec<Change>,
-    /// Versions below this one are forgotten.
+    /// The oldest version that the server still has. Requests with an older version receive the status 410.
     oldest: usize,
     /// Path and query of all requests.
     asked: Vec<String>,
-    /// Refusals of future requests.
+    /// Error responses to future requests.
     refusals: Vec<Refusal>,
-    /// The token that requests must have.
+    /// The token that requests must contain; `None` if requests need no token.
     token: Option<String>,
     /// Kinds for which requests are forbidden.
     forbidden: Vec<String>,
-    /// How watches were ended so far.
+    /// The kind of each end of the watches so far.
     ends: Vec<End>,
     /// Maximum number of objects on a page, whatever the request says.
     largest_page: Option<usize>,
@@ -54,9 +54,9 @@ struct State {
 
 #[derive(Clone, Copy)]
 pub(crate) enum End {
-    /// Like a timeout of the server, after all changes were sent.
+    /// The server ends the watch after it has sent all changes, as after a timeout.
     Clean,
-    /// The connection breaks within a line, before anything else is sent.
+    /// The server sends the beginning of a line, and then the connection breaks.
     Broken,
 }
 
@@ -104,7 +104,7 @@ impl ApiServer {
         }
     }
 
-    /// Creates or changes an object of a kind, which is given in the plural.
+    /// Creates or changes an object. `kind` is its kind in the plural.
     pub(crate) fn put(&self, kind: &str, object: Value) {
         let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
         self.change(kind, (text("namespace"), text("name")), Some(object.clone()));
@@ -125,7 +125,7 @@ impl ApiServer {
         self.inner.changed.notify_waiters();
     }
 
-    /// Forgets all versions except the current one.
+    /// Expires all versions except the current version.
     pub(crate) fn compact(&self) {
         let mut state = self.inner.state.lock();
         state.oldest = state.log.len();
@@ -141,7 +141,7 @@ impl ApiServer {
         self.refuse_where("", status, message, retry_after);
     }
 
-    /// Refuses the next request whose path and query contain this.
+    /// Refuses the next request whose path and query contain `part`.
     pub(crate) fn refuse_where(&self, part: &'static str, status: u16, message: &str, retry_after: Option<u64>) {
         self.inner.state.lock().refusals.push(Refusal {
             part,
@@ -161,12 +161,12 @@ impl ApiServer {
         self.inner.state.lock().forbidden = kinds.iter().map(|kind| (*kind).to_owned()).collect();
     }
 
-    /// Limits pages to this many objects.
+    /// Limits pages to `objects` objects.
     pub(crate) fn set_largest_page(&self, objects: usize) {
         self.inner.state.lock().largest_page = Some(objects);
     }
 
-    /// Returns the requests whose path and query contain this.
+    /// Returns the requests whose path and query contain `part`.
     pub(crate) fn asked(&self, part: &str) -> Vec<String> {
         let state = self.inner.state.lock();
         state
@@ -247,8 +247,8 @@ impl Question {
         self.parameters.get(name).map_or("", String::as_str)
     }
 
-    /// Returns true if an object matches the request: by namespace, `a=b` of its labels, and `path=value` of its
-    /// fields.
+    /// Returns true if an object matches the namespace, the label selector (`a=b`) and the field selector
+    /// (`path=value`) of the request.
     fn takes(&self, object: &Value) -> bool {
         let is_in = |namespace: &String| object["metadata"]["namespace"] == **namespace;
         let pairs = |name| {
@@ -384,9 +384,9 @@ struct Watch {
     inner: Arc<Inner>,
     question: Question,
     version: usize,
-    /// Number of ends before this watch began.
+    /// Number of entries of `State::ends` before this watch began.
     ends: usize,
-    /// Whether a line was started that will never end.
+    /// Whether the beginning of a line was sent before the connection breaks.
     is_line_begun: bool,
 }
 
@@ -406,7 +406,8 @@ impl Watch {
         }
     }
 
-    /// Returns the next line, nothing yet, a broken connection, or the end.
+    /// Returns the next line, `Some(Ok(None))` if there is no change yet, an error for a broken connection, or `None`
+    /// at the end.
     fn step(&mut self) -> Option<Result<Option<String>, ()>> {
         let inner = self.inner.clone();
         let state = inner.state.lock();

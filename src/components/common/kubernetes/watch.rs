@@ -1,8 +1,9 @@
 //! Follows the objects of a kind: lists them, then watches their changes, without end.
 //!
 //! In: an API, and a selection of objects. Out: [`Event`]s and [`State`]s, to a [`Sink`]. A list is read page by page.
-//! A watch that ends is resumed from its last version. Everything is listed again only if the server has forgotten that
-//! version (410) or keeps refusing it. Failed requests are repeated after growing pauses, or when the server says.
+//! A watch that ends is resumed from its last version. All objects are listed again only if the server no longer has
+//! that version (410) or keeps refusing it. A failed request is repeated after a pause, which doubles with each
+//! failure, or after the delay that the server requests.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -23,13 +24,13 @@ use crate::components::common::kubernetes::objects::{Key, ListMetadata, Metadata
 const PAGE: usize = 500;
 /// Maximum duration of a watch, after which the server ends it.
 const WATCH: Duration = Duration::from_mins(5);
-/// A watch that has not ended this long after its duration is abandoned.
+/// Time after the requested duration of a watch until the client aborts it.
 const GRACE: Duration = Duration::from_secs(30);
-/// A watch that lasted this long counts as working, even if nothing changed.
+/// Duration after which a watch counts as successful, even if no object changed.
 const WORKED: Duration = Duration::from_secs(10);
-/// After this many refusals the version of a watch is dropped, and everything is listed again.
+/// Number of refusals after which the version of a watch is dropped, and all objects are listed again.
 const MAX_REFUSALS: u32 = 3;
-/// Maximum pause that a server may ask for.
+/// Maximum delay that a server may request.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
 /// Selection of the objects of a kind.
@@ -56,7 +57,7 @@ pub(crate) enum Event<T> {
     ListEnds,
 }
 
-/// State of following the objects.
+/// State of the list or watch that follows the objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// No response has arrived yet.
@@ -82,7 +83,7 @@ pub(crate) trait Sink<T>: Send + Sync + 'static {
 /// Pauses between failed attempts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// The first pause. Each later one is twice as long.
+    /// The first pause. Each later pause is twice as long.
     pub(crate) least: Duration,
     /// The longest pause, after many failures.
     pub(crate) most: Duration,
@@ -119,7 +120,7 @@ struct Follower<T> {
     /// URL of the objects, without the parameters of a list or a watch.
     url: Url,
     pace: Pace,
-    /// Number of attempts since the last one that worked.
+    /// Number of failed attempts since the last successful attempt.
     failures: u32,
     sink: Arc<dyn Sink<T>>,
     kind: PhantomData<fn() -> T>,
@@ -143,7 +144,7 @@ enum Line<T> {
     Error(Status),
 }
 
-/// An event that only carries the version that the watch has reached.
+/// An event that contains only the version that the watch has reached.
 #[derive(Deserialize)]
 struct Bookmark {
     metadata: Metadata,
@@ -162,7 +163,7 @@ impl Query {
 }
 
 impl<T: Resource> Follower<T> {
-    /// Lists all objects, and repeats this until it succeeds. Returns the version of the list.
+    /// Lists all objects, and retries until the list succeeds. Returns the version of the list.
     async fn list(&mut self) -> String {
         loop {
             match self.pages().await {
@@ -199,7 +200,8 @@ impl<T: Resource> Follower<T> {
         }
     }
 
-    /// Parses a page and passes on its objects; both take milliseconds.
+    /// Parses a page and passes its objects to the sink. Both steps take milliseconds, so they run on a blocking
+    /// thread.
     async fn found(&self, body: Bytes) -> Result<ListMetadata, ApiError> {
         let sink = self.sink.clone();
         let read = tokio::task::spawn_blocking(move || {
@@ -211,7 +213,8 @@ impl<T: Resource> Follower<T> {
         read.await.map_err(|_| ApiError::Panicked)?
     }
 
-    /// Watches from `version` on, and resumes the watch whenever it ends, until everything must be listed again.
+    /// Watches from `version` on, and resumes the watch whenever it ends. Returns when all objects must be listed
+    /// again.
     async fn watch(&mut self, mut version: String) {
         let mut refusals = 0;
         let mut is_broken = false;
@@ -224,9 +227,9 @@ impl<T: Resource> Follower<T> {
             }
             match end {
                 End::Closed | End::Expired if has_worked => {}
-                // Without a pause, a server that ends every watch at once would receive requests without a break.
+                // If a server ends every watch at once, the pause limits the rate of requests.
                 End::Closed | End::Expired => self.pause(None).await,
-                // A broken connection is reported only when the next one breaks, too.
+                // A broken connection is reported only if the next connection breaks, too.
                 End::Failed(ApiError::Lost(_)) if !is_broken => {
                     is_broken = true;
                     self.pause(None).await;
@@ -306,15 +309,15 @@ impl<T: Resource> Follower<T> {
 }
 
 impl Pace {
-    /// Returns the pause after this many failures, or a longer one if the server asked for it.
+    /// Returns the pause after this many failures, or the delay `wanted` that the server requested, if that is longer.
     fn pause(&self, failures: u32, wanted: Option<Duration>) -> Duration {
         let own = self.least.saturating_mul(1 << failures.min(16)).min(self.most);
         own.max(wanted.unwrap_or_default().min(MAX_RETRY_AFTER))
     }
 }
 
-/// Returns the weight of a failure as a sign that the server does not accept the version of a watch: 0 if it is
-/// unreachable or busy, [`MAX_REFUSALS`] if it rejects the request, else 1.
+/// Returns how many refusals of a watch's version a failure counts as: 0 if the server is unreachable or busy,
+/// [`MAX_REFUSALS`] if the server rejects the request, else 1.
 fn refusal(error: &ApiError) -> u32 {
     match (error, error.status()) {
         (ApiError::Lost(_), _) | (_, Some(StatusCode::TOO_MANY_REQUESTS)) => 0,

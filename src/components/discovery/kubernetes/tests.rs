@@ -661,7 +661,7 @@ fn the_arguments_are_checked() {
     assert_eq!(check(base().block("selectors", selector("pod"))), Ok(()));
     let error = check(base().block("selectors", selector("service"))).unwrap_err();
     assert!(
-        error.starts_with("selectors[0].role: the role pod has no selectors of the role service"),
+        error.starts_with("selectors[0].role: the role pod does not support selectors of the role service"),
         "{error}"
     );
     let twice = base()

@@ -9,14 +9,14 @@ use crate::lang::attribute::choices;
 use crate::lang::body::arguments;
 
 arguments! {
-    /// Selection of the objects in a cluster, part of a component's own arguments.
+    /// Selection of the objects in a cluster. These arguments are part of a component's own arguments.
     pub(crate) struct ClusterArguments {}
     blocks {
         /// Labels of other objects to add to targets.
         attach_metadata: AttachMetadata,
         /// Namespaces to search. Defaults to all namespaces.
         namespaces: Namespaces,
-        /// Selectors of objects by kind, which the API server applies.
+        /// Selectors of objects by kind. The API server applies them.
         selectors: Vec<Selector>,
     }
     shared { client: KubernetesClient }
@@ -74,7 +74,7 @@ impl Role {
         found.map_or("", |(name, _)| name)
     }
 
-    /// Returns the roles that a selector may name if this role is discovered (Prometheus' table).
+    /// Returns the roles that a selector may name if this role is discovered, as in Prometheus.
     fn selected(self) -> &'static [Self] {
         match self {
             Self::Node => &[Self::Node],
@@ -93,7 +93,7 @@ impl ClusterArguments {
         self.selectors.iter().find(|selector| selector.role == role)
     }
 
-    /// Checks that the selectors fit the role `wanted`.
+    /// Returns an error if a selector does not fit the role `wanted`, or if a role has two selectors.
     pub(crate) fn check_selectors(&self, wanted: Role) -> Result<(), ArgumentError> {
         let allowed = wanted.selected();
         for (index, selector) in self.selectors.iter().enumerate() {
@@ -102,7 +102,7 @@ impl ClusterArguments {
             if !allowed.contains(&selector.role) {
                 let names: Vec<&str> = allowed.iter().map(|role| role.name()).collect();
                 return error(format!(
-                    "the role {} has no selectors of the role {of}; it has: {}",
+                    "the role {} does not support selectors of the role {of}; it supports: {}",
                     wanted.name(),
                     names.join(", ")
                 ));

@@ -1,7 +1,7 @@
 //! Targets of addresses that may belong to pods, for the roles `endpoints` and `endpointslice`.
 //!
-//! An address of a pod gets the pod's labels. Ports that the pod declares in addition to those of the service become
-//! targets too, once for each pod.
+//! The target of a pod's address gets the pod's labels. Ports that the pod declares in addition to the ports of the
+//! service become targets too, once for each pod.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Backing<'a> {
-    /// Creates a collector without targets. `whole` are the labels of all targets.
+    /// Creates a collector without targets. `whole` contains the labels to add to all targets.
     pub(super) fn new(cluster: &'a Cluster, whole: Target) -> Self {
         Self {
             cluster,
@@ -41,7 +41,8 @@ impl<'a> Backing<'a> {
         }
     }
 
-    /// Adds the target of an address, with the labels of its pod. `change` edits the labels of the pod's port first.
+    /// Adds the target of an address. If the address belongs to a pod, the labels of the pod and of the pod's port are
+    /// added to the target. Before that, `change` edits the labels of the port.
     pub(super) fn add(
         &mut self,
         mut target: Target,
@@ -84,7 +85,7 @@ impl<'a> Backing<'a> {
     }
 }
 
-/// Adds the labels of a service, if it is known.
+/// Adds the labels of a service, if the service is known.
 pub(super) fn attach_service(labels: &mut Target, cluster: &Cluster, namespace: &Arc<str>, name: &str) {
     if let Some(service) = cluster.services.get(&Key::new(namespace, name)) {
         labels.extend(service.labels.clone());

@@ -1,4 +1,4 @@
-//! The known objects of a cluster, of each kind that a role needs, and lookups between them.
+//! The known objects of a cluster, for each kind that a role needs, and lookups of related objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ macro_rules! stores {
         pub(super) struct Cluster {
             /// Selects the objects whose labels are added to targets.
             pub(super) attached: AttachMetadata,
-            /// Label texts of all stores. The stores share one set, because two sets would keep each other's texts for
-            /// ever.
+            /// Label texts of all stores. The stores share one set, because a text in two sets would never count as
+            /// unused.
             pub(super) texts: Texts,
             $( pub(super) $store: Store<$kind>, )*
         }
@@ -45,12 +45,12 @@ macro_rules! stores {
                 Self { attached, texts: Texts::default(), $( $store: Store::default(), )* }
             }
 
-            /// Forgets the changes of settled objects.
+            /// Marks the objects for which `is_settled` returns true as unchanged.
             pub(super) fn settle(&mut self, is_settled: &dyn Fn(&Key) -> bool) {
                 $( self.$store.settle(is_settled); )*
             }
 
-            /// Returns how many objects are kept, and how many are left out.
+            /// Returns how many objects are stored, and how many are left out because a store is full.
             pub(super) fn count(&self) -> Count {
                 let mut count = Count::default();
                 $(
@@ -91,14 +91,14 @@ pub(super) struct Count {
 }
 
 impl Cluster {
-    /// Applies an event of the watch of one namespace. An empty name stands for all.
+    /// Applies an event from the watch of `namespace`. An empty name stands for all namespaces.
     pub(super) fn take<T: Stored>(&mut self, namespace: &Arc<str>, event: Event<T>) {
         let mut texts = std::mem::take(&mut self.texts);
         T::store_mut(self).take(namespace, event, &mut texts);
         self.texts = texts;
     }
 
-    /// Adds the labels of a node, if it is known and `attach_metadata` selects them.
+    /// Adds the labels of a node, if the node is known and `attach_metadata` selects node labels.
     pub(super) fn attach_node(&self, labels: &mut Target, name: Option<&str>) {
         let node = name.and_then(|name| self.nodes.get(&Key::cluster(name)));
         if let Some(node) = node.filter(|_| self.attached.node) {
@@ -106,7 +106,7 @@ impl Cluster {
         }
     }
 
-    /// Adds the labels of a namespace, if it is known and `attach_metadata` selects them.
+    /// Adds the labels of a namespace, if the namespace is known and `attach_metadata` selects namespace labels.
     pub(super) fn attach_namespace(&self, labels: &mut Target, name: &Arc<str>) {
         let namespace = self.namespaces.get(&Key::cluster(name));
         if let Some(namespace) = namespace.filter(|_| self.attached.namespace) {
@@ -134,7 +134,7 @@ impl Cluster {
     }
 }
 
-/// Returns true if a key has changed. `key` is called only if something changed, which is rare.
+/// Returns true if `changed` contains the key. `key` is called only if `changed` is not empty, which is rare.
 fn has(changed: &BTreeSet<Key>, key: impl FnOnce() -> Option<Key>) -> bool {
     !changed.is_empty() && key().is_some_and(|key| changed.contains(&key))
 }

@@ -17,7 +17,7 @@ impl Described for Endpoints {
     }
 }
 
-/// The targets of the endpoints of a service, which has the same name.
+/// The targets of an `Endpoints` object. Its service has the same name.
 impl Discovered for Endpoints {
     fn targets(key: &Key, endpoints: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
         let mut whole = endpoints.labels.clone();
@@ -72,7 +72,7 @@ fn add(backing: &mut Backing, cluster: &Cluster, address: &EndpointAddress, port
     }
     let mut target = labels.at(host_port(&address.ip, number));
     cluster.attach_node(&mut target, node);
-    // The protocol of the service replaces that of the container's port.
+    // The protocol of the service replaces the protocol of the container's port.
     let change = |port: &mut Target| {
         port.insert(format!("{PREFIX}pod_container_port_protocol").into(), protocol.into());
     };

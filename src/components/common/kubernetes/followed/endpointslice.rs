@@ -74,7 +74,7 @@ fn service(key: &Key, slice: &Kept<EndpointSlice>) -> Option<Key> {
     })
 }
 
-/// Returns the node whose labels a target gets.
+/// Returns the name of the node whose labels are added to a target.
 fn node(endpoint: &SliceEndpoint) -> Option<&str> {
     match &endpoint.target_ref {
         Some(Reference { kind, name, .. }) if kind == "Node" => Some(name),
@@ -82,8 +82,8 @@ fn node(endpoint: &SliceEndpoint) -> Option<&str> {
     }
 }
 
-/// Returns true if a slice is of the second address family of a dual-stack service. The slice of the first family has
-/// the same endpoints.
+/// Returns true if a slice has the second address family of a dual-stack service. The slice of the first family
+/// contains the same endpoints.
 fn is_second_family(service: &Service, slice: &EndpointSlice) -> bool {
     let is_dual = matches!(
         service.spec.ip_family_policy.as_str(),

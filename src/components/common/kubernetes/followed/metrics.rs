@@ -8,13 +8,13 @@ use crate::telemetry::metrics::Scope;
 /// The component's metrics.
 #[derive(Clone, Default)]
 pub(super) struct KubernetesMetrics {
-    /// Started lists and watches. Each page of a list counts.
+    /// Number of requests for a page of a list or for a watch.
     pub(super) requests: Counter,
-    /// Failed lists and watches.
+    /// Number of failed lists and watches.
     pub(super) failures: Counter,
     /// Number of times that all objects of a kind were listed.
     pub(super) lists: Counter,
-    /// Objects that were found, changed or removed.
+    /// Number of objects that were found, changed or removed.
     pub(super) events: Counter,
     pub(super) targets: Gauge,
 }

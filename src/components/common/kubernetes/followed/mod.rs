@@ -1,8 +1,8 @@
 //! Components that follow the objects of a cluster: `discovery.kubernetes` and `discovery.profiles`.
 //!
 //! In: the changes of objects, as an API server sends them. Out: targets, at most every five seconds. A change of an
-//! object rebuilds only the affected targets. While a watch fails, the last targets stay. With [`Follow`] a component
-//! states which objects it follows, and which of their targets it uses.
+//! object rebuilds only the affected targets. While a watch fails, the last targets stay. A component implements
+//! [`Follow`] to select the objects to follow and the targets to export.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -57,7 +57,7 @@ pub(crate) const fn definition<A: Follow>(name: &'static str, doc: &'static str)
     }
 }
 
-/// Pauses of a component, which tests shorten.
+/// Time intervals of a component. Tests shorten them.
 #[derive(Clone, Copy)]
 pub(crate) struct Timing {
     /// Pauses between failed attempts.
@@ -66,7 +66,7 @@ pub(crate) struct Timing {
     pub(crate) between_exports: Duration,
 }
 
-/// The time between exports is Alloy's.
+/// The default time between exports is the same as in Alloy.
 impl Default for Timing {
     fn default() -> Self {
         Self {
@@ -87,7 +87,7 @@ struct Followed {
     updated: Notify,
 }
 
-/// Builds a component with these pauses.
+/// Builds a component with the intervals in `timing`.
 pub(crate) fn build<A: Follow>(
     context: Context,
     arguments: Arc<A>,
@@ -190,7 +190,7 @@ impl Followed {
                 (HealthState::Unhealthy, message)
             }
             ([], None) if standing.watches.iter().any(|watch| !watch.is_listed) => {
-                (HealthState::Unknown, format!("{kept} objects listed, more are to come"))
+                (HealthState::Unknown, format!("{kept} objects listed so far"))
             }
             ([], None) => {
                 let mut message = format!("{targets} targets of {kept} objects");

@@ -7,7 +7,7 @@ use crate::components::common::kubernetes::followed::store::{Described, Kept};
 use crate::components::common::kubernetes::objects::{Key, Namespace, Node};
 use crate::components::common::kubernetes::pods::{PREFIX, set_maps, set_object};
 
-/// Address types in order of precedence. The first that a node has is its address.
+/// Types of node addresses, in order of precedence. A node's target has the first of these addresses that exists.
 const ADDRESS_TYPES: [&str; 6] = [
     "InternalIP",
     "InternalDNS",
@@ -26,7 +26,7 @@ impl Described for Node {
     }
 }
 
-/// The labels that are attached to targets in the namespace. The targets already have its name.
+/// The labels that are attached to targets in the namespace. They lack its name, which the targets already have.
 impl Described for Namespace {
     fn labels(&self) -> Target {
         let mut labels = MetaLabels::new(PREFIX);
@@ -35,7 +35,7 @@ impl Described for Namespace {
     }
 }
 
-/// The target of a node. A node without an address has none.
+/// The target of a node. A node without an address has no target.
 impl Discovered for Node {
     fn targets(key: &Key, node: &Kept<Self>, _: &Cluster) -> Vec<Target> {
         let status = &node.object.status;
@@ -49,7 +49,7 @@ impl Discovered for Node {
             let name = format!("node_condition_{}", label_name(&condition.kind.to_lowercase()));
             labels.set(&name, condition.status.to_lowercase());
         }
-        // Only the first address of each type is used.
+        // If a type has several addresses, the first address overwrites the later ones.
         for address in status.addresses.iter().rev() {
             labels.set(&format!("node_address_{}", label_name(&address.kind)), &address.address);
         }

@@ -12,7 +12,7 @@ impl Described for Pod {
     }
 }
 
-/// The targets of a pod. There are none if its node is unknown, because a node selector excluded it.
+/// The targets of a pod. If node labels are attached and a node selector excludes the pod's node, there are no targets.
 impl Discovered for Pod {
     fn targets(key: &Key, pod: &Kept<Self>, cluster: &Cluster) -> Vec<Target> {
         let node = &pod.object.spec.node_name;

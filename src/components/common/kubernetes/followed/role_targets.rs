@@ -22,7 +22,7 @@ pub(super) struct RoleTargets {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) objects: usize,
-    /// The first of these objects, and what is wrong with it.
+    /// The first of these objects, with the reason.
     pub(super) example: Option<String>,
 }
 
@@ -43,8 +43,8 @@ impl RoleTargets {
         }
     }
 
-    /// Rebuilds the targets that are affected by changes since the last call. Only settled objects are rebuilt: those
-    /// whose references have all been listed.
+    /// Rebuilds the targets that are affected by changes since the last call. Skips objects for which `is_settled`
+    /// returns false, because not all objects that they refer to have been listed.
     pub(super) fn refresh(&mut self, cluster: &mut Cluster, is_settled: &dyn Fn(&Key) -> bool) -> Outcome {
         let outcome = match self.role {
             Role::Pod => self.remake::<Pod>(cluster, is_settled),
@@ -58,7 +58,7 @@ impl RoleTargets {
         outcome
     }
 
-    /// Returns all targets, by namespace and name of their objects.
+    /// Returns all targets, ordered by namespace and name of their objects.
     pub(super) fn all(&self) -> Vec<Value> {
         self.ready.values().flatten().cloned().collect()
     }
@@ -110,7 +110,8 @@ impl RoleTargets {
         outcome
     }
 
-    /// Returns true if targets depend only on their own object, so that its content is not needed after they are built.
+    /// Returns true if targets depend only on their own object. The content of the object is then dropped after the
+    /// build.
     fn tells_of_one_object(&self, cluster: &Cluster) -> bool {
         match self.role {
             Role::Node => true,

@@ -29,7 +29,7 @@ pub(super) struct Source {
     id: Arc<str>,
     wanted: Wanted,
     api: Api,
-    /// Namespaces to search. A single empty name stands for all.
+    /// Namespaces to search. A single empty name stands for all namespaces.
     namespaces: BTreeSet<Arc<str>>,
     metrics: KubernetesMetrics,
     known: Mutex<Known>,
@@ -41,11 +41,11 @@ struct Known {
     cluster: Cluster,
     targets: RoleTargets,
     watches: Vec<Watch>,
-    /// Whether all watches had listed their objects when targets were built last.
+    /// Whether all watches had listed their objects when the targets were last built.
     is_complete: bool,
 }
 
-/// The targets, compared with those of the last call.
+/// The result of [`Source::targets`], compared with the last call.
 pub(super) enum Found {
     /// Not all objects have been listed yet.
     Incomplete,
@@ -100,7 +100,7 @@ impl Source {
         })
     }
 
-    /// Returns all watches, which must run concurrently. They replace those of an earlier call.
+    /// Returns all watches, which must run concurrently. They replace the watches of an earlier call.
     pub(super) fn watches(self: &Arc<Self>, pace: Pace) -> Vec<BoxFuture<'static, Infallible>> {
         let (role, attached) = (self.wanted.role, &self.wanted.cluster.attach_metadata);
         let all = || "".into();
@@ -208,7 +208,7 @@ impl Known {
 }
 
 impl Watch {
-    /// Returns the error while the watch fails.
+    /// Returns the error of a failing watch; `None` if the watch does not fail.
     pub(super) fn failure(&self) -> Option<&String> {
         match &self.state {
             State::Failing(error) => Some(error),

@@ -10,7 +10,7 @@ use crate::components::common::kubernetes::followed::texts::Texts;
 use crate::components::common::kubernetes::objects::{Key, Metadata, Resource};
 use crate::components::common::kubernetes::watch::Event;
 
-/// Maximum number of objects of a kind: some hundred megabytes.
+/// Maximum number of objects of a kind. They need some hundred megabytes of memory.
 pub(super) const MAX_OBJECTS: usize = 200_000;
 
 /// A kind of objects with labels for targets.
@@ -31,7 +31,8 @@ pub(super) struct Store<T> {
     objects: BTreeMap<Key, Kept<T>>,
     /// Keys of objects that were added, changed or removed.
     changed: BTreeSet<Key>,
-    /// Known objects that a list in progress has not contained so far, by the namespace of the list; empty for all.
+    /// Known objects that a list in progress has not returned so far, by the namespace of the list. An empty name
+    /// stands for all namespaces.
     missing: BTreeMap<Arc<str>, BTreeSet<Key>>,
     /// Number of objects left out since the last list because the store is full.
     left_out: usize,
@@ -49,7 +50,7 @@ impl<T> Default for Store<T> {
 }
 
 impl<T: Described> Store<T> {
-    /// Applies an event of the watch of one namespace. An empty name stands for all.
+    /// Applies an event from the watch of `namespace`. An empty name stands for all namespaces.
     pub(super) fn take(&mut self, namespace: &Arc<str>, event: Event<T>, texts: &mut Texts) {
         match event {
             Event::ListBegins => {
@@ -108,12 +109,12 @@ impl<T> Store<T> {
         self.objects.len()
     }
 
-    /// Keys of objects that were added, changed or removed.
+    /// Returns the keys of objects that were added, changed or removed since the last refresh.
     pub(super) fn changed(&self) -> &BTreeSet<Key> {
         &self.changed
     }
 
-    /// Drops the content of changed objects that are settled, and keeps their keys.
+    /// Drops the content of the changed objects for which `is_settled` returns true, and keeps their keys.
     pub(super) fn empty(&mut self, is_settled: &dyn Fn(&Key) -> bool)
     where
         T: Default,
@@ -125,7 +126,7 @@ impl<T> Store<T> {
         }
     }
 
-    /// Forgets the changes of settled objects.
+    /// Marks the objects for which `is_settled` returns true as unchanged.
     pub(super) fn settle(&mut self, is_settled: &dyn Fn(&Key) -> bool) {
         self.changed.retain(|key| !is_settled(key));
     }

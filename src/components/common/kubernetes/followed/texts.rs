@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::components::common::arguments::targets::Target;
 
-/// Minimum number of texts at which unused ones are removed.
+/// Number of stored texts below which unused texts are never removed.
 const FEW: usize = 4096;
 
 /// Texts, each stored once while it is in use.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     texts: HashSet<Arc<str>>,
-    /// Number of used texts at the last count.
+    /// Number of used texts after the last removal of unused texts.
     used: usize,
 }
 
@@ -23,7 +23,7 @@ impl Texts {
         self.texts.len()
     }
 
-    /// Returns the equal text that is already stored, or stores this one.
+    /// Returns the stored text that equals `text`. If there is none, stores `text`.
     pub(super) fn share(&mut self, text: Arc<str>) -> Arc<str> {
         if let Some(known) = self.texts.get(&text) {
             return known.clone();

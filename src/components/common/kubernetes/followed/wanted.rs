@@ -1,4 +1,4 @@
-//! A component's selection in a cluster: which objects, where they are, and which of their targets.
+//! The selection of a component that follows a cluster: the objects to follow, and the targets to export.
 
 use std::fmt::Debug;
 
@@ -16,20 +16,20 @@ pub(crate) trait Follow: FromBody + Debug + Send + Sync + 'static {
 pub(crate) struct Wanted {
     /// Role of the objects that have targets.
     pub(crate) role: Role,
-    /// Location and selection of the objects.
+    /// Connection to the cluster, and selection of the objects.
     pub(crate) cluster: ClusterArguments,
     /// Selects and changes the targets of an object.
     pub(crate) choose: Choose,
 }
 
-/// Takes the targets of one object and returns those to export.
+/// Receives all targets of one object and returns the targets to export.
 pub(crate) type Choose = fn(Vec<Target>) -> Chosen;
 
-/// The targets of an object that are exported.
+/// The targets of one object to export.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Chosen {
     pub(crate) targets: Vec<Target>,
-    /// The problem of the object, if it requests targets that it cannot have.
+    /// Why the object has fewer targets than it requests, if that is the case.
     pub(crate) complaint: Option<String>,
 }
 
