@@ -71,7 +71,7 @@ impl Body {
         definition.read(&values).map_err(|errors| errors.0[0].to_string())
     }
 
-    /// Returns the body as the language hands it over.
+    /// Returns the body as the language passes it to a component.
     pub(crate) fn fit(&self, schema: &Schema, defaults: &[(&str, &str)]) -> Arguments {
         for (name, _) in &self.attributes {
             assert!(
@@ -279,7 +279,7 @@ impl<A: FromBody + Send + Sync> Running<A> {
     }
 }
 
-/// A running component of the list, whatever the type of its arguments. For tests of several components together.
+/// A running component with arguments of any type, for tests of several components together.
 pub(crate) struct AnyRunning {
     shutdown: Shutdown,
     task: tokio::task::JoinHandle<Result<(), ComponentError>>,
@@ -350,7 +350,7 @@ async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + '
     let _ = builder.serve_connection(io, service).await;
 }
 
-/// Serves an API. `answer` gets the head of a request and its body. The URL has no path.
+/// Serves an API. `answer` receives the head of a request and its body. The URL has no path.
 pub(crate) async fn serve_api(
     answer: impl Fn(&axum::http::request::Parts, &str) -> (StatusCode, String) + Send + Sync + 'static,
 ) -> (Url, Server) {
@@ -371,7 +371,7 @@ pub(crate) async fn serve_api(
 pub(crate) struct Server(tokio::task::JoinHandle<()>);
 
 impl Server {
-    /// Returns the guard of a server of another protocol, which is this task.
+    /// Returns a guard for `task`, which serves another protocol.
     pub(crate) fn of(task: tokio::task::JoinHandle<()>) -> Self {
         Self(task)
     }

@@ -1,5 +1,6 @@
-//! The receiver that a component exports. It stays the same through updates, so that nothing downstream changes, and it
-//! does not keep its component alive. After the component has ended, it refuses profiles with [`SinkErrorKind::Gone`].
+//! The receiver that a component exports. An update of the component does not replace the receiver, so components that
+//! refer to it do not change. The receiver does not keep its component alive. After the component has ended, the
+//! receiver refuses profiles with [`SinkErrorKind::Gone`].
 
 use std::sync::{Arc, Weak};
 
@@ -11,7 +12,7 @@ use crate::profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErr
 
 /// A component that accepts profiles.
 pub(crate) trait TakesProfiles: Send + Sync + 'static {
-    /// Accepts a batch, as [`ProfileSink::append`] does.
+    /// Accepts a batch and returns the refused profiles, as [`ProfileSink::append`] does.
     fn take(self: Arc<Self>, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>>;
 }
 

@@ -44,7 +44,7 @@ where
     }
 }
 
-/// Reads the message of a call, which is protobuf.
+/// Reads the protobuf message of a call.
 pub(crate) async fn read_message(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<TakenBody, ConnectError> {
     let call = call_headers(headers)?;
     let mut body = intake.read(headers, body, Vec::new()).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn read_message(intake: &Intake, headers: &HeaderMap, body: Bod
     let compression = match call.compression {
         _ if !prefix.is_compressed => Compression::Identity,
         Compression::Identity => {
-            let message = "the message is compressed, and the header grpc-encoding does not say how";
+            let message = "the message is compressed, but the header grpc-encoding names no compression";
             return Err(ConnectError::invalid(message));
         }
         named => named,
@@ -61,7 +61,7 @@ pub(crate) async fn read_message(intake: &Intake, headers: &HeaderMap, body: Bod
     intake.unpack(compression, body).await
 }
 
-/// Reads the bytes before the only message of a body.
+/// Reads the prefix before the only message of a body, and checks the length in it.
 fn prefix_of(body: &[u8]) -> Result<Prefix, ConnectError> {
     let (prefix, message) = body
         .split_first_chunk()

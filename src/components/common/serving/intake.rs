@@ -1,7 +1,7 @@
-//! Reads bodies of requests within limits: of size, of time, and of the memory of all bodies together.
+//! Reads bodies of requests. Limits apply to the size of a body, the time to read it, and the memory of all bodies.
 //!
 //! In: a body. Out: its bytes, which count against the budget until they are dropped, or the error to respond with. If
-//! the budget is empty, a request is refused at once: a program that sends profiles can wait better than this one.
+//! the budget is used up, a request is refused at once, because the sender can wait more easily than this program.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::admin::drain::drain;
 use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::wire::connect::{Code, Compression, ConnectError};
 
-/// Step in which an arriving body takes budget, in bytes. A body that is announced and does not arrive holds no more
-/// than one step.
+/// Number of bytes of the budget that an arriving body reserves at a time. A body that is announced but does not arrive
+/// reserves at most one such step.
 const STEP_BYTES: usize = 256 << 10;
 
 /// Reads the bodies of requests within limits.
@@ -34,7 +34,7 @@ pub(crate) struct TakenBody {
 }
 
 impl TakenBody {
-    /// Splits the body into its bytes and their claim on the budget.
+    /// Splits the body into its bytes and their reservation, which counts against the budget until it is dropped.
     pub(crate) fn split(self) -> (Bytes, impl Send) {
         (self.bytes, self.held)
     }
@@ -62,7 +62,7 @@ impl Intake {
         } else {
             let read = tokio::time::timeout(self.read_within, self.collect(&mut stream, head)).await;
             read.unwrap_or_else(|_| {
-                let message = format!("the body did not come within {} s", self.read_within.as_secs());
+                let message = format!("the body did not arrive within {} s", self.read_within.as_secs());
                 Err(ConnectError::new(Code::DeadlineExceeded, message).with_status(408))
             })
         };
@@ -77,8 +77,8 @@ impl Intake {
         if compression == Compression::Identity {
             return Ok(body);
         }
-        // Profiles are already compressed, so a push seldom grows. The budget for a large body is taken only if that
-        // for a small one is not enough.
+        // Profiles are already compressed, so a push seldom grows. The budget for the largest body is reserved only if
+        // the budget for a small body is not enough.
         let small = body.bytes.len().saturating_mul(4).max(STEP_BYTES).min(self.max_body);
         for most in [small, self.max_body] {
             let mut held = self.take(most)?;
@@ -98,7 +98,7 @@ impl Intake {
         Err(self.too_large())
     }
 
-    /// Takes bytes of the budget, or all of it for a body that would not fit even alone.
+    /// Reserves bytes of the budget. If `bytes` is more than the whole budget, reserves the whole budget.
     pub(crate) fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         self.budget.try_take(bytes.min(self.budget.total())).ok_or_else(|| {
             let message = format!(

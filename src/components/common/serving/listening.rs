@@ -1,7 +1,7 @@
 //! A component's own port: the socket, and the settings for serving it.
 //!
-//! In: an address and settings. Out: a socket that survives updates as long as its address stays, and a listener on it
-//! for each set of arguments. Nothing is spawned here.
+//! In: an address and settings. Out: a socket that survives updates as long as its address stays the same, and a
+//! listener on the socket for each set of arguments. Nothing is spawned here.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct PortSettings<'a> {
     pub port: u16,
     /// Certificates, or an error in their arguments; `None` for plain text.
     pub tls: Option<Result<TlsSettings, ArgumentError>>,
-    /// Maximum number of concurrent connections; 0 and `None` for the program's own limit.
+    /// Maximum number of concurrent connections. 0 and `None` mean [`MAX_CONNECTIONS`].
     pub max_connections: Option<usize>,
     /// Maximum number of concurrent requests on a connection.
     pub max_streams: u64,
@@ -49,7 +49,7 @@ pub(crate) struct OpenPort {
 }
 
 impl OpenPort {
-    /// Opens the port, or takes over the socket of `before` if the address is the same. Reads certificates.
+    /// Opens the port, or uses the socket of `before` if the address is the same. Reads certificates.
     pub(crate) fn open(settings: PortSettings<'_>, before: Option<&Self>) -> Result<Self, ComponentError> {
         let tls = settings.tls.map(|tls| tls.and_then(|tls| server_config(&tls)));
         let tls = tls
@@ -92,7 +92,7 @@ impl OpenPort {
         self.local
     }
 
-    /// Returns a listener on the socket. When it is stopped, its requests may take `grace` to finish.
+    /// Returns a listener on the socket. After a stop of the listener, its requests may take `grace` to finish.
     pub(crate) fn listener(&self, grace: Duration) -> std::io::Result<Listener> {
         let options = ListenOptions {
             grace,

@@ -16,7 +16,7 @@ use crate::lang::value::Value;
 use crate::pipeline::check::settings::http::{self as settings, PemText, TlsSettings};
 
 choices! {
-    /// Client certificates that a server requests, by the names of Go.
+    /// Requirement for client certificates. The names are the same as in Go.
     pub(crate) enum ClientAuth {
         None = "NoClientCert",
         Request = "RequestClientCert",
@@ -27,7 +27,7 @@ choices! {
 }
 
 choices! {
-    /// A TLS version, by the names of Go.
+    /// A TLS version. The names are the same as in Go.
     pub(crate) enum TlsVersion {
         Tls10 = "VersionTLS10",
         Tls11 = "VersionTLS11",
@@ -139,7 +139,7 @@ arguments! {
         cert_file: Option<PathBuf>,
         /// The server's certificate, as PEM text.
         cert_pem: Option<Arc<str>>,
-        /// Comma-separated cipher suites. Defaults to the safe ones.
+        /// Comma-separated cipher suites. Defaults to all supported suites.
         cipher_suites: Option<Arc<str>>,
         /// Requirement for client certificates: NoClientCert, RequestClientCert, RequireAnyClientCert,
         /// VerifyClientCertIfGiven or RequireAndVerifyClientCert.
@@ -206,7 +206,7 @@ impl HttpServer {
 }
 
 impl ServerTls {
-    /// Converts to settings of a listener. Fails if certificate or key is missing.
+    /// Returns the TLS settings of a listener. Fails if the certificate or the key is missing.
     pub(crate) fn settings(&self) -> Result<TlsSettings, ArgumentError> {
         let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| match text {
             Some(text) => Some(PemText::Text(text.clone())),

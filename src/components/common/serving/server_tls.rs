@@ -1,8 +1,8 @@
-//! TLS of a listener: certificates that may be renewed while it is open, client certificates, and suites and curves by
-//! Go's names.
+//! TLS of a listener: certificates that may be renewed while the listener is open, client certificates, and cipher
+//! suites and curves with their names in Go.
 //!
-//! In: settings of the `tls` block. Out: a configuration of rustls, or the wrong argument. Files are read when the
-//! configuration is built, and again after they have been replaced.
+//! In: settings of the `tls` block. Out: a configuration of rustls, or an error that names the wrong argument. Files
+//! are read when the configuration is built, and again after they have been replaced.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ fn bytes(pem: &PemText, name: &str) -> Result<Vec<u8>, ArgumentError> {
     }
 }
 
-/// Returns the attribute that a certificate or key came from.
+/// Returns the name of the attribute that contains a certificate or key, for errors.
 fn path_of(pem: &PemText, name: &str) -> String {
     match pem {
         PemText::Text(_) => format!("tls.{name}_pem"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::lang::attribute::{Interval, choices};
 use crate::lang::body::arguments;
 
-/// Maximum size of a file in bytes. Its text is kept, exported and compared.
+/// Maximum size of a file in bytes. Its text is kept in memory, exported and compared.
 pub(crate) const MAX_FILE: u64 = 16 << 20;
 
 choices! {
@@ -34,7 +34,7 @@ impl Detector {
     }
 }
 
-/// Returns the folder of a file; `.` if its path names none.
+/// Returns the folder of a file; `.` if the path contains no folder.
 pub(crate) fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),

@@ -39,7 +39,7 @@ impl FolderWatcher {
     pub(crate) fn watch<'a>(&mut self, patterns: impl Iterator<Item = &'a str>, further: Vec<PathBuf>) {
         let wanted: BTreeSet<PathBuf> = patterns.map(folder_of).chain(further).collect();
         for folder in self.watched.difference(&wanted) {
-            // The folder may no longer exist, and then it is not watched anyway.
+            // This may fail if the folder no longer exists. In that case it is not watched, either.
             let _ = self.watcher.unwatch(folder);
         }
         self.watched.retain(|folder| wanted.contains(folder) && folder.exists());
@@ -51,7 +51,7 @@ impl FolderWatcher {
     }
 }
 
-/// Returns the longest folder of a pattern that contains no wildcard.
+/// Returns the folder before the first part of a pattern that contains a wildcard.
 fn folder_of(pattern: &str) -> PathBuf {
     let mut folder = PathBuf::new();
     let parent = Path::new(pattern).parent().unwrap_or(Path::new(""));

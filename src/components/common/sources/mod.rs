@@ -1,4 +1,4 @@
-//! Components whose exports come from elsewhere and are fetched again: files, and watches on them.
+//! Code of components that fetch a value from elsewhere, export it, and fetch it again: files, and watches on them.
 
 pub(crate) mod detector;
 pub(crate) mod folder_watcher;

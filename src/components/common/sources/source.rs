@@ -1,9 +1,8 @@
-//! A component whose exports are a value from elsewhere. The value is fetched, exported, and fetched again when it may
-//! have changed.
+//! A component that fetches a value from elsewhere, exports it, and fetches it again when it may have changed.
 //!
 //! In: a [`Fetch`] that is built from the arguments. Out: exports and health. The first fetch is part of the build: if
 //! it fails, the component is not built. A later failure is shown as health, and the last value stays. Fetching may
-//! block, so it never happens on the runtime's threads.
+//! block, so it never runs on the runtime's async threads.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -53,8 +52,8 @@ type Make<A> = Box<dyn Fn(&Context, &A) -> Result<Arc<dyn Fetch>, ComponentError
 struct Source<A> {
     context: Context,
     make: Make<A>,
-    /// The current fetch. It stays locked while a value is exported, so that a late value of an old fetch never follows
-    /// one of the new fetch. It is not locked while fetching.
+    /// The current fetch. It stays locked while a value is exported, so that a late value of an old fetch is never
+    /// exported after a value of the new fetch. It is not locked while fetching.
     fetch: Mutex<Arc<dyn Fetch>>,
     /// Wakes the run loop after a change of the watched folder.
     changed: Arc<Notify>,
@@ -134,7 +133,7 @@ impl<A: 'static> Source<A> {
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut watcher: Option<FolderWatcher> = None;
         // At the start and after an update the value is new. It is fetched again only if a folder is watched, because
-        // the folder may have changed before it was watched.
+        // the folder may have changed before the watch began.
         let mut is_fresh = true;
         loop {
             let fetch = self.fetch.lock().clone();

@@ -228,7 +228,7 @@ async fn a_push_by_grpc_is_refused_with_the_code_that_says_why() {
         (
             send(post_http2(&url), &[grpc], framed(true, &message)).await,
             "3",
-            "does not say how",
+            "names no compression",
         ),
         (
             send(post_http2(&url), &[json], framed(false, &message)).await,

@@ -1,8 +1,9 @@
-//! The lane of one receiver: a bounded queue, which a task empties while it contains batches.
+//! The lane of one receiver: a bounded queue. While the queue contains batches, a task passes them to the receiver.
 //!
 //! In: batches. Out: the receiver's responses, in the order of the batches. The sender waits a short time for the
-//! response. A batch that takes longer stays in the lane, and the sender gets the result that [`Unanswered`] names. If
-//! the lane is full, or a batch takes too long, its profiles are dropped and counted.
+//! response. If the response takes longer, the batch stays in the lane, and the sender receives the result that
+//! [`Unanswered`] names. If the lane is full, or the receiver takes too long, the profiles of the batch are dropped and
+//! counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,20 +28,20 @@ const MAX_BYTES: usize = 32 << 20;
 /// Timeouts for a receiver.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
-    /// Timeout for the sender. After it the batch stays in the lane.
+    /// Maximum time that the sender waits for a response. After that time the batch stays in the lane.
     pub sender: Duration,
-    /// Timeout for the lane. After it the batch is dropped.
+    /// Maximum time that the lane waits for a response. After that time the batch is dropped.
     pub lane: Duration,
-    /// Result that the sender gets after its timeout.
+    /// Result that the sender receives if it has waited for its maximum time.
     pub unanswered: Unanswered,
 }
 
 /// The result for a batch to which the receiver has not responded.
 #[derive(Clone, Copy)]
 pub(crate) enum Unanswered {
-    /// Reported as accepted: the sender has no use for a later response.
+    /// The batch is reported as accepted, because the sender has no use for a later response.
     Taken,
-    /// Reported as refused: the sender may send the batch again, and must not consider it stored.
+    /// The batch is reported as refused. The sender may send it again, and must not consider it stored.
     Refused,
 }
 
@@ -55,7 +56,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Timeouts for a component whose senders forget a profile once it is acknowledged.
+    /// Returns the timeouts for a component with senders that delete a profile once it is acknowledged.
     pub(crate) fn until_taken() -> Self {
         Self {
             sender: Duration::from_mins(1),
@@ -79,7 +80,7 @@ enum Reason {
     Full,
     /// The receiver took too long.
     Timeout,
-    /// The receiver refused them after the sender had stopped waiting.
+    /// The receiver refused the profiles after the sender had stopped waiting.
     Refused,
 }
 
@@ -131,7 +132,7 @@ struct Batch {
 }
 
 impl Lane {
-    /// Creates an empty lane of a receiver.
+    /// Creates an empty lane for a receiver.
     pub(super) fn new(receiver: Receiver, metrics: LaneMetrics, in_flight: InFlight, patience: Patience) -> Arc<Self> {
         let labels = vec![("receiver", receiver.component_id().to_owned())];
         let waiting = metrics.waiting.get_or_create_owned(&labels);
@@ -145,8 +146,8 @@ impl Lane {
         })
     }
 
-    /// Appends a batch of `bytes` bytes. Returns the receiver's refusals, or the result of `patience` if it does not
-    /// respond in time.
+    /// Appends a batch of `bytes` bytes. Returns the receiver's refusals. If the receiver does not respond in time,
+    /// returns the result that `patience` names.
     pub(super) async fn append(self: &Arc<Self>, profiles: Vec<RawProfile>, bytes: usize) -> Vec<RefusedProfile> {
         let count = profiles.len();
         let (answer, answered) = oneshot::channel();

@@ -1,9 +1,10 @@
-//! The producers' end of `forward_to`: hands one batch to several receivers.
+//! The producers' end of `forward_to`: passes one batch to several receivers.
 //!
-//! In: profiles. Out: the same profiles to every receiver, and the combined errors. The fan-out waits for a single
-//! receiver, so the sender is as slow as the receiver. With several receivers, each has a `lane`, its own bounded
-//! queue: a slow receiver does not delay the others, and profiles beyond its queue are dropped and counted. Receivers
-//! can be swapped while profiles flow. A batch for a receiver that has just ended goes to its replacement.
+//! In: profiles. Out: the same profiles to every receiver, and the combined errors. If there is a single receiver, the
+//! fan-out waits for it, so the sender is as slow as the receiver. If there are several, each receiver has a bounded
+//! queue of its own, a `lane`. A slow receiver does not delay the others, and profiles that do not fit into its lane
+//! are dropped and counted. Receivers can be replaced at any time. A batch for a receiver that has just ended goes to
+//! its replacement.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ mod tests;
 pub(crate) use lane::LaneMetrics;
 use lane::{Lane, Patience};
 
-/// Maximum number of times that a batch whose receivers have ended is offered to their replacements.
+/// Maximum number of times that a batch is offered to new receivers because the old receivers have ended.
 const ROUNDS: usize = 5;
 
 /// The receivers of a component.
@@ -58,7 +59,7 @@ impl FromValue for Receivers {
     }
 }
 
-/// Two lists of receivers are equal if they contain the same components.
+/// Two lists are equal if they contain the same receivers in the same order.
 impl PartialEq for Receivers {
     fn eq(&self, other: &Self) -> bool {
         let pairs = || self.0.iter().zip(&other.0);
@@ -86,8 +87,8 @@ impl Fanout {
         Self::with_patience(context, Patience::default())
     }
 
-    /// Like [`Fanout::new`], for a component whose senders forget a profile once it is acknowledged: if one of several
-    /// receivers does not respond in time, the profile counts as refused.
+    /// Like [`Fanout::new`], for a component with senders that delete a profile once it is acknowledged. If one of
+    /// several receivers does not respond in time, the profile counts as refused.
     pub(crate) fn until_taken(context: &Context) -> Self {
         Self::with_patience(context, Patience::until_taken())
     }
@@ -102,10 +103,10 @@ impl Fanout {
         }
     }
 
-    /// Replaces the receivers. Batches under way finish with the old ones.
+    /// Replaces the receivers. A batch that is being sent stays with the old receivers, unless they have ended.
     pub(crate) fn update(&self, receivers: &Receivers) {
         let mut outputs = self.outputs.write();
-        // A receiver that stays keeps the profiles in its lane.
+        // A receiver that is also in the new list keeps its lane and the profiles in it.
         let output = |receiver: Receiver| {
             let known = outputs.iter().find(|output| Arc::ptr_eq(&output.receiver, &receiver));
             known.cloned().unwrap_or_else(|| {
@@ -125,8 +126,7 @@ impl Fanout {
         *outputs = new;
     }
 
-    /// Hands `profiles` to every receiver. A profile counts as failed if any receiver refused it. The first reason is
-    /// kept.
+    /// Passes `profiles` to every receiver. Returns the profiles that any receiver refused, each with the first reason.
     pub(crate) async fn append(&self, profiles: Vec<RawProfile>) -> Vec<RefusedProfile> {
         for profile in &profiles {
             self.live.tell(|| Entry::Profile(ProfileFacts::of(profile)));
@@ -163,8 +163,8 @@ fn places_of_gone(refused: &[RefusedProfile]) -> Vec<usize> {
     gone.map(|refused| refused.index).collect()
 }
 
-/// Returns for each receiver in `now` the indices of the profiles to offer to it, after the receivers in `before` have
-/// answered. `gone` contains for each of those the profiles that it did not accept because it has ended.
+/// Returns the indices of the profiles to offer to each receiver in `now`, after the receivers in `before` have
+/// responded. For each receiver in `before`, `gone` contains the profiles that it did not accept because it has ended.
 fn shares_of_replacements(
     before: &[Arc<Output>],
     now: &[Arc<Output>],
@@ -187,8 +187,8 @@ fn shares_of_replacements(
     now.iter().enumerate().map(share).collect()
 }
 
-/// Merges refusals into one error for each profile. `Gone` tells the caller to hand out the profile again, so it is
-/// kept only if every receiver returned it.
+/// Merges refusals into one error for each profile. `Gone` tells the caller to pass on the profile again, so a profile
+/// keeps this error only if every receiver returned it.
 fn refusals(answers: Vec<Vec<RefusedProfile>>, receivers: usize) -> Vec<RefusedProfile> {
     let mut failed: Vec<RefusedProfile> = answers.into_iter().flatten().collect();
     failed.sort_by_key(|refused| refused.index);
@@ -207,7 +207,7 @@ fn refusals(answers: Vec<Vec<RefusedProfile>>, receivers: usize) -> Vec<RefusedP
     refused
 }
 
-/// Hands each receiver its batch and returns the refusals of each.
+/// Passes each receiver its batch and returns the refusals of each receiver.
 async fn deliver(batches: Vec<(&Arc<Output>, Vec<RawProfile>)>) -> Vec<Vec<RefusedProfile>> {
     let single = batches.len() == 1;
     let hand = |(output, profiles): (&Arc<Output>, Vec<RawProfile>)| {
@@ -228,8 +228,8 @@ async fn deliver(batches: Vec<(&Arc<Output>, Vec<RawProfile>)>) -> Vec<Vec<Refus
     join_all(batches.into_iter().map(hand)).await
 }
 
-/// Hands each receiver its share of `profiles`, given as indices, and returns the refusals of each. Their indices are
-/// those of the whole batch.
+/// Passes each receiver its share of `profiles`, given as indices, and returns the refusals of each receiver. The
+/// indices in the refusals are indices of the whole batch.
 async fn deliver_shares(
     profiles: &[RawProfile],
     outputs: &[Arc<Output>],

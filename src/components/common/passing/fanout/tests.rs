@@ -1,5 +1,5 @@
-//! Guarantees for producers: a slow receiver does not delay the others, dropped profiles are counted, and a swap of
-//! receivers neither loses nor duplicates profiles.
+//! Guarantees for producers: a slow receiver does not delay the others, dropped profiles are counted, and a replacement
+//! of receivers neither loses nor duplicates profiles.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl ProfileSink for Slow {
     }
 }
 
-/// A receiver whose component has ended. It swaps the receivers when it is called.
+/// A receiver whose component has ended. When it is called, it replaces the receivers of the fan-out.
 struct Ended {
     then: Box<dyn Fn() + Send + Sync>,
 }
@@ -202,7 +202,7 @@ async fn what_meets_a_receiver_that_has_ended_goes_to_the_one_in_its_place() {
         bench.fanout.append(vec![profile("1", 1)]).await[0].error.kind,
         SinkErrorKind::Gone
     );
-    // Another receiver accepted the profile, so it must not be handed out again.
+    // Another receiver accepted the profile, so it must not be passed on again.
     bench.fanout.update(&forward_to([
         Arc::new(Ended { then: Box::new(|| {}) }) as Receiver,
         Arc::new(Collector::default()),
@@ -226,7 +226,7 @@ async fn what_waits_in_lanes_is_in_flight_until_the_receivers_have_it() {
         .update(&forward_to([slow.clone() as Receiver, other.clone()]));
     let in_flight = bench.recorder.context.in_flight.clone();
     in_flight.ended().await;
-    // For the sender the batch is accepted, while it waits for the slow receiver.
+    // The sender sees the batch as accepted, while the batch waits for the slow receiver.
     assert!(bench.fanout.append(vec![profile("a", 1)]).await.is_empty());
     let mut ended = std::pin::pin!(in_flight.ended());
     assert!(futures::poll!(&mut ended).is_pending());

@@ -1,7 +1,7 @@
 //! Relabel rules in a configuration: the `rule` block, and the steps that live views show.
 //!
-//! In: arguments of `rule` blocks. Out: the rules of [`crate::profile::relabel`], whose checks and messages are those
-//! of Alloy.
+//! In: arguments of `rule` blocks. Out: the rules of [`crate::profile::relabel`]. Their checks and messages are the
+//! same as in Alloy.
 
 use std::sync::Arc;
 
@@ -64,8 +64,8 @@ impl FromValue for Pattern {
 }
 
 impl Rules {
-    /// Like [`Rules::apply`], but also returns the steps of the rules that changed something. It is meant for live
-    /// views, because it compares the labels after every rule.
+    /// Like [`Rules::apply`], but also returns the steps of the rules that changed something. Only live views use this
+    /// function, because it is slower: it compares the labels after every rule.
     pub(crate) fn trace(&self, mut labels: LabelMap) -> (Option<LabelMap>, Vec<Step>) {
         let mut steps = Vec::new();
         for (place, rule) in self.iter().enumerate() {

@@ -6,7 +6,7 @@ use crate::lang::value::{Number, Value};
 use crate::profile::relabel::is_template;
 use crate::profile::relabel::{LabelMap, Rules};
 
-/// Returns a `rule` block with the schema's defaults, as the language hands it over.
+/// Returns a `rule` block with the schema's defaults, as the language passes it to a component.
 fn rule(attributes: &[(&str, Value)]) -> ArgumentBlock {
     let mut body = Arguments::default();
     for (name, value) in [
@@ -146,7 +146,7 @@ fn hashmod_takes_the_last_eight_bytes_of_md5() {
         apply(&[("a", "foo")], &attributes(1 << 62)).unwrap()["d"].as_ref(),
         (0xedef_654f_ccc4_a4d8_u64 % (1 << 62)).to_string()
     );
-    // With a small modulus the result stays in range.
+    // With a small modulus, the result is smaller than the modulus.
     assert!(
         apply(&[("a", "foo")], &attributes(3)).unwrap()["d"]
             .parse::<u64>()

@@ -1,4 +1,4 @@
-//! Arguments of both exporters. Names and defaults are Alloy's.
+//! Arguments of both OTLP exporters. Names and defaults are the same as in Alloy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const MAX_RETRIES: u64 = 10;
 arguments! {
     /// The body of `retry_on_failure { }`.
     pub(crate) struct RetryOnFailure {
-        /// Wait before the first retry. It doubles with every failure.
+        /// Wait before the first retry. The wait doubles with every failure.
         initial_interval: Interval = "5s",
         /// Longest wait before a retry.
         max_interval: Interval = "30s",
@@ -37,7 +37,8 @@ arguments! {
         cert_file: Option<PathBuf>,
         /// Client certificate, as PEM text.
         cert_pem: Option<Arc<str>>,
-        /// If true, the connection is not encrypted. No effect if the scheme of a URL decides this.
+        /// If true, a gRPC connection is not encrypted. For HTTP the argument has no effect, because the scheme of the
+        /// URL decides.
         insecure: bool = false,
         /// If true, the server's certificate is not verified.
         insecure_skip_verify: bool = false,

@@ -75,8 +75,8 @@ fn open(profile: &RawProfile) -> Result<Vec<Opened>, String> {
     }])
 }
 
-/// Reads an upload as a server does. Relabel rules may have changed its labels since it arrived, so those labels are
-/// used. Only the name of the profile comes from its content.
+/// Decodes an upload as a server does. The profiles have `labels` instead of the upload's own labels, because relabel
+/// rules may have changed them. Only the profile name comes from the content of the upload.
 fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, String> {
     let app = labels
         .get(PROFILE_NAME)

@@ -18,7 +18,7 @@ use crate::wire::proto::otlp::ExportProfilesServiceResponse;
 pub(crate) struct Delivery {
     /// The HTTP client for the requests.
     pub client: HttpClient,
-    /// Target of requests: the address of the server for gRPC, the whole URL for HTTP.
+    /// URL of the requests: the address of the server for gRPC, the complete URL for HTTP.
     pub url: url::Url,
     /// Transport protocol of the requests.
     pub transport: Transport,
@@ -59,7 +59,7 @@ impl Delivery {
         }
     }
 
-    /// Sends one request. Returns the failure if it failed.
+    /// Sends one request. Returns the failure, or `None` if the request succeeded.
     async fn post(&self, body: Bytes, profiles: usize, sending: Sending<'_>) -> Option<Failure> {
         let (bytes, started) = (body.len(), Instant::now());
         let answer = self.ask(body, sending).await;

@@ -1,4 +1,4 @@
-//! The component of both exporters: a receiver, and an outbox with one endpoint.
+//! The component of both OTLP exporters: a receiver, and an outbox with one endpoint.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl TakesProfiles for Taking {
     }
 }
 
-/// Gives a profile an id, if it has none.
+/// Sets a new id if the profile has none.
 fn prepare(profile: RawProfile) -> Result<RawProfile, SinkError> {
     if !profile.id.is_empty() {
         return Ok(profile);

@@ -52,8 +52,8 @@ impl Endpoint {
     }
 }
 
-/// Runs an exporter with an endpoint that is unavailable at first. All valid profiles arrive, with their names, once
-/// the endpoint is available. Returns the headers of the first request.
+/// Runs an exporter with an endpoint that is unavailable at first. Checks that all valid profiles arrive, with their
+/// names, once the endpoint is available. Returns the headers of the first request.
 pub(crate) async fn profiles_arrive_after_a_failure<A: FromBody + Send + Sync>(
     definition: &Definition<A>,
     url: &str,

@@ -21,12 +21,12 @@ arguments! {
         batch_max_bytes: Option<ByteSize> = "1MiB",
         /// Maximum number of profiles in one request.
         batch_max_profiles: Positive = 256,
-        /// Maximum time that a profile waits for others to share its request.
+        /// Maximum time that a profile waits for other profiles to be sent in the same request.
         batch_wait: Duration = "200ms",
         /// Maximum age of queued profiles. Older profiles are dropped and counted.
         max_age: Interval = "24h",
-        /// Maximum size of the queue, as a number of bytes or a text such as "512MiB". Beyond it the oldest profiles
-        /// are dropped and counted.
+        /// Maximum size of the queue, as a number of bytes or a text such as "512MiB". If the queue is larger, the
+        /// oldest profiles are dropped and counted.
         max_bytes: Option<ByteSize> = "512MiB",
     }
     check QueueArguments::check;
@@ -41,7 +41,7 @@ impl QueueArguments {
         }
     }
 
-    /// Bytes of profiles in one request.
+    /// Returns the maximum number of bytes of profiles in one request.
     pub(crate) fn batch_bytes(&self) -> u64 {
         self.batch_max_bytes.map_or(DEFAULT_BATCH_BYTES, ByteSize::get)
     }

@@ -15,7 +15,7 @@ use crate::wire::refusals::Refused;
 pub(crate) enum Outcome {
     /// The endpoint accepted the whole batch.
     Taken,
-    /// The endpoint named the profiles that it refused, and accepted the others.
+    /// The endpoint refused these profiles and accepted the others.
     Partly(Vec<Refused>, Failure),
     /// The endpoint accepted no profile.
     Failed(Failure),
@@ -24,7 +24,7 @@ pub(crate) enum Outcome {
 /// Context of a delivery: where to report it, and its limits.
 #[derive(Clone, Copy)]
 pub(crate) struct Sending<'a> {
-    /// Live views of the sent profiles.
+    /// Live views that show the sent profiles.
     pub live: &'a LiveHandle,
     /// The metrics of the endpoint.
     pub metrics: &'a EndpointMetrics,
@@ -36,7 +36,7 @@ pub(crate) struct Sending<'a> {
     pub timeout: Duration,
 }
 
-/// Sends profiles to an endpoint with its protocol, without retries.
+/// Sends profiles to an endpoint in one protocol, without retries.
 pub(crate) trait Deliver: Send + Sync + 'static {
     /// Sends a batch, in as many requests as it needs.
     fn deliver<'a>(&'a self, profiles: &'a [RawProfile], sending: Sending<'a>) -> BoxFuture<'a, Outcome>;

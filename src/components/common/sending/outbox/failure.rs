@@ -10,15 +10,15 @@ use crate::wire::connect::Code;
 /// Why a request failed, and what to do about it.
 #[derive(Clone)]
 pub(crate) struct Failure {
-    /// What failed, for logs and health.
+    /// Description of the failure, for logs and health.
     pub message: String,
     /// Whether a retry may succeed.
     pub kind: FailureKind,
-    /// Wait that the endpoint asked for.
+    /// Delay that the endpoint requested before a retry.
     pub retry_after: Option<Duration>,
 }
 
-/// The cause of a failure, ordered by how much a retry helps: the most first.
+/// The cause of a failure. The causes are ordered: a retry helps most for the first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureKind {
     /// The endpoint cannot accept anything at present: network error, timeout, 429, 502, 503, 504, wrong credentials,
@@ -80,8 +80,7 @@ fn kind_of(error: &CallError, settings: &Settings) -> FailureKind {
     match (*status, *code) {
         (413, _) => FailureKind::TooLarge,
         (429, _) | (_, Some(Code::ResourceExhausted)) if !settings.retries_429 => FailureKind::Profiles,
-        // These statuses concern the request, not its content: no request would succeed, and the profiles are not at
-        // fault.
+        // These statuses do not depend on the profiles: the endpoint would currently refuse every request.
         (300..=399 | 401 | 403 | 404 | 405 | 407 | 408 | 429 | 502 | 503 | 504, _) => FailureKind::Endpoint,
         (
             _,

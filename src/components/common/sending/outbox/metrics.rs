@@ -1,5 +1,5 @@
-//! Metrics of the requests to endpoints. With the prefix of `pyroscope.write` they have Alloy's names, if Alloy has the
-//! metric.
+//! Metrics of the requests to endpoints. The metrics of `pyroscope.write` have the same names as in Alloy, if Alloy has
+//! the metric.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

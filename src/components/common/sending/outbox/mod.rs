@@ -1,8 +1,8 @@
 //! Durable queues, one for each endpoint of a component, and the tasks that empty them.
 //!
-//! In: profiles, and endpoints with their settings. Out: requests through their [`Deliver`]. A producer waits only for
-//! the disk, never for an endpoint. Every endpoint gets every profile, independently of the others. `queue` stores the
-//! profiles, and `sender` empties it. This module knows no protocol.
+//! In: profiles, and endpoints with their settings. Out: requests, which the [`Deliver`] of each endpoint makes. A
+//! producer waits only for the disk, never for an endpoint. Every endpoint receives every profile, independently of the
+//! others. `queue` stores the profiles, and `sender` sends them. This module does not depend on a protocol.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -44,13 +44,13 @@ pub(crate) use failure::{Failure, FailureKind};
 pub(crate) use metrics::{DropReason, MetricNames};
 pub(crate) use settings::Settings;
 
-/// Maximum wait of an appended profile for others, before all of them are synced to the disk.
+/// Time from an append to its sync to the disk, so that one sync covers several appends.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
 /// Maximum wait of a producer for the disk.
 const DISK_PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum number of concurrent writes, and so of threads that wait for a disk that does not respond.
+/// Maximum number of concurrent writes. It bounds the threads that wait if the disk does not respond.
 const WRITERS: usize = 64;
-/// Time limit for senders to end. They need less, unless the disk does not respond.
+/// Maximum time until all senders have ended. They need less, unless the disk does not respond.
 const END_PATIENCE: Duration = Duration::from_secs(15);
 /// Maximum wait for the last sync when a component ends.
 const SYNC_PATIENCE: Duration = Duration::from_secs(5);
@@ -58,14 +58,14 @@ const SYNC_PATIENCE: Duration = Duration::from_secs(5);
 /// The endpoints of a component, with their queues.
 pub(crate) struct Outbox {
     context: Context,
-    /// Name of this machine, for servers.
+    /// Name of this machine, which requests report to servers.
     host: Arc<str>,
     metrics: OutboxMetrics,
     gauges: QueueGauges,
     endpoints: RwLock<Vec<Endpoint>>,
     /// Wakes the run loop after a change of the endpoints.
     changed: Notify,
-    /// Held during an update, so that only one runs at a time.
+    /// Held during an update, so that only one update runs at a time.
     updating: Mutex<()>,
     writers: Arc<Semaphore>,
 }
@@ -109,7 +109,7 @@ impl Outbox {
         }
     }
 
-    /// Opens the queues of the new endpoints, all or none. Queues of endpoints that stay are kept open.
+    /// Replaces the endpoints, all or none. Opens the queues of new endpoints, and keeps the other queues open.
     pub(crate) fn set_endpoints(self: &Arc<Self>, plans: Vec<Plan>) -> Result<(), ComponentError> {
         let _updating = self.updating.lock();
         let mut endpoints: Vec<Endpoint> = Vec::new();
@@ -221,7 +221,8 @@ impl Outbox {
         }
     }
 
-    /// Queues the profiles, as `prepare` returns them, for every endpoint. Success means that they are in the queues.
+    /// Changes each profile with `prepare` and appends it to the queues of all endpoints. Returns the refused profiles.
+    /// All others are queued.
     pub(crate) async fn append(
         &self,
         profiles: Vec<RawProfile>,
@@ -258,8 +259,8 @@ impl Outbox {
         refused
     }
 
-    /// Writes to all queues. Returns an error if the disk does not respond. Profiles that the disk stores later are
-    /// sent nevertheless. If the producer sends them again with the same ids, servers recognise them.
+    /// Writes to all queues. If the disk does not respond in time, returns an error, but sends the profiles if the disk
+    /// stores them later. If the producer sends them again with the same ids, servers recognise the duplicates.
     async fn write(&self, endpoints: Vec<Endpoint>, profiles: Vec<RawProfile>) -> Option<SinkError> {
         let senders = endpoints.clone();
         let count = profiles.len() as u64;
@@ -360,7 +361,7 @@ impl Outbox {
     }
 }
 
-/// Syncs appended profiles to the disk in groups. Sleeps while there are none.
+/// Syncs appended profiles to the disk in groups. Sleeps while there is nothing to sync.
 async fn sync_always(sender: Arc<Sender>) {
     loop {
         if !sender.queue.is_sync_due() {
@@ -382,7 +383,7 @@ async fn sync_always(sender: Arc<Sender>) {
 fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     let encoded = record::encode(profiles, queue::now_ms());
     let mut senders: Vec<&Sender> = endpoints.iter().map(|endpoint| &*endpoint.sender).collect();
-    // Every caller locks the queues in the same order, in whatever order its endpoints are.
+    // Every caller locks the queues in the same order, whatever the order of its endpoints.
     senders.sort_by_key(|sender| Arc::as_ptr(&sender.queue));
     let (failed, error) = loop {
         match append(&senders, &encoded) {
@@ -401,7 +402,7 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     Some(SinkError::new(SinkErrorKind::Unavailable, message))
 }
 
-/// Appends to every queue, once all of them could be written.
+/// Writes to every queue. Completes the appends only if all writes succeed.
 fn append<'a>(senders: &[&'a Sender], encoded: &Encoded) -> Result<(), (&'a Sender, io::Error)> {
     let mut written = Vec::with_capacity(senders.len());
     for sender in senders {
@@ -416,8 +417,8 @@ fn is_want_of_room(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Drops the oldest profiles of the largest queue, or of the next one that has something to drop. Returns false if none
-/// has.
+/// Drops the oldest profiles of the largest queue in which profiles can be dropped. Returns false if there is no such
+/// queue.
 fn make_room(senders: &[&Sender]) -> bool {
     let mut senders = senders.to_vec();
     senders.sort_by_cached_key(|sender| Reverse(sender.queue.waiting().bytes));
@@ -472,7 +473,7 @@ impl Drop for Outbox {
             .map(|endpoint| endpoint.sender.queue.clone())
             .collect();
         let (done, finished) = std::sync::mpsc::channel();
-        // A detached thread: a disk that does not respond must not keep the process from ending.
+        // The thread is detached, so that a disk that does not respond does not keep the process from ending.
         let spawned = std::thread::Builder::new()
             .name("outbox-end".to_owned())
             .spawn(move || {

@@ -25,10 +25,11 @@ use crate::wire::refusals::Refused;
 
 /// Number of consecutive failures after which the endpoint counts as unhealthy.
 const UNHEALTHY_FAILURES: u64 = 3;
-/// Maximum wait of a stop for the current request and the rest of the queue. The remaining profiles stay on disk.
+/// Maximum time that a stopped sender waits for the current request, and that it spends on the remaining queue
+/// afterwards. Profiles that are not sent stay on disk.
 const DRAIN: Duration = Duration::from_secs(5);
-/// When the profiles of a batch are sent one by one, this many failures without a success mean that the server is the
-/// cause.
+/// Number of failures without a success after which the server counts as the cause, if the profiles of a batch are sent
+/// one by one.
 const HOPELESS_SINGLES: usize = 16;
 /// Minimum interval between log messages about refusals.
 const REFUSALS_EVERY: Duration = Duration::from_secs(10);
@@ -61,7 +62,7 @@ pub(super) struct Sender {
     pub host: Arc<str>,
     /// Settings of the endpoint.
     pub settings: Settings,
-    /// The queue that holds its profiles.
+    /// The queue with the profiles for the endpoint.
     pub queue: Arc<Queue>,
     /// The metrics of this endpoint.
     pub metrics: EndpointMetrics,
@@ -69,16 +70,16 @@ pub(super) struct Sender {
     pub delivery: Arc<dyn Deliver>,
     /// State of the endpoint, for health and debug info.
     pub state: Mutex<EndpointState>,
-    /// Maximum size of a batch in bytes: that of the settings, or less after the endpoint refused a batch as too large.
+    /// Maximum size of a batch in bytes: the configured size, or less after the endpoint refused a batch as too large.
     pub batch_bytes: AtomicU64,
-    /// Time of the last log message about refusals, and number of refusals since.
+    /// Time of the last log message about refusals, and number of refusals since that message.
     pub refusals: Mutex<(Option<Instant>, u64)>,
     /// Called when the endpoint becomes healthy, and at every failure while it is unhealthy.
     pub on_health: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Sender {
-    /// Works until `stop`, after which the current request has five seconds to end. If the stop is due to `shutdown`,
+    /// Sends batches until `stop`. The current request then has five seconds to end. If `shutdown` caused the stop,
     /// tries once more to empty the queue, for at most five seconds.
     pub(super) async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
         while self.wait_for_work(&stop).await {
@@ -104,7 +105,7 @@ impl Sender {
         }
     }
 
-    /// Waits until there is a batch worth sending. Returns false at the shutdown.
+    /// Waits until a batch is full or has waited for `batch_wait`. Returns false at the shutdown.
     async fn wait_for_work(&self, shutdown: &Shutdown) -> bool {
         loop {
             if shutdown.is_cancelled() {
@@ -130,7 +131,7 @@ impl Sender {
             tokio::select! {
                 () = shutdown.cancelled() => return false,
                 () = self.queue.arrived() => {}
-                // An inspection while the disk did not respond may have missed waiting profiles.
+                // The wait is bounded, because `waiting` may miss profiles while the disk does not respond.
                 () = tokio::time::sleep(EXPIRE_EVERY) => {}
             }
         }
@@ -150,7 +151,7 @@ impl Sender {
         let most = self.settings.max_backoff;
         let failures = self.state.lock().failures.max(1);
         let doubled = least.saturating_mul(1 << (failures - 1).min(20)).min(most);
-        // Half of the wait is random, so that many collectors do not return at the same time.
+        // Half of the wait is random, so that many collectors do not retry at the same time.
         let wait = doubled.mul_f64(rand::rng().random_range(0.5..1.0));
         let deadline = Instant::now() + wait;
         loop {
@@ -166,8 +167,8 @@ impl Sender {
         }
     }
 
-    /// Sends one batch from the front of the queue. Returns true if the queue became shorter or may be tried again at
-    /// once.
+    /// Sends one batch from the front of the queue. Returns true if the queue became shorter, or if the next batch may
+    /// be sent at once.
     async fn send_batch(&self, timeout: Duration) -> bool {
         let queue = self.queue.clone();
         let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
@@ -220,8 +221,8 @@ impl Sender {
         }
     }
 
-    /// Handles a batch that the endpoint accepted except for some profiles. Profiles that can never succeed are
-    /// dropped, the others stay in the queue.
+    /// Handles a batch that the endpoint accepted except for some profiles. Refused profiles that can never succeed are
+    /// dropped. The other refused profiles stay in the queue.
     async fn settle(&self, batch: Batch, refused: Vec<Refused>, failure: &Failure, timeout: Duration) -> bool {
         let mut done: HashSet<usize> = (0..batch.ids.len()).collect();
         for refused in &refused {
@@ -257,8 +258,8 @@ impl Sender {
         false
     }
 
-    /// Sends the profiles of a refused batch one by one, so that a bad one does not affect the others. The profiles at
-    /// the indices `settled` are already handled; `passed` of them were accepted.
+    /// Sends the profiles of a refused batch one by one, so that a bad profile does not affect the others. The profiles
+    /// at the indices `settled` are already handled; `passed` of them were accepted.
     async fn send_singly(&self, batch: Batch, settled: &HashSet<usize>, mut passed: usize, timeout: Duration) -> bool {
         let mut done: Vec<u64> = settled.iter().map(|&index| batch.ids[index]).collect();
         let mut stuck: Vec<usize> = Vec::new();
@@ -346,7 +347,7 @@ impl Sender {
         }
     }
 
-    /// Waits as long as the server asked, within the configured limit.
+    /// Waits for the delay that the server requested, but at most `max_backoff` and at most [`DRAIN`].
     async fn honour(&self, failure: &Failure) {
         if let Some(wait) = failure.retry_after {
             tokio::time::sleep(wait.min(self.settings.max_backoff).min(DRAIN)).await;
@@ -366,7 +367,7 @@ impl Sender {
         self.metrics
             .dropped(DropReason::Rejected, profiles.len() as u64, bytes_of(profiles));
         // A server that refuses everything must not fill the log: one message in an interval counts all refusals since
-        // the last one.
+        // the last message.
         let refused = {
             let mut log = self.refusals.lock();
             log.1 += profiles.len() as u64;
@@ -419,7 +420,7 @@ impl Sender {
     }
 }
 
-/// Completes when `wait` has passed after `stop`.
+/// Completes when the time `wait` has passed since `stop`.
 async fn after(stop: &Shutdown, wait: Duration) {
     stop.cancelled().await;
     tokio::time::sleep(wait).await;

@@ -8,11 +8,11 @@ use crate::components::common::sending::outbox::arguments::QueueArguments;
 /// Timeouts, retries and limits of one endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// The endpoint as written in the configuration, for metrics and messages.
+    /// URL of the endpoint as written in the configuration, for metrics and messages.
     pub endpoint: Arc<str>,
     /// Timeout for one request.
     pub timeout: Duration,
-    /// Wait before the first retry. It doubles with every failure.
+    /// Wait before the first retry. The wait doubles with every failure.
     pub min_backoff: Duration,
     /// Longest wait before a retry.
     pub max_backoff: Duration,

@@ -1,19 +1,21 @@
-//! The age of queued profiles, by two clocks: the wall clock may be set while profiles wait.
+//! The age of queued profiles, by two clocks, because the wall clock may be changed while profiles wait.
 //!
-//! If this process has queued a profile, its age is the smaller of both ages. If a former process has queued it, only
-//! the wall clock knows its age. That clock may be wrong at a start and corrected soon after. Such a profile is
-//! therefore not too old before it has also waited for [`GRACE`] in this process.
+//! If this process has queued a profile, its age is the smaller of the ages by the wall clock and by the monotonic
+//! clock. If a former process has queued the profile, only the wall clock can measure its age. The wall clock may be
+//! wrong when a process starts and be corrected soon after. A profile of a former process is therefore dropped for its
+//! age only after it has also waited for [`GRACE`] in this process.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Minimum wait of a profile of a former process, whatever its age: time to send it, or to set the clock.
+/// Minimum time that a profile of a former process waits in this process before it is dropped for its age. In this time
+/// it can be sent, or the wall clock can be corrected.
 pub(super) const GRACE: Duration = Duration::from_hours(1);
 /// Minimum interval between log messages about dropped profiles.
 const TELL_EVERY: Duration = Duration::from_mins(1);
 
-/// Unix time in milliseconds.
+/// Returns the current Unix time in milliseconds.
 pub(crate) fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -23,7 +25,7 @@ pub(crate) fn now_ms() -> u64 {
 /// A reading of both clocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
-    /// Unix time in milliseconds.
+    /// Unix time by the wall clock, in milliseconds.
     pub wall_ms: u64,
     /// Time of the monotonic clock since an arbitrary start.
     pub running: Duration,
@@ -43,7 +45,7 @@ impl QueueClock {
         })
     }
 
-    /// Returns the clocks that `read` reads.
+    /// Returns clocks with the readings that `read` returns.
     pub(super) fn new(read: impl Fn() -> Moment + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
@@ -95,14 +97,14 @@ impl Queued {
         by_wall.min(now.running.saturating_sub(self.running))
     }
 
-    /// Returns true if the profile has waited longer than `limit`.
+    /// Returns true if the age of the profile exceeds `limit` and the profile has waited long enough in this process.
     pub(super) fn is_over(self, now: Moment, limit: Duration) -> bool {
         let here = now.running.saturating_sub(self.running);
         self.age(now) > limit && (!self.is_restored || here >= GRACE.min(limit))
     }
 }
 
-/// Counts the profiles that the limits of a queue drop, so that a burst is one line of the log.
+/// Counts the profiles that the limits of a queue drop, so that a burst of drops is logged as one line.
 #[derive(Debug, Default)]
 pub(super) struct Drops {
     for_age: u64,
@@ -119,8 +121,8 @@ impl Drops {
         }) += 1;
     }
 
-    /// Returns the numbers of profiles dropped for their age and for lack of space since the last call that returned
-    /// some. Returns `None` if there are none, or if the last ones were reported a short time ago.
+    /// Returns how many profiles were dropped for their age and for lack of space since the last report. Returns `None`
+    /// if none were dropped, or if the last report is less than [`TELL_EVERY`] ago.
     pub(super) fn take_untold(&mut self, now: Moment) -> Option<(u64, u64)> {
         let is_soon = |told: Duration| now.running.saturating_sub(told) < TELL_EVERY;
         if (self.for_age, self.for_size) == (0, 0) || self.told.is_some_and(is_soon) {

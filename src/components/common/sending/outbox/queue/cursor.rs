@@ -1,7 +1,7 @@
 //! The position in a queue before which every record has been handled.
 //!
-//! The position is one small file, which is replaced as a whole. It is not synced: after a power failure the position
-//! may be older or missing, and profiles are only sent again.
+//! A small file stores the position. The file is replaced as a whole and not synced: after a power failure the position
+//! may be older or missing. In that case no profile is lost, but some are sent again.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::base::segment;
 
-/// A record, by segment number and offset of its framing. The default is before all records.
+/// The position of a record. The offset is the start of the record's framing. The default is before all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
     /// Number of the current segment.
@@ -19,7 +19,7 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Loads the position of a folder. If there is none or it cannot be read, it is before all records.
+    /// Loads the position from `folder`. If the file is missing or unreadable, the position is before all records.
     pub(super) fn load(folder: &Path) -> Self {
         let Ok(contents) = segment::read(&folder.join("cursor")) else {
             return Self::default();

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum wait for the folder's lock, which a predecessor may still hold while it closes.
+/// Maximum wait for the folder's lock. A former process or component may still hold the lock while it closes.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Returns the path of a segment's file.

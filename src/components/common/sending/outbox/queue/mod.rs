@@ -2,9 +2,9 @@
 //!
 //! In: encoded profiles. Out: batches, oldest first. Appended profiles survive a kill of the process at once, because
 //! they are in the page cache. They survive a power failure after the next sync, at most 100 ms or 4 MiB later. If the
-//! queue exceeds its limits of size or age, the oldest profiles are dropped. Each is counted, and a burst is logged.
-//! The file `cursor` in the folder names the first record that is not handled yet, so a restart sends at most the
-//! current batch again.
+//! queue exceeds its limits of size or age, the oldest profiles are dropped. Each dropped profile is counted, and a
+//! burst of drops is logged as one line. The file `cursor` in the folder names the first record that is not handled
+//! yet, so a restart sends at most the current batch again.
 
 use std::fs::{self, File};
 use std::io;
@@ -39,10 +39,11 @@ use state::{Entry, Segment, State};
 pub(crate) use age::now_ms;
 pub(crate) use state::Limits;
 
-/// Number of unsynced bytes from which on an append syncs by itself.
+/// Number of unsynced bytes at which an append syncs at once.
 const UNSYNCED_BYTES: u64 = 4 << 20;
 
-/// Maximum wait of an inspection for the queue's lock, whose holder may wait for a disk that does not respond.
+/// Maximum time that an inspection waits for the queue's lock. The holder of the lock may wait for a disk that does not
+/// respond.
 const LOOK_PATIENCE: Duration = Duration::from_millis(50);
 
 /// Number, size and age of queued profiles, for metrics and debug info.
@@ -50,7 +51,7 @@ const LOOK_PATIENCE: Duration = Duration::from_millis(50);
 pub(super) struct Waiting {
     /// Number of queued profiles.
     pub profiles: u64,
-    /// Bytes of their records.
+    /// Size of the profiles' records, in bytes.
     pub bytes: u64,
     /// Age of the oldest profile; zero if the queue is empty.
     pub oldest_age: Duration,
@@ -62,7 +63,7 @@ pub(super) struct Batch {
     pub ids: Vec<u64>,
     /// The profiles, oldest first.
     pub profiles: Vec<RawProfile>,
-    /// Bytes of their records.
+    /// Size of the profiles' records, in bytes.
     pub bytes: u64,
 }
 
@@ -75,7 +76,7 @@ pub(super) struct Queue {
     /// The last known state, for inspections while the disk does not respond.
     seen: Mutex<Waiting>,
     arrived: Notify,
-    /// Notified when profiles are appended that need a sync.
+    /// Notified when appended profiles need a sync.
     written: Notify,
     /// The lock file, locked while it is open.
     _lock: File,
@@ -102,7 +103,7 @@ impl Queue {
             }
             state.restore((number, Some(number) == last), &path, &metrics, clock.now())?;
         }
-        // The name of the last segment may not be synced either.
+        // The directory entry of the last segment may not be synced, either.
         File::open(folder)?.sync_all()?;
         let queue = Self {
             folder: folder.to_owned(),
@@ -118,7 +119,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Appends a batch as one write. On an error none of it is in the queue. Blocks on the disk.
+    /// Appends a batch as one write. On an error the queue contains no profile of the batch. Blocks on the disk.
     #[cfg(test)]
     pub(super) fn append(&self, encoded: &Encoded) -> io::Result<()> {
         self.begin(encoded)?.finish();
@@ -126,8 +127,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Writes a batch, which becomes part of the queue with [`Appending::finish`]. On an error, or if the result is
-    /// dropped before, none of it stays. Until then no other caller can use the queue. Blocks on the disk.
+    /// Writes a batch. [`Appending::finish`] makes it part of the queue. On an error, or if the result is dropped
+    /// without `finish`, the batch is removed again. The queue is locked while the result exists. Blocks on the disk.
     pub(super) fn begin<'a>(&'a self, encoded: &'a Encoded) -> io::Result<Appending<'a>> {
         let mut state = self.state.lock();
         let start = if encoded.lengths.is_empty() {
@@ -143,8 +144,8 @@ impl Queue {
         })
     }
 
-    /// Returns profiles from the front until a limit is reached, at least one unless the queue is empty. Damaged
-    /// records are dropped and counted. Blocks on the disk.
+    /// Returns profiles from the front of the queue up to the limits. Returns at least one profile, unless the queue is
+    /// empty. Damaged records are dropped and counted. Blocks on the disk.
     pub(super) fn take(&self, max_bytes: u64, max_profiles: usize) -> Batch {
         let (entries, files) = {
             let mut state = self.state.lock();
@@ -204,8 +205,8 @@ impl Queue {
         }
     }
 
-    /// Frees space on the disk: deletes the oldest segment that is neither being sent nor written to, with its
-    /// profiles, which are counted. Returns their number; `None` if there is no such segment. Blocks on the disk.
+    /// Frees space on the disk: deletes the oldest segment that is neither being sent nor written to. Counts its
+    /// profiles as dropped and returns their number, or `None` if there is no such segment. Blocks on the disk.
     pub(super) fn make_room(&self) -> Option<u64> {
         let mut state = self.state.lock();
         let number = state.oldest_at_rest()?;
@@ -214,7 +215,8 @@ impl Queue {
         for entry in &dropped {
             self.metrics.dropped(DropReason::Disk, 1, u64::from(entry.length));
         }
-        // If this fails for lack of space, a restart finds no segment there and continues with the next one.
+        // If the position cannot be saved for lack of space, a restart does not find the segment and continues with the
+        // next segment.
         let _ = self.save(&mut state);
         Some(dropped.len() as u64)
     }
@@ -253,7 +255,7 @@ impl Queue {
     pub(super) fn sync_much(&self) {
         let is_much = self.state.lock().unsynced >= UNSYNCED_BYTES;
         if is_much {
-            // The profiles are in the queue in any case. A failed sync is due again, and the next one reports the
+            // The profiles are in the queue in any case. After a failure another sync is due, and that sync reports the
             // error.
             let _ = self.sync();
         }
@@ -264,7 +266,7 @@ impl Queue {
         self.state.lock().unsynced > 0
     }
 
-    /// Waits until profiles were appended that need a sync. For a single caller.
+    /// Waits until appended profiles need a sync. Only one caller may wait.
     pub(super) async fn written(&self) {
         self.written.notified().await;
     }
@@ -300,7 +302,7 @@ impl Queue {
         self.enforce(&mut state);
     }
 
-    /// Drops the oldest entries that are not being sent while a limit is exceeded.
+    /// While a limit is exceeded, drops the oldest entry that is not being sent.
     fn enforce(&self, state: &mut State) {
         let now = self.clock.now();
         let mut is_changed = false;
@@ -326,7 +328,8 @@ impl Queue {
             );
         }
         if is_changed {
-            // If this fails, dropped profiles may reappear after a kill, within the limits.
+            // If the position cannot be saved, dropped profiles may be in the queue again after a kill, within the
+            // limits.
             let _ = self.save(state);
         }
     }
@@ -367,7 +370,7 @@ impl Queue {
 pub(super) struct Appending<'a> {
     queue: &'a Queue,
     encoded: &'a Encoded,
-    /// `None` after [`Appending::finish`].
+    /// The locked state of the queue; `None` after [`Appending::finish`].
     state: Option<MutexGuard<'a, State>>,
     /// Offset of the batch in the last segment; `None` if the batch is empty.
     start: Option<u64>,

@@ -32,12 +32,12 @@ pub(crate) fn encode(profiles: &[RawProfile], queued_ms: u64) -> Encoded {
     encoded
 }
 
-/// Reads the profile of a payload.
+/// Reads the profile in the payload of a record.
 pub(crate) fn decode(payload: &Bytes) -> Result<RawProfile, RecordError> {
     Reader::new(payload)?.finish()
 }
 
-/// Reads only the time of queueing, in Unix milliseconds.
+/// Reads only the time of queueing in the payload of a record, in Unix milliseconds.
 pub(crate) fn queued_ms(payload: &Bytes) -> Result<u64, RecordError> {
     Ok(Reader::new(payload)?.time_ms.cast_unsigned())
 }

@@ -16,7 +16,7 @@ use crate::components::common::sending::outbox::queue::cursor::Cursor;
 use crate::components::common::sending::outbox::queue::files::segment_path;
 use crate::components::common::sending::outbox::queue::record;
 
-/// Size at which a segment is closed. Disk space is freed in steps of this size.
+/// Size in bytes at which a segment is closed. Disk space is freed in steps of this size.
 pub(super) const SEGMENT_BYTES: u64 = 8 << 20;
 
 /// Limits of a queue in bytes and age.
@@ -36,7 +36,7 @@ pub(super) struct State {
     /// Number of entries at the front that are being sent. Limits do not drop them.
     pub(super) in_flight: usize,
     pub(super) bytes: u64,
-    /// Segments, oldest first. If `is_writing` is true, the last is the current one.
+    /// Segments, oldest first. If `is_writing` is true, new records are written to the last segment.
     pub(super) segments: VecDeque<Segment>,
     pub(super) is_writing: bool,
     pub(super) next_segment: u64,
@@ -53,7 +53,7 @@ pub(super) struct Entry {
     pub(super) id: u64,
     pub(super) segment: u64,
     pub(super) offset: u64,
-    /// Bytes of the record with its framing.
+    /// Size of the record with its framing, in bytes.
     pub(super) length: u32,
     pub(super) queued: Queued,
 }
@@ -63,7 +63,7 @@ pub(super) struct Segment {
     pub(super) number: u64,
     pub(super) file: Arc<File>,
     pub(super) bytes: u64,
-    /// Number of entries that still wait in it.
+    /// Number of entries that still wait in the segment.
     pub(super) waiting: usize,
 }
 
@@ -106,12 +106,12 @@ impl State {
         let torn_bytes = if is_last { contents.torn_bytes } else { 0 };
         let mut damaged_bytes = contents.damaged_bytes + contents.torn_bytes - torn_bytes;
         if number == self.saved.segment && data.len() as u64 <= self.saved.offset {
-            // All its records have left the queue, so damage does not matter.
+            // All records of the segment have left the queue, so damage does not matter.
             damaged_bytes = 0;
         }
         if damaged_bytes > 0 {
             let kept = path.with_extension("damaged");
-            // An earlier start has already counted the damage of a segment that it kept.
+            // If the copy exists, an earlier start has already counted the damage.
             if !matches!(fs::hard_link(path, &kept), Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
                 metrics.dropped(DropReason::Damaged, 1, damaged_bytes);
                 tracing::error!(path = %kept.display(), bytes = damaged_bytes, "queued profiles are damaged and \
@@ -120,7 +120,7 @@ impl State {
         }
         if torn_bytes > 0 {
             tracing::warn!(path = %path.display(), bytes = torn_bytes, "the last write of the queue is incomplete");
-            // If another segment followed, the incomplete write would count as damage.
+            // The incomplete write is removed, because it would count as damage once another segment follows.
             File::options().write(true).open(path)?.set_len(contents.valid_bytes)?;
         }
         let before = self.entries.len();
@@ -171,14 +171,14 @@ impl State {
                 && self.unsynced > 0
                 && let Some(segment) = self.segments.back()
             {
-                // A closed segment is always synced, so that `sync` needs to handle only the last one.
+                // A closed segment is always synced, so that `sync` needs to handle only the last segment.
                 segment.file.sync_data()?;
                 self.unsynced = 0;
             }
             let number = self.next_segment;
             let path = segment_path(folder, number);
             let created = segment::create(&path).and_then(|file| File::open(folder)?.sync_all().map(|()| file));
-            // A file without its header, which a full disk may leave, would block the next attempt.
+            // A full disk may leave a file without a header. That file would make the next attempt fail.
             let file = created.inspect_err(|_| drop(fs::remove_file(&path)))?;
             self.next_segment += 1;
             self.is_writing = true;
@@ -209,7 +209,7 @@ impl State {
         };
         self.unsynced -= segment.bytes - start;
         segment.bytes = start;
-        // If truncation fails, the segment stays unchanged, and the next write starts another one.
+        // If truncation fails, the segment stays unchanged, and the next write starts another segment.
         if segment.file.set_len(start).is_err() {
             self.is_writing = false;
         }
@@ -235,7 +235,7 @@ impl State {
         }
     }
 
-    /// Removes entries by id. They must be among the first `in_flight`.
+    /// Removes entries by id. They must be among the first `in_flight` entries.
     pub(super) fn remove(&mut self, ids: &[u64]) {
         let front: Vec<Entry> = self.entries.drain(..self.in_flight.min(self.entries.len())).collect();
         for entry in front.into_iter().rev() {
@@ -264,7 +264,7 @@ impl State {
         numbers.find(|number| sent.is_none_or(|sent| *number > sent) && Some(*number) != written)
     }
 
-    /// Forgets a segment, and returns its waiting entries.
+    /// Removes a segment from the index, and returns its waiting entries.
     pub(super) fn drop_segment(&mut self, number: u64) -> Vec<Entry> {
         let (dropped, kept): (Vec<Entry>, Vec<Entry>) =
             self.entries.drain(..).partition(|entry| entry.segment == number);

@@ -91,7 +91,7 @@ fn what_waits_is_there_after_a_restart_and_what_is_done_is_not() {
         append(&queue, 0..10, 100);
         let batch = queue.take(u64::MAX, 4);
         queue.finish(&batch.ids);
-        // This batch is under way when the process ends, so it is sent again.
+        // This batch is being sent when the process ends, so it is sent again.
         let under_way = queue.take(u64::MAX, 2);
         assert_eq!(under_way.profiles[0].id.as_ref(), "4");
     }
@@ -241,7 +241,7 @@ fn a_jump_of_the_clock_makes_nothing_too_old() {
             (2, Duration::ZERO)
         );
     }
-    // A process that starts with such a clock leaves time to correct it.
+    // A process that starts with a wrong clock waits, so that the clock can be corrected.
     let queue = hands.open(folder.path(), &metrics);
     queue.expire();
     assert_eq!((queue.waiting().profiles, metrics.totals().1), (2, 0));
@@ -411,7 +411,8 @@ mod model {
                         drop(queue);
                         queue = reopen();
                         let found = contents(&queue);
-                        // Profiles that were finished behind an unfinished one may be sent again, but no others.
+                        // Profiles that were finished after an unfinished profile may be sent again. No other finished
+                        // profile may.
                         let first = waiting.first().copied().unwrap_or(usize::MAX);
                         prop_assert!(found.is_sorted() && found.iter().all(|id| *id >= first));
                         prop_assert!(waiting.iter().all(|id| found.contains(id)));
