@@ -1,7 +1,7 @@
 //! The role `ecs`: tasks of container clusters.
 //!
-//! In the network mode `awsvpc` a task has its own address. Any other task has the address of the EC2 instance that it
-//! runs on, and the component requests that instance from EC2.
+//! In the network mode `awsvpc` a task has its own address. Any other task has the address of the EC2 instance that the
+//! task runs on. The component requests these instances from EC2.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ struct Machine {
     instance: Option<Instance>,
 }
 
-/// The addresses at which a task is reachable, and the network that they belong to.
+/// The addresses at which a task is reachable, and the network of these addresses.
 #[derive(Default)]
 struct Reached {
     address: Option<String>,
@@ -155,7 +155,7 @@ async fn tasks(aws: &Aws, cluster: &str, at_once: usize) -> Result<Vec<Task>, Di
     describe(aws, "DescribeTasks", "tasks", &arns, BATCH, at_once, request).await
 }
 
-/// Returns all names of a list. Reads it in pages of 100.
+/// Returns all names of a list, which is read in pages of 100.
 async fn list(aws: &Aws, action: &str, request: Value, field: &str) -> Result<Vec<String>, DiscoveryError> {
     let request = &request;
     let names = all_pages(|token: Option<String>| async move {

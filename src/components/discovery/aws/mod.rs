@@ -1,7 +1,7 @@
 //! `discovery.aws`: discovers resources in AWS; the role selects the service.
 //!
-//! In: the responses of that service. Out: targets. The roles `ec2` and `lightsail` do the same as the components
-//! `discovery.ec2` and `discovery.lightsail`.
+//! In: the responses of the selected service. Out: targets. The roles `ec2` and `lightsail` do the same as the
+//! components `discovery.ec2` and `discovery.lightsail`.
 
 use std::sync::Arc;
 use std::time::Duration;

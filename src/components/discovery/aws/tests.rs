@@ -1,5 +1,4 @@
-//! Tests of roles and credentials against a fake server. We wrote its responses after the documentation of Amazon's
-//! services.
+//! Tests of roles and credentials against a fake server. Its responses follow the documentation of Amazon's services.
 
 use axum::http::StatusCode;
 

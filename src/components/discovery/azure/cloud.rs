@@ -46,7 +46,7 @@ impl FromValue for CloudName {
 }
 
 impl CloudName {
-    /// The base URLs of the cloud's services.
+    /// Returns the base URLs of the cloud's services.
     pub(super) fn cloud(self) -> Result<Cloud, url::ParseError> {
         let (login, manager) = match self {
             Self::Public => ("https://login.microsoftonline.com/", "https://management.azure.com/"),

@@ -29,8 +29,8 @@ pub(super) enum Way {
     Workload,
     /// An identity of the machine, by its client ID. An empty ID selects the machine's default identity.
     Machine(Arc<str>),
-    /// The first one that is available: a secret in environment variables, a workload identity, the identity of the
-    /// machine. The first two use the tenant.
+    /// The first of these that is available: a secret in environment variables, a workload identity, the identity of
+    /// the machine. The secret and the workload identity use the tenant.
     Any(Option<Arc<str>>),
 }
 

@@ -41,7 +41,7 @@ const VERSION: &str = "2023-09-01";
 const SCALE_SET_VERSION: &str = "2018-10-01";
 /// Maximum number of concurrent requests for network interfaces.
 const AT_ONCE: usize = 20;
-/// Number of refreshes for which a network interface is cached: it seldom changes, and each one costs a request.
+/// Number of refreshes for which network interfaces are cached, because they seldom change and each costs a request.
 const LOOKS: usize = 10;
 /// Labels of a machine, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
@@ -72,8 +72,8 @@ arguments! {
         managed_identity: Option<ManagedIdentity>,
         /// Authenticates as an application with a secret.
         oauth: Option<OAuth>,
-        /// Authenticates with the first credentials that exist: environment variables, a workload identity, an identity
-        /// of the machine. Azure's own tools look for them in this order.
+        /// Authenticates with the first of these credentials that exists: environment variables, a workload identity,
+        /// an identity of the machine. Azure's own tools have the same order.
         sdk_auth: Option<SdkAuth>,
         /// TLS settings for the connection to the server.
         tls_config: Option<TlsArguments>,
@@ -313,7 +313,8 @@ impl Azure {
         Ok(Some(interface))
     }
 
-    /// Returns the target of a machine, or `None` if it is switched off and therefore has no primary interface.
+    /// Returns the target of a machine, or `None` if the machine is switched off and therefore has no primary
+    /// interface.
     async fn target(&self, machine: Machine) -> Result<Option<Target>, DiscoveryError> {
         let value = &machine.value;
         let mut labels = MetaLabels::new("__meta_azure_");

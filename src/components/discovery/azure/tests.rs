@@ -1,4 +1,4 @@
-//! Tests against a fake Resource Manager. We wrote its responses after Azure's documentation.
+//! Tests against a fake Resource Manager. Its responses follow Azure's documentation.
 
 use std::sync::Arc;
 

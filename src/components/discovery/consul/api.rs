@@ -16,10 +16,10 @@ use crate::components::common::http::web_api::{Answer, WebApi};
 use crate::components::discovery::consul::arguments::ConsulArguments;
 use crate::pipeline::component::ComponentError;
 
-/// Maximum time that a blocking query waits. Prometheus uses the same value.
+/// Maximum time that a blocking query waits, as in Prometheus.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(2);
-/// Time that a response may take beyond the wait of its query. Consul adds up to a sixteenth of the wait, and the
-/// network adds its latency.
+/// Time that a response may take in addition to the wait of its query. Consul adds up to a sixteenth of the wait, and
+/// the network adds its latency.
 const SLACK: Duration = Duration::from_secs(25);
 
 /// A client of a Consul agent.
@@ -36,7 +36,7 @@ pub(super) struct Seen<T> {
     pub(super) value: T,
 }
 
-/// Makes a query block until something changes after the index `after`, for the time `at_most`.
+/// Makes a query wait for a change after the index `after`, but not longer than `at_most`.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
     pub(super) after: u64,
@@ -108,8 +108,8 @@ impl Api {
         })
     }
 
-    /// Returns the services that the arguments name. Returns `None` if the arguments name no services or have tags:
-    /// then the catalog must be read.
+    /// Returns the services that the arguments name. Returns `None` if the arguments name no services or contain tags,
+    /// because then the catalog must be read.
     pub(super) fn named(&self) -> Option<&[Arc<str>]> {
         let named = self.catalog.services.as_deref().filter(|services| !services.is_empty());
         named.filter(|_| self.catalog.tags.iter().flatten().next().is_none())
@@ -166,7 +166,7 @@ impl Api {
             url.query_pairs_mut().append_pair(name, value);
         }
         if let Some(Wait { after, at_most }) = wait {
-            // Consul reads zero as its own default.
+            // If the wait is zero, Consul uses its own default.
             let at_most = format!("{}ms", at_most.as_millis().max(1));
             url.query_pairs_mut()
                 .append_pair("index", &after.to_string())

@@ -1,4 +1,4 @@
-//! Tests against a fake agent with blocking queries. We wrote its responses after Consul's API documentation.
+//! Tests against a fake agent with blocking queries. Its responses follow Consul's API documentation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ struct Agent {
     load: Arc<Mutex<Load>>,
 }
 
-/// The number of concurrent queries: the current one and the maximum so far.
+/// The number of concurrent queries: the current number, and the maximum so far.
 #[derive(Default)]
 struct Load {
     now: usize,
     most: usize,
 }
 
-/// Counts a query as running until it is dropped.
+/// Counts a query as running until the value is dropped.
 struct UnderWay(Arc<Mutex<Load>>);
 
 impl UnderWay {

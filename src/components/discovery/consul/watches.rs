@@ -1,9 +1,9 @@
 //! Watches the catalog with blocking queries. The number of concurrent queries is bounded.
 //!
-//! Consul answers a blocking query when its subject changes. The component therefore sees a change immediately and does
-//! not poll. [`PLACES`] bounds the concurrent queries for services. If there are more services, each query waits for a
-//! shorter time, so that every service has a turn within the refresh interval. No subject is queried twice within that
-//! interval.
+//! The subject of a query is the catalog or one service. Consul answers a blocking query when its subject changes. The
+//! component therefore sees a change immediately and does not poll. [`PLACES`] bounds the concurrent queries for
+//! services. If there are more services, each query waits for a shorter time, so that every service is queried within
+//! the refresh interval. No subject is queried twice within that interval.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -93,8 +93,8 @@ impl Watches {
         }
     }
 
-    /// Returns the time until the next call of [`Watches::changed`]. It is short because that function itself waits for
-    /// a change. While nothing is watched, it is the refresh interval.
+    /// Returns the time until the next call of [`Watches::changed`]. The time is short, because that function itself
+    /// waits for a change. While nothing is watched, the time is the refresh interval.
     pub(super) fn pause(&self) -> Duration {
         match self.datacenter.get() {
             Some(_) => TOGETHER,
@@ -102,7 +102,7 @@ impl Watches {
         }
     }
 
-    /// Returns why the last query of a subject failed.
+    /// Returns why the last query of a subject failed; `None` if no query failed.
     pub(super) fn failure(&self) -> Option<String> {
         self.parts.failure()
     }

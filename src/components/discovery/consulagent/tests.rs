@@ -1,4 +1,4 @@
-//! Tests against a fake agent. We wrote its responses after Consul's API documentation.
+//! Tests against a fake agent. Its responses follow Consul's API documentation.
 
 use axum::Router;
 use axum::http::HeaderMap;

@@ -1,4 +1,4 @@
-//! Tests against a fake server. We wrote its responses after DigitalOcean's API documentation.
+//! Tests against a fake server. Its responses follow DigitalOcean's API documentation.
 
 use axum::http::StatusCode;
 

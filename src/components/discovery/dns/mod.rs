@@ -1,7 +1,7 @@
 //! `discovery.dns`: discovers targets from DNS records.
 //!
-//! In: names and the type of their records. Out: a target for each record. If the lookup of a name fails, its last
-//! targets stay.
+//! In: names and the type of their records. Out: a target for each record. If the lookup of a name fails, the last
+//! targets of this name stay.
 
 use std::sync::Arc;
 use std::time::Duration;

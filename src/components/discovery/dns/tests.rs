@@ -26,7 +26,7 @@ fn name(text: &str) -> Name {
     Name::from_ascii(text).unwrap()
 }
 
-/// A name with one of its records. `None` only makes the name exist.
+/// A name with one of its records, or with `None` for a name that exists without records.
 type Entry = (&'static str, Option<RData>);
 
 /// The records of the server. A server with an empty zone answers every query with a failure.

@@ -138,8 +138,8 @@ impl Discovery for Docker {
 }
 
 impl Container {
-    /// Returns the networks of the container. If it uses the network of another container, these are the networks of
-    /// that container.
+    /// Returns the networks of the container. If the container uses the network of another container, returns the
+    /// networks of the other container.
     fn endpoints<'a>(&'a self, containers: &BTreeMap<&str, &'a Self>) -> Vec<&'a Endpoint> {
         let mut owner = self;
         // A chain of references that is longer than the list is a cycle.

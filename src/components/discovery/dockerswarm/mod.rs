@@ -174,8 +174,8 @@ impl Swarm {
         Ok(nodes.iter().map(target).collect())
     }
 
-    /// Returns the containers of this machine. They have the labels of their images. If the request fails, returns
-    /// none, because a proxy in front of the daemon may forbid it.
+    /// Returns the containers of this machine, for the labels of their images. If the request fails, returns no
+    /// containers, because a proxy in front of the daemon may forbid the request.
     async fn containers(&self) -> Vec<Container> {
         let listed = self.api.list("containers/json", &[]).await;
         listed.unwrap_or_else(|error| {

@@ -222,7 +222,7 @@ impl Service {
             );
     }
 
-    /// Returns the virtual IPs of the service. Skips those without an assigned address.
+    /// Returns the virtual IPs of the service. Skips virtual IPs without an assigned address.
     pub(super) fn virtual_ips(&self) -> impl Iterator<Item = &VirtualIp> {
         let all = self.endpoint.virtual_ips.iter().flatten();
         all.filter(|virtual_ip| !virtual_ip.addr.is_empty())
@@ -252,7 +252,7 @@ impl Task {
             .set_each("container_label_", specified.into_iter().flatten());
     }
 
-    /// Returns the ID of the task's container, or an empty string if it has none.
+    /// Returns the ID of the task's container, or an empty string if the task has no container.
     pub(super) fn container_id(&self) -> &str {
         let status = self.status.container_status.as_ref();
         status.map(|status| &*status.container_id).unwrap_or_default()

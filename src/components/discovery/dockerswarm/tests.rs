@@ -1,4 +1,4 @@
-//! Tests against a fake swarm manager. We wrote its responses after Docker's API documentation.
+//! Tests against a fake swarm manager. Its responses follow Docker's API documentation.
 
 use axum::Router;
 use axum::extract::RawQuery;

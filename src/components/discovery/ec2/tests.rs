@@ -1,4 +1,4 @@
-//! Tests against a fake server. We wrote its responses after the documentation of EC2.
+//! Tests against a fake server. Its responses follow the documentation of EC2.
 
 use axum::http::StatusCode;
 

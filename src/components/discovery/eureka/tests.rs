@@ -1,4 +1,4 @@
-//! Tests against a fake registry. We wrote its response after the documentation of Eureka's REST operations.
+//! Tests against a fake registry. Its response follows the documentation of Eureka's REST operations.
 
 use axum::Router;
 use axum::http::HeaderMap;

@@ -10,7 +10,7 @@ use crate::telemetry::metrics::Scope;
 pub(super) struct FileMetrics {
     /// Number of refreshes. Each one reads all files.
     pub refreshes: Counter,
-    /// Files that could not be read. Each refresh counts a file again.
+    /// Number of files that could not be read. Each refresh counts a file again.
     pub errors: Counter,
     /// Number of targets that are currently exported.
     pub targets: Gauge,

@@ -31,7 +31,8 @@ mod tests;
 use metrics::FileMetrics;
 use reader::{FilePattern, Files};
 
-/// Time between the first change and the refresh that reads it. An editor writes a file in several steps.
+/// Time between the first change and the refresh. An editor writes a file in several steps, which one refresh then
+/// reads.
 const SETTLE: Duration = Duration::from_millis(50);
 
 arguments! {
@@ -123,7 +124,7 @@ impl FileDiscovery {
                 let resolved: Vec<PathBuf> = self.files.lock().resolved_folders();
                 watcher.watch(arguments.files.iter().map(FilePattern::text), resolved);
             }
-            // Refresh after the watch has started, so that a change before that is not missed.
+            // Refresh after the watch has started, so that a change before the watch is not missed.
             let this = self.clone();
             if tokio::task::spawn_blocking(move || this.refresh()).await.is_err() {
                 return;

@@ -16,7 +16,8 @@ use crate::lang::attribute::{FromValue, wrong};
 use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 
-/// Maximum size of a file, 64 MiB. A list of targets is far smaller. The limit guards against a path to another file.
+/// Maximum size of a file: 64 MiB. A list of targets is far smaller. The limit guards against a wrong path to a large
+/// file.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// A path or glob of files. The extension determines the format.

@@ -1,4 +1,4 @@
-//! Tests against a fake server. We wrote its responses after the documentation of Compute Engine.
+//! Tests against a fake server. Its responses follow the documentation of Compute Engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -64,7 +64,7 @@ arguments! {
         port: i64 = 80,
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// Which servers to discover: `hcloud` (Hetzner Cloud) or `robot` (Hetzner Robot).
+        /// Service of the servers to discover: `hcloud` (Hetzner Cloud) or `robot` (Hetzner Robot).
         role: Role,
     }
     shared { client: HttpClientArguments }

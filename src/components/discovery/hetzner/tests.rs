@@ -1,4 +1,4 @@
-//! Tests against fake servers. We wrote their responses after the documentation of Hetzner's APIs.
+//! Tests against fake servers. Their responses follow the documentation of Hetzner's APIs.
 
 use axum::http::StatusCode;
 

@@ -109,7 +109,7 @@ impl Ionos {
         })
     }
 
-    /// Returns the target of a server. Its address is the first address of the server's last network interface.
+    /// Returns the target of a server, with the first address of the last network interface that has an address.
     fn target(&self, server: &Value, list_id: Option<&str>) -> Option<Target> {
         let (mut all, mut by_interface) = (Vec::<&str>::new(), BTreeMap::<String, Vec<&str>>::new());
         for interface in list(server, "/entities/nics/items").iter().rev() {

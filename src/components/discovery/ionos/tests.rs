@@ -1,4 +1,4 @@
-//! Tests against a fake server. We wrote its responses after the documentation of the IONOS API.
+//! Tests against a fake server. Its responses follow the documentation of the IONOS API.
 
 use axum::http::StatusCode;
 

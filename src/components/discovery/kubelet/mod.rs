@@ -26,7 +26,7 @@ mod tests;
 arguments! {
     /// Arguments of `discovery.kubelet`.
     pub(crate) struct KubeletArguments {
-        /// Namespaces of the pods. If the list is empty, the pods of all namespaces are discovered.
+        /// Namespaces of the pods. An empty list means all namespaces.
         namespaces: Vec<Arc<str>> = [],
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "5s",

@@ -1,4 +1,5 @@
-//! Tests which targets each role makes of objects, and that interruptions of the connection do not affect the targets.
+//! Tests which targets each role builds from objects, and that interruptions of the connection do not affect the
+//! targets.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! `discovery.kuma`: discovers the proxies of a Kuma control plane through its monitoring assignment service.
 //!
 //! In: xDS v3 as JSON over HTTP. Each request names the last known version. The control plane answers when it has
-//! another version, or after `fetch_timeout` that nothing changed. Out: a target for each proxy.
+//! another version. If nothing changes, it answers after `fetch_timeout`. Out: a target for each proxy.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Tests against a fake control plane. We wrote its responses after the documentation of Kuma's service.
+//! Tests against a fake control plane. Its responses follow the documentation of Kuma's service.
 
 use std::sync::Arc;
 

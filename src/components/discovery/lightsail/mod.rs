@@ -23,7 +23,7 @@ mod tests;
 arguments! {
     /// Arguments of `discovery.lightsail`.
     pub(crate) struct LightsailArguments {
-        /// Port that the address of each target gets.
+        /// Port in the address of each target.
         port: i64 = 80,
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",

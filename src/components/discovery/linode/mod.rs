@@ -28,9 +28,9 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// URL at which the vendor serves the API.
+/// Base URL of the Linode API.
 const API: &str = "https://api.linode.com/v4/";
-/// Header of a request that filters a list.
+/// Request header that filters a list.
 const FILTER: HeaderName = HeaderName::from_static("x-filter");
 /// Labels of an instance, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
@@ -55,7 +55,7 @@ const SIZES: &[(&str, &str)] = &[
 arguments! {
     /// Arguments of `discovery.linode`.
     pub(crate) struct LinodeArguments {
-        /// Port that the address of each target gets.
+        /// Port in the address of each target.
         port: i64 = 80,
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",

@@ -52,7 +52,7 @@ struct Container {
 #[serde(default, rename_all = "camelCase")]
 struct Docker {
     image: String,
-    /// Port mappings, which Marathon before 1.5 has here and not in the container.
+    /// Port mappings of Marathon before 1.5. Newer versions have them in the container.
     port_mappings: Option<Vec<PortMapping>>,
 }
 

@@ -1,7 +1,7 @@
 //! `discovery.marathon`: the tasks of a Marathon cluster.
 //!
-//! In: the applications with their tasks. Out: a target for each port of each task. If a server fails, the next one is
-//! tried.
+//! In: the applications with their tasks. Out: a target for each port of each task. If a server fails, the component
+//! tries the next server.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};

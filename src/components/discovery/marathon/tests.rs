@@ -1,4 +1,4 @@
-//! Tests against fake Marathon servers. We wrote their responses after the documentation of the API.
+//! Tests against fake Marathon servers. Their responses follow the documentation of the API.
 
 use axum::Router;
 use axum::extract::RawQuery;

@@ -1,6 +1,6 @@
 //! `discovery.nomad`: the services of a Nomad cluster.
 //!
-//! In: the list of services, and the instances of each. Out: a target for each instance.
+//! In: the list of services, and the instances of each service. Out: a target for each instance.
 
 use std::sync::Arc;
 use std::time::Duration;

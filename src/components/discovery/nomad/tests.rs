@@ -1,4 +1,4 @@
-//! Tests against a fake Nomad server. We wrote its responses after the documentation of the API.
+//! Tests against a fake Nomad server. Its responses follow the documentation of the API.
 
 use axum::Router;
 use axum::extract::{Path, RawQuery};

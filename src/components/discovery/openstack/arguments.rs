@@ -28,7 +28,7 @@ arguments! {
         identity_endpoint: Option<HttpUrl>,
         /// Password to log in with.
         password: Option<Secret>,
-        /// Port that the address of each target gets.
+        /// Port in the address of each target.
         port: i64 = 80,
         /// ID of the project to log in to.
         project_id: Option<Arc<str>>,

@@ -64,8 +64,8 @@ struct Identity {
     credential_secret: Option<String>,
 }
 
-/// Returns the URL of the identity service, and the login. Both come from the environment if `identity_endpoint` is not
-/// set.
+/// Returns the URL of the identity service, and the login. If `identity_endpoint` is not set, both come from the
+/// environment.
 pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -> Result<(Url, Login), ComponentError> {
     let owned = |text: &Option<Arc<str>>| text.as_ref().map(ToString::to_string);
     let (mut url, identity) = if let Some(endpoint) = &arguments.identity_endpoint {
@@ -164,7 +164,7 @@ impl Identity {
 }
 
 impl Keystone {
-    /// Makes a client that logs in at the identity service `api`. Sends no request.
+    /// Creates a client that logs in at the identity service `api`. Sends no request.
     pub(super) fn new(api: WebApi, login: Login) -> Self {
         Self {
             api,

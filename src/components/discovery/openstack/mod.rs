@@ -30,8 +30,8 @@ mod keystone;
 #[cfg(test)]
 mod tests;
 
-/// Labels of an instance, each with the JSON path of its value. Newer versions of the API give the flavor a name, older
-/// ones an ID.
+/// Labels of an instance, each with the JSON path of its value. Newer versions of the API return a name of the flavor,
+/// older versions an ID.
 const INSTANCE_LABELS: &[(&str, &str)] = &[
     ("instance_flavor", "/flavor/id"),
     ("instance_flavor", "/flavor/original_name"),
@@ -196,7 +196,7 @@ impl OpenStack {
         Ok(url)
     }
 
-    /// Returns all items of a list. Every page has the path of the first one, so only the query of the link is used.
+    /// Returns all items of a list. Every page has the path of the first page, so only the query of the link is used.
     async fn all(&self, session: &Session, url: Url, field: &str) -> Result<Vec<Value>, DiscoveryError> {
         let url = &url;
         let all = all_pages(|query: Option<String>| async move {

@@ -1,4 +1,4 @@
-//! Tests against a fake OpenStack cloud. We wrote its responses after the documentation of Keystone, Nova and Neutron.
+//! Tests against a fake OpenStack cloud. Its responses follow the documentation of Keystone, Nova and Neutron.
 
 use std::sync::Arc;
 

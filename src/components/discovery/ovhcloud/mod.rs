@@ -1,7 +1,7 @@
 //! `discovery.ovhcloud`: the dedicated servers or the virtual private servers of OVHcloud.
 //!
-//! In: the names of all servers, then the details and addresses of each, read with signed requests. Out: a target for
-//! each server that has an address. `__address__` has no port.
+//! In: the names of all servers, and the details and addresses of each server. Signed requests read them. Out: a target
+//! for each server that has an address. `__address__` has no port.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -110,7 +110,7 @@ choices! {
     }
 }
 
-/// URL at which the vendor serves the API.
+/// Base URL of the OVHcloud API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint(Url);
 
@@ -140,7 +140,7 @@ pub(crate) const DEFINITION: Definition<OvhcloudArguments> = polled::definition:
 
 struct Ovhcloud {
     api: WebApi,
-    /// Seconds by which the API's clock is ahead of the local one. Signatures include the time of the API.
+    /// Seconds by which the API's clock is ahead of the local clock. Signatures include the time of the API.
     ahead: OnceCell<i64>,
     arguments: OvhcloudArguments,
 }
@@ -213,7 +213,7 @@ impl Ovhcloud {
             }
             Service::Vps => {
                 let mut labels = MetaLabels::new("__meta_ovhcloud_vps_");
-                // The list has the form in which Go prints it.
+                // The label has the form in which Go prints a list.
                 let centers = format!("[{}]", texts(&server, "/model/datacenter").join(" "));
                 labels.set_json(&server, VPS_LABELS).set("datacenter", centers);
                 labels
@@ -264,7 +264,7 @@ impl Ovhcloud {
     }
 }
 
-/// Returns the last IPv4 and the last IPv6 address. Skips networks, but takes an address with `/32`.
+/// Returns the last IPv4 and the last IPv6 address. Skips networks, except networks of a single address (`/32`).
 fn addresses(given: &[String]) -> (Option<String>, Option<String>) {
     let (mut ipv4, mut ipv6) = (None, None);
     for text in given {

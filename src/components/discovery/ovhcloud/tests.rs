@@ -1,5 +1,5 @@
-//! Tests against a fake OVHcloud API, which checks the signatures of requests. We wrote its responses after the
-//! documentation of the API.
+//! Tests against a fake OVHcloud API, which checks the signatures of requests. Its responses follow the documentation
+//! of the API.
 
 use axum::http::StatusCode;
 use chrono::Utc;

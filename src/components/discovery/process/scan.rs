@@ -14,7 +14,7 @@ use crate::ebpf::proc::container_id_of;
 /// (MAX_ARG_STRLEN). A process may place its command line anywhere in its memory, at any length.
 const MAX_TEXT: u64 = 128 << 10;
 
-/// Returns the target of one process, or `None` if it has ended or is a kernel thread.
+/// Returns the target of one process, or `None` if the process has ended or is a kernel thread.
 pub(crate) fn target(proc: &Path, pid: u32, wanted: &Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
     let folder = proc.join(pid.to_string());
     let link = |name: &str| {
@@ -95,8 +95,8 @@ pub(crate) fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
         .collect()
 }
 
-/// Adds to each process the labels of the container with the same container ID. The labels of the process win.
-/// Processes and containers without a match stay, as in Alloy.
+/// Adds to each process the labels of the container with the same container ID. The labels of the process take
+/// precedence. Processes and containers without a match stay unchanged, as in Alloy.
 pub(crate) fn join(processes: Vec<Target>, others: &[Target]) -> Vec<Target> {
     let mut by_container: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
     for (index, other) in others.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Reads from the annotations of a pod which profiles to scrape, by the conventions of four programs.
 //!
 //! In: the targets of a pod, one for each port, with the labels of `discovery.kubernetes`. Out: targets for
-//! `pyroscope.scrape`, without a need for relabeling. If a pod follows several conventions, the first of
-//! [`CONVENTIONS`] applies.
+//! `pyroscope.scrape`, which need no relabeling. If a pod follows several conventions, the first of [`CONVENTIONS`]
+//! applies.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ type Convention = fn(&Pod) -> Option<Requests>;
 /// annotations to those of Pyroscope.
 const CONVENTIONS: [Convention; 4] = [grafana, coroot, pyroscope, profefe];
 
-/// Annotations that name the service. The first one that a pod has applies.
+/// Annotations that name the service. The first of these annotations that a pod has applies.
 const SERVICES: [&str; 4] = [
     "pyroscope.io/application-name",
     "pyroscope.io/service_name",
@@ -66,7 +66,7 @@ pub(super) fn choose(targets: Vec<Target>) -> Chosen {
     chosen
 }
 
-/// Sets the labels that identify the target, as Grafana's charts do, and the service name if an annotation gives one.
+/// Sets the labels that identify the target, as Grafana's charts do, and the service name if an annotation names it.
 fn set_labels(target: &mut Target, service: Option<&str>) {
     for (name, from) in [
         ("namespace", "namespace"),
@@ -205,8 +205,8 @@ fn profefe(pod: &Pod) -> Option<Requests> {
     Some(requests)
 }
 
-/// Returns the kinds that `pyroscope.io/profile-NAME-enabled` selects: the kinds with `true`. If there are none, these
-/// are the default kinds except those with `false`. Returns nothing if the pod has no such annotation.
+/// Returns the kinds that the annotations `pyroscope.io/profile-NAME-enabled` select: the kinds with `true` or, if
+/// there are none, the default kinds except the kinds with `false`. Returns no kinds if the pod has no such annotation.
 fn switched(pod: &Pod) -> Vec<Arc<str>> {
     let (mut on, mut off) = (Vec::new(), Vec::new());
     for (name, value) in pod.switches("pyroscope.io/profile-", "-enabled") {

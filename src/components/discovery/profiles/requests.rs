@@ -1,7 +1,7 @@
 //! The profiles that one pod requests, and the targets for them.
 //!
 //! In: kinds of profiles, ports, schemes, paths. Out: targets with the labels that `pyroscope.scrape` reads. An invalid
-//! request becomes a complaint, and the other requests still give targets.
+//! request becomes an error in the result, and the other requests still have targets.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) struct Request {
 
 /// The ports of a pod that a request selects.
 pub(super) enum Place {
-    /// All ports that containers declare. If they declare none, the pod without a port.
+    /// All ports that containers declare, or the pod without a port if they declare no port.
     Declared,
     /// The port with this number, declared or not.
     Port(u16),
@@ -59,7 +59,7 @@ pub(super) enum Complaint {
 }
 
 impl Request {
-    /// Makes a request for the default profiles from `place`.
+    /// Creates a request for the default profiles from `place`.
     pub(super) fn at(place: Place) -> Self {
         Self {
             kinds: Vec::new(),
@@ -111,8 +111,8 @@ impl Requests {
         self.requests.is_empty() && self.complaint.is_none()
     }
 
-    /// Makes the requested targets from `all`, the targets of the pod. Requests with the same address, scheme and path
-    /// share a target.
+    /// Returns the requested targets, built from `all`, the targets of the pod. Requests with the same address, scheme
+    /// and path share a target.
     pub(super) fn targets(mut self, all: &[Target]) -> Chosen {
         let mut found: Vec<(Target, Vec<Arc<str>>)> = Vec::new();
         for request in std::mem::take(&mut self.requests) {

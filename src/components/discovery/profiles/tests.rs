@@ -1,4 +1,4 @@
-//! Tests of the targets that the annotations of each convention give, and of a running component.
+//! Tests of the targets that the annotations of each convention request, and of a running component.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::components::common::kubernetes::testing::{ApiServer, fast, pod};
 use crate::components::common::testing::{Body, Recorder, Running, eventually};
 use crate::pipeline::component::{Definition, HealthState};
 
-/// A pod with the ports 8080 `http`, 6060 `pprof` and 9000 for UDP, and these annotations.
+/// Returns a pod with the ports 8080 `http`, 6060 `pprof` and 9000 for UDP, and with these annotations.
 fn annotated(annotations: &[(&str, &str)]) -> Value {
     let mut pod = pod("shop", "a", "10.0.0.1");
     pod["metadata"]["annotations"] = annotations
@@ -34,7 +34,7 @@ fn chosen(pod: &Value) -> Chosen {
     choose(pods::targets(&pod, &pods::labels_with_namespace(&pod)))
 }
 
-/// The targets of a pod in short form, without meta labels. The complaint comes last.
+/// Returns the targets of a pod in short form, without meta labels, and then the complaint.
 fn targets(annotations: &[(&str, &str)]) -> Vec<String> {
     let Chosen { targets, complaint } = chosen(&annotated(annotations));
     let line = |mut target: crate::components::common::arguments::targets::Target| {

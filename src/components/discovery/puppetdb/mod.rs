@@ -31,7 +31,7 @@ arguments! {
     pub(crate) struct PuppetDbArguments {
         /// If true, the parameters of a resource become labels. Parameters may contain secrets.
         include_parameters: bool = false,
-        /// Port that the address of each target gets.
+        /// Port in the address of each target.
         port: Port = 80,
         /// Query in the Puppet Query Language (PQL).
         query: Arc<str>,
@@ -117,7 +117,8 @@ impl PuppetDb {
     }
 }
 
-/// Sets a label for each parameter. Joins the names of nested parameters by `_`. The JSON parser bounds their depth.
+/// Sets a label for each parameter. Joins the names of nested parameters by `_`. The JSON parser bounds the depth of
+/// nesting.
 fn add_parameters<'a>(
     prefix: &str,
     parameters: impl Iterator<Item = (&'a String, &'a Value)>,

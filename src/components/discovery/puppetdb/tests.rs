@@ -1,4 +1,4 @@
-//! Tests against a fake PuppetDB. We wrote its responses after the documentation of the query API.
+//! Tests against a fake PuppetDB. Its responses follow the documentation of the query API.
 
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};

@@ -1,4 +1,4 @@
-//! Tests of the exports that a component makes of its arguments.
+//! Tests of the exports that a component builds from its arguments.
 
 use crate::components::common::testing::{Body, Recorder, Running, targets};
 use crate::components::discovery::relabel::DEFINITION;

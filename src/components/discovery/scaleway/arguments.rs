@@ -19,7 +19,7 @@ arguments! {
         api_url: HttpUrl = "https://api.scaleway.com",
         /// Text that the name of a server must contain.
         name_filter: Option<Arc<str>>,
-        /// Port that the address of each target gets.
+        /// Port in the address of each target.
         port: i64 = 80,
         /// ID of the project that the servers belong to.
         project_id: NotEmpty<Arc<str>>,
@@ -31,7 +31,7 @@ arguments! {
         secret_key: Option<Secret>,
         /// File with the secret key. It is read at every refresh.
         secret_key_file: Option<PathBuf>,
-        /// Tags that a server must have. It must have all of them.
+        /// Tags of the servers to discover. A server must have all of them.
         tags_filter: Option<Vec<Arc<str>>>,
         /// Zone that the servers run in.
         zone: NotEmpty<Arc<str>> = "fr-par-1",

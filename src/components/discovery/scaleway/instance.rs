@@ -35,7 +35,8 @@ const LABELS: &[(&str, &str)] = &[
 /// Maximum number of network interfaces in one request, so that their IDs fit into the URL.
 const BATCH: usize = 50;
 
-/// Returns a target for each instance that has an address: the private one, or else a public one, IPv4 before IPv6.
+/// Returns a target for each instance that has an address. The private address takes precedence over public addresses,
+/// and IPv4 over IPv6.
 pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) -> Result<Vec<Target>, DiscoveryError> {
     let tags = arguments.tags_filter.as_deref().unwrap_or_default().join(",");
     let mut query = vec![("project", &*arguments.project_id.0)];

@@ -1,4 +1,4 @@
-//! Tests against a fake Scaleway API. We wrote its responses after the documentation of the API.
+//! Tests against a fake Scaleway API. Its responses follow the documentation of the API.
 
 use axum::http::StatusCode;
 use url::Url;

@@ -40,15 +40,16 @@ const NODE_LABELS: &[(&str, &str)] = &[("machine_alias", "/server_hostname"), ("
 arguments! {
     /// Arguments of `discovery.triton`.
     pub(crate) struct TritonArguments {
-        /// Account that the containers belong to. It is not sent: the client certificate identifies the account.
+        /// Account that the containers belong to. The component does not send it, because the client certificate
+        /// identifies the account.
         account: NotEmpty<Arc<str>>,
         /// DNS suffix that follows the ID of a container or node in the address of its target.
         dns_suffix: NotEmpty<Arc<str>>,
         /// Host name of the discovery endpoint.
         endpoint: NotEmpty<Arc<str>>,
-        /// Groups of containers to discover. If it is not set, all groups are discovered.
+        /// Groups of containers to discover. Defaults to all groups.
         groups: Option<Vec<Arc<str>>>,
-        /// Port of the discovery endpoint, and port that the address of each target gets.
+        /// Port of the discovery endpoint, and port in the address of each target.
         port: i64 = 9163,
         /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",

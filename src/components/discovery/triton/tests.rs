@@ -1,4 +1,4 @@
-//! Tests against a fake discovery endpoint. We wrote its responses after the documentation of Triton.
+//! Tests against a fake discovery endpoint. Its responses follow the documentation of Triton.
 
 use axum::http::StatusCode;
 

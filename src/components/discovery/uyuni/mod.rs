@@ -122,7 +122,7 @@ impl Discovery for Uyuni {
         let session = self.session.get(self.log_in()).await?;
         let listed = self.list(&session).await;
         if listed.is_err() {
-            // The server may have forgotten the session.
+            // The server may have ended the session.
             self.session.forget().await;
         }
         listed

@@ -1,4 +1,4 @@
-//! Tests against a fake Uyuni server. We wrote its responses after the documentation of the XML-RPC API.
+//! Tests against a fake Uyuni server. Its responses follow the documentation of the XML-RPC API.
 
 use std::sync::Arc;
 

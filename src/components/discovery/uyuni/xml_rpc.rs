@@ -20,7 +20,7 @@ pub(super) enum XmlRpcError {
     /// The response is invalid XML.
     #[error("invalid XML: {0}")]
     Xml(#[from] XmlError),
-    /// The response is another document.
+    /// The response is not an XML-RPC response.
     #[error("the XML has no element methodResponse")]
     NoResponse,
     /// The response has no value.
@@ -50,7 +50,7 @@ pub(super) enum XmlError {
     /// A text cannot be decoded.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
-    /// Elements are nested too deep.
+    /// Elements are nested too deeply.
     #[error("elements are nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
     /// An end tag has no start tag.
