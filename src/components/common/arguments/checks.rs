@@ -1,4 +1,4 @@
-//! Checks across several arguments, with uniform error messages.
+//! Checks that compare several arguments, with uniform error messages.
 
 use crate::lang::argument_error::ArgumentError;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 /// Credentials are renewed this long before they expire, so that they do not expire in transit.
 const RENEW_BEFORE: Duration = Duration::from_mins(2);
 
-/// Holds credentials until they expire.
+/// Caches credentials until shortly before they expire.
 #[derive(Debug)]
 pub(crate) struct Expiring<T>(tokio::sync::Mutex<Option<Lasting<T>>>);
 

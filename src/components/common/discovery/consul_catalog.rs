@@ -35,7 +35,7 @@ arguments! {
         server: Agent = "localhost:8500",
         /// Services to discover. Defaults to all services.
         services: Option<Vec<Arc<str>>>,
-        /// Separator between the tags in the label that contains all of them.
+        /// Separator between the tags in the label with all tags.
         tag_separator: Arc<str> = ",",
         /// Tags of the services to discover. A service must have all of them.
         tags: Option<Vec<Arc<str>>>,

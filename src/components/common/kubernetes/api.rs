@@ -91,7 +91,7 @@ impl ApiError {
         }
     }
 
-    /// Delay that the server requested before a retry.
+    /// Returns the delay that the server requested before a retry.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,

@@ -1,6 +1,5 @@
-//! Arguments for the connection to a Kubernetes API server: `api_server` and `kubeconfig_file` beside the HTTP client
-//! arguments. This module defines the arguments and their check, and opens nothing.
-//!
+//! Arguments for the connection to a Kubernetes API server: `api_server`, `kubeconfig_file` and the HTTP client
+//! arguments. This module only defines and checks the arguments.
 
 use std::path::PathBuf;
 

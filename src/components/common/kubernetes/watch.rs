@@ -129,7 +129,7 @@ struct Follower<T> {
 enum End {
     /// The server ended the watch.
     Closed,
-    /// The server has forgotten the version.
+    /// The server no longer has the version.
     Expired,
     Failed(ApiError),
 }

@@ -1,7 +1,7 @@
 //! A component's own port: the socket, and the settings for serving it.
 //!
 //! In: an address and settings. Out: a socket that survives updates as long as its address stays the same, and a
-//! listener on the socket for each set of arguments. Nothing is spawned here.
+//! listener on the socket for each set of arguments. This module spawns no tasks.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;

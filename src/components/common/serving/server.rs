@@ -1,6 +1,6 @@
 //! Arguments of components that listen: the `http` and `grpc` blocks with their limits and certificates.
 //!
-//! Names and defaults are Alloy's. Nothing is opened here: `listening` opens the ports.
+//! Names and defaults are the same as in Alloy. This module opens no ports: `listening` opens them.
 
 use std::path::PathBuf;
 use std::sync::Arc;

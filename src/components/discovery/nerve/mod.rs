@@ -1,6 +1,6 @@
 //! `discovery.nerve`: the services that Nerve registers in ZooKeeper.
 //!
-//! In: the nodes at and below the paths. Out: a target for each node that holds a member.
+//! In: the nodes at and below the paths. Out: a target for each node that contains a member.
 
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! `discovery.ovhcloud`: the dedicated servers or the virtual private servers of OVHcloud.
 //!
-//! In: the names of all servers, and the details and addresses of each server. Signed requests read them. Out: a target
-//! for each server that has an address. `__address__` has no port.
+//! In: the names of all servers, and the details and addresses of each server, from signed requests. Out: a target for
+//! each server that has an address. `__address__` has no port.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;

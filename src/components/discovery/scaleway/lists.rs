@@ -19,8 +19,8 @@ pub(super) struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// Returns all items of a list, which a response contains at `field`. `size` is the name of the query parameter for
-    /// the page size.
+    /// Returns all items of a list. `field` is the path of the list in a response. `size` is the name of the query
+    /// parameter for the page size.
     pub(super) async fn all(
         &self,
         path: &[&str],

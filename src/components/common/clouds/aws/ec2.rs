@@ -19,7 +19,7 @@ const SERVICE: QueryService = QueryService {
 /// Number of instances on a page: the maximum that the API allows.
 const PAGE: &str = "1000";
 
-/// Ids of availability zones by name. Names differ between accounts, ids do not.
+/// Ids of availability zones by name. The name of a zone differs between accounts, its id does not.
 #[derive(Debug, Default)]
 pub(crate) struct Zones(OnceCell<BTreeMap<String, String>>);
 
@@ -258,7 +258,7 @@ impl Zones {
     }
 }
 
-/// Returns the labels of an instance and its address: the private IPv4 address, or else the first IPv6 address.
+/// Returns the labels of an instance and its address: the private IPv4 address, or else the default IPv6 address.
 fn labels(instance: &Instance, zones: Option<&BTreeMap<String, String>>) -> Option<(MetaLabels, String)> {
     let (primary, ipv6) = ipv6_addresses(instance);
     let default_ipv6 = primary.iter().chain(&ipv6).find(|address| !address.is_empty());

@@ -63,7 +63,7 @@ impl RoleTargets {
         self.ready.values().flatten().cloned().collect()
     }
 
-    /// Returns which objects are left out.
+    /// Returns the number of objects with fewer targets than they request, and an example.
     pub(super) fn left_out(&self) -> LeftOut {
         let first = self.complaints.first_key_value();
         LeftOut {

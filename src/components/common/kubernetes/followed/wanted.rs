@@ -12,9 +12,9 @@ pub(crate) trait Follow: FromBody + Debug + Send + Sync + 'static {
     fn wanted(&self) -> Wanted;
 }
 
-/// The objects that are followed, and which of their targets are used.
+/// The objects to follow, and the selection of their targets.
 pub(crate) struct Wanted {
-    /// Role of the objects that have targets.
+    /// Role of the objects that become targets.
     pub(crate) role: Role,
     /// Connection to the cluster, and selection of the objects.
     pub(crate) cluster: ClusterArguments,

@@ -135,7 +135,7 @@ impl Fanout {
         let mut answers = deliver(outputs.iter().map(|output| (output, profiles.clone())).collect()).await;
         let mut refused: Vec<RefusedProfile> = Vec::new();
         for _ in 0..ROUNDS {
-            // For each receiver, the indices of the profiles that it did not accept because it has ended.
+            // For each receiver, the indices of the profiles that the receiver did not accept because it has ended.
             let gone: Vec<Vec<usize>> = answers.iter().map(|refused| places_of_gone(refused)).collect();
             let now = self.outputs.read().clone();
             if gone.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &outputs) {
@@ -164,7 +164,8 @@ fn places_of_gone(refused: &[RefusedProfile]) -> Vec<usize> {
 }
 
 /// Returns the indices of the profiles to offer to each receiver in `now`, after the receivers in `before` have
-/// responded. For each receiver in `before`, `gone` contains the profiles that it did not accept because it has ended.
+/// responded. For each receiver in `before`, `gone` contains the indices of the profiles that the receiver did not
+/// accept because its component has ended.
 fn shares_of_replacements(
     before: &[Arc<Output>],
     now: &[Arc<Output>],
@@ -173,7 +174,7 @@ fn shares_of_replacements(
 ) -> Vec<Vec<usize>> {
     let by_nobody = |place: &usize| gone.iter().all(|places| places.contains(place));
     let share = |(position, output): (usize, &Arc<Output>)| {
-        // A receiver must not get the same profiles twice.
+        // A receiver must not receive the same profiles twice.
         if before.iter().any(|old| Arc::ptr_eq(old, output)) {
             return Vec::new();
         }

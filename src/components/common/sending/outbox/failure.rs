@@ -64,7 +64,7 @@ impl Failure {
     }
 }
 
-/// Returns true if a profile that was refused with this kind would be refused again.
+/// Returns true if a profile that was refused with an error of this kind would be refused again.
 pub(crate) fn is_final(kind: SinkErrorKind, settings: &Settings) -> bool {
     match kind {
         SinkErrorKind::Invalid | SinkErrorKind::TooLarge => true,

@@ -72,9 +72,9 @@ pub(crate) struct Outbox {
 
 /// An endpoint as its component describes it.
 pub(crate) struct Plan {
-    /// Name of the endpoint, which may be empty. The folder name of its queue contains it.
+    /// Name of the endpoint, which may be empty. The folder name of the endpoint's queue contains the name.
     pub name: Arc<str>,
-    /// URL of the endpoint. Together with the name it identifies the queue.
+    /// URL of the endpoint. Name and URL together identify the queue.
     pub url: Url,
     /// Waits, limits and timeouts.
     pub settings: Settings,
@@ -134,7 +134,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Tells the run loop that the endpoints changed.
+    /// Wakes the run loop after a change of the endpoints.
     pub(crate) fn wake(&self) {
         self.changed.notify_one();
     }

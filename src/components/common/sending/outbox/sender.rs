@@ -196,7 +196,7 @@ impl Sender {
                 }
                 FailureKind::TooLarge => {
                     // The endpoint, or a proxy before it, accepts only smaller requests, so batches become smaller from
-                    // here on.
+                    // now on.
                     let half = (batch.bytes / 2).max(1);
                     self.batch_bytes.store(half, Ordering::Relaxed);
                     tracing::info!(

@@ -85,7 +85,8 @@ impl State {
         }
     }
 
-    /// Adds the records of a segment that a former process left. Only the last segment may end in an unfinished write.
+    /// Adds the records of a segment that a former process left. An unfinished write counts as damage, except at the
+    /// end of the last segment.
     pub(super) fn restore(
         &mut self,
         (number, is_last): (u64, bool),
