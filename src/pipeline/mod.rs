@@ -1,7 +1,8 @@
-//! The pipeline: from configuration trees to running components.
+//! The pipeline: from configuration texts to running components.
 //!
 //! [`component`] is the contract between engine and components, [`check`] checks a configuration without running it,
-//! and [`run`] runs one. The program passes the definitions of components as data; this module names none.
+//! and [`run`] runs a configuration. The program passes the definitions of components as data; this module names no
+//! component.
 
 pub(crate) mod check;
 pub mod component;

@@ -1,7 +1,7 @@
 //! The state of an analysis of scopes: the available components, the diagnostics so far, and the declarations under
 //! analysis.
 //!
-//! Also checks the name of a block: whether the component exists, is stable enough and can be built.
+//! The analyzer also checks the name of a block: whether the component exists, is stable enough and can be built.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) enum Extent {
     Whole,
     /// An analysis before this program runs the configuration.
     Run,
-    /// The same for a configuration from a server, which may not configure the program.
+    /// An analysis before this program runs a configuration from a server, which may not configure the program.
     RunRemote,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Analyzer<'a> {
     pub(super) minimum: Stability,
     /// The purpose of the analysis.
     pub(super) extent: Extent,
-    /// The places of syntax errors.
+    /// The locations of syntax errors.
     pub(super) broken: &'a Broken,
     /// Errors and warnings so far.
     pub(super) diagnostics: Diagnostics,
@@ -99,7 +99,7 @@ impl Analyzer<'_> {
     }
 }
 
-/// The error for something below the requested stability level.
+/// Returns the error for a component, block or function below the minimum stability level.
 pub(super) fn below_minimum(
     source: &Source,
     name: &Identifier,

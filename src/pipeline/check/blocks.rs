@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::lang::body::arguments;
 use crate::lang::value::Value;
 
-/// Blocks that configure the program; each at most once, in the root, without a label.
+/// Blocks that configure the program. Each may occur once, in the root scope, without a label.
 pub(crate) const SETTINGS: [&str; 5] = ["http", "livedebugging", "logging", "remotecfg", "tracing"];
 /// Blocks that build modules.
 pub(crate) const MODULE_BLOCKS: [&str; 4] = ["argument", "declare", "export", "foreach"];

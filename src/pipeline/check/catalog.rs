@@ -24,7 +24,7 @@ impl Catalog {
         self.by_name.get(name).copied()
     }
 
-    /// Returns the schema of HTTP client arguments, taken from a block in which components have it.
+    /// Returns the schema of HTTP client arguments, which is the schema of the block `client` of `import.http`.
     pub(crate) fn http_client(&self) -> Option<&'static Schema> {
         let fetching = self.find("import.http")?;
         let client = fetching.arguments().blocks.iter().find(|block| block.name == "client");

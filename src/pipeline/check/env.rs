@@ -45,15 +45,15 @@ pub(crate) struct Env<'a> {
 pub(crate) enum Instantiated {
     /// A declaration, and the number of scopes between it and the block.
     Declare(Arc<Declare>, usize),
-    /// A declaration of an import: its namespace, its name, and the number of scopes between.
+    /// A declaration of an import: its namespace, its name, and the number of scopes between the import and the block.
     Imported(Arc<str>, Arc<str>, usize),
-    /// The first part names a declaration or an import, but the whole name does not fit it.
+    /// The first part names a declaration or an import, but the whole name has the wrong number of parts.
     Misused(Misuse),
-    /// The name is not that of a custom component.
+    /// The name refers neither to a declaration nor to an import.
     Nothing,
 }
 
-/// Why a name does not fit a declaration or import.
+/// The reason why a name does not fit a declaration or an import.
 pub(crate) enum Misuse {
     /// `a.b` where `a` is a declaration.
     DeclareWithDots,

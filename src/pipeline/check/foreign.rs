@@ -1,9 +1,9 @@
 //! The components of Alloy that Alluvium does not have.
 //!
-//! The list has only names, so that a diagnostic can tell a block meant for Alloy from a misspelt one. A name leaves
-//! this list when Alluvium supports its arguments. As of Alloy 1.18.
+//! The list has only names, so that a diagnostic can distinguish a block meant for Alloy from a misspelt one. A name is
+//! removed from this list when Alluvium supports its arguments. The list contains the components of Alloy 1.18.
 
-/// Names of Alloy's other components, sorted.
+/// Names of the components that exist only in Alloy, sorted.
 pub(crate) const NAMES: &[&str] = &[
     "beyla.ebpf",
     "database_observability.mysql",
@@ -142,7 +142,7 @@ pub(crate) const NAMES: &[&str] = &[
     "prometheus.scrape",
 ];
 
-/// True for a component that exists in Alloy but not in Alluvium.
+/// Returns true for a component that exists in Alloy but not in Alluvium.
 pub(crate) fn is_foreign(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok()
 }

@@ -1,8 +1,8 @@
 //! A configuration as data: the nodes of each scope, the references between them, and an order of evaluation.
 //!
-//! Every scope (the configuration itself, the body of a `declare`, the template of a `foreach`) has its own graph,
-//! built once however often it is instantiated. A graph contains no running component; checks and runs use the same
-//! graphs.
+//! Every scope (the configuration itself, the body of a `declare`, the template of a `foreach`) has its own graph. The
+//! graph is built once, even if the scope is instantiated several times. A graph contains no running component; checks
+//! and runs use the same graphs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,7 @@ use crate::pipeline::component::AnyDefinition;
 pub(crate) const CONSTANTS: &str = "constants";
 /// The fields of `constants`.
 pub(crate) const CONSTANT_NAMES: [&str; 4] = ["arch", "hostname", "os", "version"];
-/// Name of the constant that holds the folder of the text with the expression.
+/// Name of the constant that contains the folder of the text in which the expression is written.
 pub(crate) const MODULE_PATH: &str = "module_path";
 
 /// The nodes of one scope, and their references to each other.
@@ -27,20 +27,20 @@ pub(crate) struct Graph {
     pub nodes: Vec<GraphNode>,
     /// Indices of nodes in order of evaluation: leaves (nodes without references) first.
     pub order: Vec<usize>,
-    /// Place in `order` of each node.
+    /// Position of each node in `order`, by node index.
     pub rank: Vec<usize>,
     /// Blocks that configure the program (`logging`, `http`, ...) by name; in the root only.
     pub settings: BTreeMap<&'static str, Arc<SourceBlock>>,
     /// Nodes of imports, by label (the namespace).
     pub imports: BTreeMap<Arc<str>, usize>,
-    /// Namespaces of outer imports that this scope uses: the number of scopes between, and the name.
+    /// Namespaces of outer imports that this scope uses: the number of scopes outwards, and the name.
     pub namespaces_outside: BTreeSet<(usize, Arc<str>)>,
     /// For a template, the nodes and items of enclosing scopes that it uses.
     pub(super) outside: Outside,
     by_id: HashMap<Arc<str>, usize>,
 }
 
-/// A block that has a value or a running component, as written.
+/// The written form of a block that, in a run, has a value or a running component.
 #[derive(Debug)]
 pub(crate) struct GraphNode {
     /// Id in its scope, such as `pyroscope.scrape.default`.
@@ -65,7 +65,7 @@ pub(crate) struct GraphNode {
 pub(crate) enum NodeKind {
     /// A component of the program.
     Component(&'static dyn AnyDefinition),
-    /// A block that imports declarations: a component whose export is the content.
+    /// A block that imports declarations: a component that exports the imported texts.
     Import(&'static dyn AnyDefinition),
     /// A value that the user of a module passes to it.
     Argument,
@@ -140,7 +140,7 @@ pub(crate) struct SourceBlock {
     pub block: Block,
 }
 
-/// Parts of enclosing scopes that a template uses; levels count outwards from 1.
+/// Parts of enclosing scopes that a template uses. Level 1 is the directly enclosing scope.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     pub(super) nodes: BTreeSet<UsedNode>,
@@ -152,7 +152,7 @@ pub(crate) struct Outside {
 /// A node, identified by its scope and its index there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct UsedNode {
-    /// Number of scopes between, counted outwards.
+    /// Number of scopes outwards to the scope of the node.
     pub(super) level: usize,
     /// Index in the graph of that scope.
     pub(super) node: usize,
@@ -187,7 +187,7 @@ impl Graph {
         prefixes(path).find_map(|(id, length)| Some((self.find(&id)?, length)))
     }
 
-    /// Returns the type of an export of a node; `None` if it has no such export.
+    /// Returns the type of an export of a node; `None` if the node has no such export.
     pub(crate) fn export(&self, node: usize, name: &str) -> Option<Kind> {
         match &self.nodes.get(node)?.kind {
             NodeKind::Component(definition) => {

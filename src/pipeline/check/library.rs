@@ -1,7 +1,7 @@
 //! Imported texts: their declarations and nested imports.
 //!
-//! In: the texts, and later the declarations that are instantiated. Out: a [`Parsed`] whose used declarations are
-//! analysed. The text of a module contains only `declare` and `import.*` blocks.
+//! In: the texts, and later the declarations that are instantiated. Out: a [`Parsed`], and the analyses of the
+//! instantiated declarations. The text of a module contains only `declare` and `import.*` blocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,8 @@ pub(crate) fn read(content: &Value, catalog: &Catalog) -> Result<Parsed, Diagnos
     diagnostics.into_result(parsed)
 }
 
-/// Copies the text with blanks in place of everything but line ends: positions stay valid, and excerpts show nothing.
+/// Returns a copy of the text in which blanks replace everything except line ends, so that positions stay valid and
+/// excerpts show nothing.
 fn blank(source: &Source) -> Source {
     let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
     let text: String = source.text().bytes().map(blank).collect();
@@ -67,7 +68,7 @@ fn blank(source: &Source) -> Source {
 }
 
 impl Parsed {
-    /// Returns the declaration that a block instantiates. `namespace` is that of the import.
+    /// Returns the declaration that a block instantiates. `namespace` is the label of the import.
     pub(crate) fn declare(&self, namespace: &str, name: &str, text: &SourceBlock) -> Result<&Arc<Declare>, Diagnostic> {
         self.declares.get(name).ok_or_else(|| {
             let names = self.declares.keys().map(AsRef::as_ref);

@@ -20,7 +20,7 @@ use crate::pipeline::check::graph::{
 };
 use crate::pipeline::component::Stability;
 
-/// Parts of its own and enclosing scopes that a node uses; levels count outwards from 0, its own scope.
+/// The parts of scopes that a node uses. Level 0 is the node's own scope, level 1 the directly enclosing scope.
 #[derive(Default)]
 pub(super) struct Links {
     uses: Outside,
@@ -53,7 +53,7 @@ impl Links {
         links
     }
 
-    /// Adds the parts of enclosing scopes that the template of node `index` uses to those that the node uses.
+    /// Adds the parts of enclosing scopes that the template of node `index` uses to the links of that node.
     pub(super) fn add_template(&mut self, index: usize, template: &Graph) {
         let outside = template.namespaces_outside.iter();
         self.namespaces

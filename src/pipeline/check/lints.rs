@@ -1,6 +1,6 @@
 //! Lints: warnings about components, declarations, imports and arguments that are never used.
 //!
-//! In: the texts and the graph of a configuration without errors. Only a check reports lints; a run does not. They do
+//! In: the texts and the graph of a configuration without errors. Only a check reports lints; a run does not. Lints do
 //! not judge style.
 
 use std::collections::BTreeSet;
@@ -34,8 +34,8 @@ pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics
     found
 }
 
-/// Reports components that only serve others but have no users. Repeats this, since the last user may be unused as
-/// well.
+/// Reports components that only serve others but have no users. A component that is used only by reported components
+/// is reported too.
 fn components(graph: &Graph, found: &mut Diagnostics) {
     let mut users: Vec<usize> = graph.nodes.iter().map(|node| node.referenced_by.len()).collect();
     let mut waiting: Vec<usize> = (0..graph.nodes.len()).filter(|index| users[*index] == 0).collect();

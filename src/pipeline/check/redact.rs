@@ -2,8 +2,8 @@
 //!
 //! In: the name and text of a file and the definitions of components. Out: the same text without secrets. `(secret)`
 //! replaces every string in the value of a secret attribute, and every string next to a word such as `password` (also
-//! in comments). URLs lose user and password. A text that does not parse is omitted as a whole, since its secrets
-//! cannot be located.
+//! in comments). The user and the password are removed from URLs. A text that does not parse is omitted as a whole,
+//! since its secrets cannot be located.
 
 use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
 use crate::lang::schema::{Kind, Schema};
@@ -11,7 +11,7 @@ use crate::lang::token::TokenKind;
 use crate::lang::{Source, parse};
 use crate::pipeline::component::AnyDefinition;
 
-/// Words next to which a string counts as a secret.
+/// A string after one of these words is redacted.
 const SUSPICIOUS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
 const SECRET: &str = "\"(secret)\"";
 
@@ -43,7 +43,7 @@ pub(crate) fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefi
     clean.split_inclusive('\n').map(line).collect()
 }
 
-/// Handles a component, or any block that contains components.
+/// Collects the spans of the secrets in a component, or in a block that contains components.
 fn of_block(block: &Block, definitions: &[&'static dyn AnyDefinition], spans: &mut Vec<(usize, usize)>) {
     let known = definitions
         .iter()

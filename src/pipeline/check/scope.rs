@@ -1,7 +1,7 @@
 //! Reads the statements of a scope into the nodes of its graph.
 //!
 //! In: statements with their texts, and their environment. Out: a [`Graph`], and diagnostics in the [`Analyzer`].
-//! Instantiated declarations are analysed on the way, each once; the others only in a check.
+//! Each instantiated declaration is analysed once, when its first instance is read. A check also analyses the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ struct Reading<'e> {
 }
 
 impl Reading<'_> {
-    /// The environment of the inner scopes.
+    /// Returns the environment of the inner scopes.
     fn env<'s>(&'s self, graph: Option<&'s Graph>) -> Env<'s> {
         Env {
             parent: self.parent,
@@ -112,7 +112,7 @@ impl Analyzer<'_> {
         order::sort(&mut graph, &mut self.diagnostics);
         check_bodies(self, &graph, &reading.env(Some(&graph)));
         for text in &reading.repeated {
-            // Analysed separately, in a scope that sees this one.
+            // The block is analysed separately, in a scope inside this one.
             let statement = Statement::Block(text.block.clone());
             let env = reading.env(Some(&graph));
             self.scope(
@@ -125,8 +125,8 @@ impl Analyzer<'_> {
         graph
     }
 
-    /// Returns the links of every node, and the graphs of the templates by node. Everything that a template uses counts
-    /// as used by its `foreach`.
+    /// Returns the links of every node, and the graphs of the templates by node. The links of a `foreach` include
+    /// everything outside of its template that the template uses.
     fn links(&mut self, reading: &Reading<'_>, graph: &Graph) -> (Vec<Links>, HashMap<usize, Graph>) {
         let env = reading.env(Some(graph));
         let mut templates = HashMap::new();
@@ -410,7 +410,7 @@ impl Analyzer<'_> {
         reading.graph.push(id, NodeKind::Import(definition), text);
     }
 
-    /// Returns the kind of a block that is neither configuration nor declaration: an instance of a `declare`, or a
+    /// Returns the kind of a block that is neither a setting nor a module block: an instance of a `declare`, or a
     /// component.
     fn instance(&mut self, env: &Env<'_>, text: &Arc<SourceBlock>) -> Option<NodeKind> {
         let name = &text.block.name;

@@ -1,7 +1,7 @@
 //! The types of references, which are known without values.
 //!
 //! Known values (literals, and functions of literals) are evaluated and converted. For a reference, the type of the
-//! export is compared.
+//! export is compared with the expected type.
 
 use crate::lang::ast::{Expression, ExpressionKind, Identifier};
 use crate::lang::convert::{convert, full_kind_name, kind_name};
@@ -37,7 +37,7 @@ impl Resolve for Static<'_> {
                 .map_err(|error| wrong_type(source, expression, &error));
         }
         self.check(source, expression, kind)?;
-        // Targets and receivers are unknown here without being an error, so that the other arguments are still checked.
+        // Targets and receivers are never known here. An empty list replaces them, so that other arguments are checked.
         let list = matches!(kind, Kind::List(Kind::Capsule(_))) || *kind == TARGETS;
         Ok(list.then(|| Value::array([])))
     }
@@ -180,7 +180,7 @@ fn inner_of(kind: &Kind) -> Option<Kind> {
     }
 }
 
-/// True when some value of type `from` converts to `to`.
+/// Returns true if some value of type `from` converts to `to`.
 fn fits(from: &Kind, to: &Kind) -> bool {
     let number = |kind: &Kind| matches!(kind, Kind::Int | Kind::Uint | Kind::Float);
     match (from, to) {

@@ -35,8 +35,8 @@ pub trait Component<A>: Send + Sync + 'static {
     /// engine shows it and restarts the component with backoff. The future owns every task that it starts.
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>>;
 
-    /// Returns the component's state for people, as an object (Alloy's debug info): targets and their last scrape,
-    /// queue lengths.
+    /// Returns the component's state for display, as an object (Alloy's debug info), for example targets with their
+    /// last scrape, or queue lengths.
     fn debug_info(&self) -> Value {
         Value::Null
     }
@@ -48,9 +48,9 @@ pub trait Component<A>: Send + Sync + 'static {
     }
 
     /// True if the component holds an exclusive resource (a port, the lock of a folder) from its build or run to the
-    /// end of its run, and takes it again when it runs again. If a reload removes such a component, and something
-    /// cannot be built or updated beside it, the engine stops it first and tries once more. If that fails too, the
-    /// component runs again.
+    /// end of its run, and acquires the resource again when it runs again. If a reload removes such a component, and a
+    /// build or an update fails while the component runs, the engine stops the component and tries once more. If the
+    /// second attempt fails too, the component runs again.
     fn is_exclusive(&self) -> bool {
         false
     }
@@ -62,22 +62,22 @@ pub trait Component<A>: Send + Sync + 'static {
     }
 
     /// Sends the current state to a newly opened live view, for data that is otherwise sent only when it changes.
-    /// `arguments` are those in force.
+    /// `arguments` are the current arguments.
     fn show_live(&self, _arguments: &A, _live: &LiveHandle) {}
 }
 
-/// The part of its surroundings that a component may use.
+/// The interfaces through which a component accesses the outside world.
 #[derive(Clone)]
 pub struct Context {
     /// Id of the node, such as `pyroscope.scrape.default`.
     pub id: Arc<str>,
-    /// A folder for its own files under the storage path; not created yet.
+    /// Path of a folder for its own files, under the storage path. The engine does not create the folder.
     pub data_path: PathBuf,
     /// Scope for its metrics; the engine adds the labels `component_id` and `component_path`.
     pub metrics: crate::telemetry::metrics::Scope,
-    /// The component calls it with all its exports whenever they change.
+    /// A function that the component calls with all its exports whenever they change.
     pub exports: ExportsSender,
-    /// The component calls it when its own view of its health changes.
+    /// A function that the component calls when its own view of its health changes.
     pub health: HealthSender,
     /// `User-Agent` of its HTTP requests.
     pub user_agent: Arc<str>,
@@ -131,6 +131,6 @@ pub enum HealthState {
     Unknown,
     /// The component runs, but something fails.
     Unhealthy,
-    /// Its task has ended, by a stop or a failure.
+    /// The task of the component has ended, by a stop or a failure.
     Exited,
 }

@@ -40,7 +40,7 @@ pub(crate) type Build<A> = fn(Context, Arc<A>) -> Result<Arc<dyn Component<A>>, 
 /// A kind of component with arguments of type `A`. Each is a constant, listed in order in `components::ALL`.
 #[derive(Debug)]
 pub struct Definition<A: 'static> {
-    /// Full name: `pyroscope.scrape`.
+    /// Full name, such as `pyroscope.scrape`.
     pub name: &'static str,
     /// Stability of its arguments and behaviour.
     pub stability: Stability,

@@ -21,7 +21,7 @@ use crate::telemetry::metrics::Scope;
 
 /// A kind of component with an erased argument type.
 pub trait AnyDefinition: fmt::Debug + Send + Sync {
-    /// Full name: `pyroscope.scrape`.
+    /// Full name, such as `pyroscope.scrape`.
     fn name(&self) -> &'static str;
 
     /// Stability of its arguments and behaviour.
@@ -76,25 +76,25 @@ impl ValidArguments {
 
 /// A built component with an erased argument type, as the engine runs it. The methods are those of [`Component`].
 pub trait AnyComponent: Send + Sync {
-    /// [`Component::update`]; the arguments are validated by the component's definition.
+    /// Applies arguments that the component's definition has validated, see [`Component::update`].
     fn update(&self, arguments: &ValidArguments) -> Result<(), ComponentError>;
 
-    /// Runs it, as [`Component::run`].
+    /// Runs the component, see [`Component::run`].
     fn run(&self, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>>;
 
-    /// As [`Component::debug_info`].
+    /// Returns the component's state for display, see [`Component::debug_info`].
     fn debug_info(&self) -> Value;
 
-    /// As [`Component::serve`].
+    /// Handles a request to the component, see [`Component::serve`].
     fn serve(&self, request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>>;
 
-    /// As [`Component::is_exclusive`].
+    /// True if the component holds an exclusive resource, see [`Component::is_exclusive`].
     fn is_exclusive(&self) -> bool;
 
-    /// As [`Component::is_passive`].
+    /// True if `run` only waits for the shutdown, see [`Component::is_passive`].
     fn is_passive(&self) -> bool;
 
-    /// As [`Component::show_live`].
+    /// Sends the current state to a newly opened live view, see [`Component::show_live`].
     fn show_live(&self, arguments: &ValidArguments, live: &LiveHandle);
 }
 

@@ -2,8 +2,9 @@
 //! the resources that it may use.
 //!
 //! [`Definition`] is data; [`Component`] does the work; [`Context`] holds everything that a component may use: senders
-//! for exports and health, metrics, [`live`] debugging, the program's own endpoints. The engine uses both with the
-//! argument types erased, as [`AnyDefinition`] and [`AnyComponent`]. Nothing here checks or runs a configuration.
+//! for exports and health, metrics, [`live`] debugging, the program's own endpoints. The engine uses definitions and
+//! components with erased argument types, as [`AnyDefinition`] and [`AnyComponent`]. Nothing here checks or runs a
+//! configuration.
 
 mod contract;
 mod definition;

@@ -1,7 +1,7 @@
 //! Access of components to the program's own HTTP endpoints, in the process and without a socket.
 //!
-//! In: an address that stands for the endpoints (`alloy.internal:12345`) and, later, the function that handles
-//! requests. Out: responses. Components that fetch from targets use this for targets with that address.
+//! In: an address that identifies the endpoints (`alloy.internal:12345`) and, later, the function that handles
+//! requests. Out: responses. Components that fetch from targets use these endpoints for targets with that address.
 
 use std::sync::{Arc, OnceLock};
 
@@ -36,7 +36,7 @@ impl OwnHttp {
         let _ = self.0.answer.set(answer);
     }
 
-    /// The `host:port` of the endpoints; empty if the program has none.
+    /// Returns the `host:port` of the endpoints; empty if the program has no endpoints.
     pub(crate) fn address(&self) -> &str {
         &self.0.address
     }

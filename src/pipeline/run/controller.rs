@@ -1,9 +1,9 @@
 //! The controller runs a configuration: loads, reloads, propagates changed exports, stops.
 //!
-//! A load is all or nothing. It checks everything without values, then evaluates from the leaves, which builds new
-//! components, and then updates changed components. On a failure it undoes the updates and drops the new components,
-//! while the old graph keeps running. Only after success does it swap the graphs, stop old components and start new
-//! ones.
+//! A load is all or nothing. It first checks everything without values. It then evaluates the nodes, leaves first, and
+//! builds new components. After that it updates changed components. On a failure it undoes the updates and drops the
+//! new components, while the old graph keeps running. On success it swaps the graphs, stops old components and starts
+//! new ones.
 //!
 //! Loads and the propagation of exports exclude each other. Readers (status, metrics) never wait for either.
 
@@ -57,7 +57,7 @@ pub struct Options {
     /// succeeded.
     pub on_http: PrepareHttp,
     /// Called in every load with the settings of the `remotecfg` block. The returned function is called after the load
-    /// has succeeded. `None` in a program that cannot run a configuration from a server: it refuses the block.
+    /// has succeeded. `None` in a program that cannot run a configuration from a server and so refuses the block.
     pub on_remote: Option<PrepareRemote>,
     /// The program's own endpoints, for components that fetch from them.
     pub own_http: OwnHttp,
@@ -235,10 +235,10 @@ impl Controller {
         Ok(warnings)
     }
 
-    /// Prepares a load and swaps it in. If something cannot be built or updated, components that hold an exclusive
-    /// resource are stopped for a second attempt. These are the components that the new configuration lacks, and those
-    /// that it has with other arguments, which are then rebuilt (so that two may swap resources). If that fails as
-    /// well, they are started again.
+    /// Prepares a load and swaps it in. If a component cannot be built or updated, this function stops components that
+    /// hold an exclusive resource and tries once more. It stops components that the new configuration lacks, and
+    /// components that have other arguments in it; the latter are rebuilt, so that two may swap resources. If the
+    /// second attempt fails as well, the stopped components are started again.
     async fn attempt(&self, wanted: Wanted, first: &Source) -> Result<Swapped, Diagnostics> {
         let once = async |replace: BTreeSet<Arc<str>>| {
             let (inner, wanted) = (self.inner.clone(), wanted.clone());
@@ -352,7 +352,7 @@ impl Controller {
         self.inner.last_load.lock().clone()
     }
 
-    /// The program's own endpoints, as components reach them.
+    /// Returns the program's own endpoints, as components use them.
     pub(crate) fn own_http(&self) -> &OwnHttp {
         &self.inner.loader.engine.context.own_http
     }
@@ -368,8 +368,8 @@ impl Controller {
 
 impl Inner {
     /// Returns the warnings of the configuration in force if it consists of these texts and a load would change
-    /// nothing, since value changes are propagated without a load. `None` if a load is needed: after failures, and with
-    /// certificates that only a load reads.
+    /// nothing, since value changes are propagated without a load. `None` if a load is needed: after a failed
+    /// evaluation, and for `http` and `remotecfg` blocks, since only a load reads their certificates.
     fn unchanged(&self, sources: &[Source]) -> Option<Diagnostics> {
         let in_force = self.in_force.lock();
         let in_force = in_force.as_ref().filter(|known| *known.sources == sources)?;
@@ -429,7 +429,7 @@ fn connections(running: &Running) -> Vec<(String, String)> {
     pairs
 }
 
-/// Returns the name of a health state in Alloy.
+/// Returns Alloy's name of a health state.
 pub(crate) fn health_name(state: HealthState) -> &'static str {
     match state {
         HealthState::Healthy => "healthy",

@@ -79,8 +79,8 @@ pub(crate) fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
 }
 
 impl Engine {
-    /// Returns the arguments of a component in the scope of `names`. If they equal those of `running`, its typed value
-    /// is reused.
+    /// Returns the arguments of a component in the scope of `names`. If they equal the arguments of `running`, the
+    /// typed value of `running` is reused.
     pub(crate) fn arguments(
         &self,
         definition: &dyn AnyDefinition,

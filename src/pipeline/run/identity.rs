@@ -1,4 +1,4 @@
-//! Ids for the items of a `foreach`, which stay the same when the rest of the collection changes.
+//! Ids for the items of a `foreach`. The id of an item stays the same when other items of the collection change.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ pub(super) fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
     ids.into_iter().zip(foreach.collection.iter().cloned()).collect()
 }
 
-/// Returns the part of an id that equal values share. `of_string` computes it for a string.
+/// Returns the part of an id that equal values share. `of_string` computes this part for a string.
 fn fingerprint(value: &Value, of_string: fn(&str) -> String) -> String {
     match value {
         Value::String(text) => of_string(text),
@@ -45,7 +45,7 @@ fn fingerprint(value: &Value, of_string: fn(&str) -> String) -> String {
     }
 }
 
-/// Replaces every character that cannot be a part of an id.
+/// Replaces every character that cannot be a part of an id by `_`.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|letter| if letter.is_alphanumeric() { letter } else { '_' })
@@ -59,7 +59,7 @@ fn hash(text: &str) -> String {
         .collect()
 }
 
-/// Writes a text that is equal only for equal values. It may contain secrets, so it is only hashed.
+/// Writes a text that is equal only for equal values. The text may contain secrets, so the caller only hashes it.
 fn canonical(value: &Value, out: &mut String) {
     match value {
         Value::String(text) => _ = write!(out, "{text:?}"),

@@ -16,7 +16,7 @@ use crate::pipeline::component::HealthState;
 use crate::pipeline::run::library::Surroundings;
 use crate::pipeline::run::node::{Health, Node};
 
-/// A scope at run time; each instantiation of a text has its own.
+/// A scope at run time. Each instantiation of a module is a separate instance.
 #[derive(Default)]
 pub(crate) struct Instance {
     /// Module id: the ids of the enclosing modules and its own, joined by `/`. Empty for the program's own
@@ -80,7 +80,7 @@ pub(crate) struct Custom {
 
 /// The modules of a `foreach`.
 pub(crate) struct Children {
-    /// The evaluated arguments of the block: the collection and the others.
+    /// The evaluated arguments of the block, including the collection.
     pub values: Mutex<Arguments>,
     /// The module of each item, by the item's id.
     pub list: BTreeMap<Arc<str>, Instance>,
@@ -144,7 +144,7 @@ impl Instance {
         self.entries.get(index)?.as_ref()
     }
 
-    /// Returns the id of a node among all nodes.
+    /// Returns the full id of a node, which is unique in the tree.
     pub(crate) fn global_id(&self, index: usize) -> Option<Arc<str>> {
         Some(join(&self.path, &self.graph.nodes.get(index)?.id))
     }
@@ -167,7 +167,7 @@ impl Instance {
         }
     }
 
-    /// Marks the nodes that refer to a node for evaluation.
+    /// Marks for evaluation the nodes that refer to the node `index`.
     pub(crate) fn mark_dependants(&self, index: usize) {
         let node = self.graph.nodes.get(index);
         for dependant in node.iter().flat_map(|node| &node.referenced_by) {
@@ -175,7 +175,7 @@ impl Instance {
         }
     }
 
-    /// Marks every node for evaluation that uses the item of its template or an enclosing scope.
+    /// Marks for evaluation every node that uses the item of its template or an enclosing scope.
     pub(crate) fn mark_users_of_outside(&self) {
         for (index, node) in self.graph.nodes.iter().enumerate() {
             if node.uses_outside {
@@ -267,8 +267,8 @@ impl Instance {
         }
     }
 
-    /// Marks the nodes that refer to the node with this full id for evaluation, and all enclosing modules; to be called
-    /// on the root. Returns false if the exports are unchanged, or there is no such node.
+    /// Marks for evaluation the nodes that refer to the node with this full id, and marks all enclosing modules; to be
+    /// called on the root. Returns false if the exports are unchanged, or there is no such node.
     pub(crate) fn mark_changed(&self, id: &str) -> bool {
         self.local(id).is_some_and(|id| self.inner_mark_changed(id))
     }
@@ -299,7 +299,7 @@ impl Instance {
     }
 }
 
-/// Returns the full id of something in a module.
+/// Joins the id of a module and an id in the module to a full id.
 pub(super) fn join(path: &str, id: &Arc<str>) -> Arc<str> {
     if path.is_empty() {
         id.clone()

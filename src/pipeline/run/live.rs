@@ -1,7 +1,7 @@
 //! Live debugging in the controller: the components that can be watched, and the flow within a module.
 //!
-//! Ids are full: the id of a component in a module begins with the module's id and a slash. A flow from or to a
-//! component in a nested module is shown as a flow of the nested module, as the module's graph shows it.
+//! Ids are full: the id of a component in a module begins with the module's id and a slash. A nested module is one
+//! component of the module that contains it: flows from or to its components are shown as flows of the nested module.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum WatchError {
     Unknown(String),
 }
 
-/// The flow from a component during an interval. Has Alloy's fields and ours.
+/// The flow from a component during an interval, with Alloy's fields and additional ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EdgeRate {
@@ -57,7 +57,7 @@ pub(crate) struct Flow {
 }
 
 impl Controller {
-    /// The hub of live debugging.
+    /// Returns the hub of live debugging.
     pub fn live(&self) -> &LiveHub {
         self.live_hub()
     }
@@ -169,7 +169,7 @@ impl Reading {
     }
 }
 
-/// Returns the component of `module` that has the id `id` or contains it.
+/// Returns the component of `module` that has the id `id` or contains the component with this id.
 fn seen_from(module: &str, id: &Arc<str>) -> Option<String> {
     let rest = match module {
         "" => id.as_ref(),

@@ -1,7 +1,7 @@
 //! Loads, from the first step to the swap, and the propagation of changes: the synchronous part of a controller.
 //!
-//! In: texts, or an import or `foreach` with a new shape. Out: the old and the new tree, which is then in force, or a
-//! refusal that has changed nothing.
+//! In: texts, or an import or `foreach` with a new shape. Out: the old tree, and the steps from it to the new tree,
+//! which is in force by then; or a refusal, which has changed nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(super) struct Refused {
     pub(super) diagnostics: Diagnostics,
     /// Running components that may hold a resource that the load needed.
     pub(super) in_the_way: Vec<Arc<Node>>,
-    /// Ids of the components among them that the new configuration has with other arguments, so that they must be
+    /// Ids of the components of `in_the_way` that have other arguments in the new configuration, so that they must be
     /// rebuilt.
     pub(super) to_replace: BTreeSet<Arc<str>>,
     /// True if an evaluation failed because it depends on a component that would be updated later.
@@ -95,7 +95,7 @@ struct Prepared {
 }
 
 impl Loader {
-    /// The tree of instances in force.
+    /// Returns the tree of instances in force.
     pub(super) fn running(&self) -> Arc<Running> {
         self.in_force.read().clone()
     }
@@ -180,9 +180,9 @@ impl Loader {
         old.or(all)
     }
 
-    /// Builds a tree. New components are built before any is updated, and thus with the current values. If that fails
-    /// because of a value that an update would change, a second attempt updates during the build, and undoes the
-    /// updates if it fails as well.
+    /// Builds a tree. New components are built before any component is updated, and thus with the current values. If an
+    /// evaluation fails because of a value that an update would change, a second attempt updates components during the
+    /// build. If the second attempt fails as well, it undoes its updates.
     fn prepare(
         &self,
         graph: &Arc<Graph>,
@@ -280,7 +280,7 @@ impl Loader {
     /// Prepares the settings of the `http` block, without applying them.
     fn protection(&self, graph: &Graph, root: &Instance) -> Result<Option<Apply>, Diagnostics> {
         let Some(text) = graph.settings.get("http") else {
-            // Without a block the listener keeps its defaults, which cannot fail.
+            // Without a block the listener keeps its defaults, so this cannot fail.
             return Ok((self.on_http)(&HttpSettings::default()).ok());
         };
         let names = Names::of(root, &self.engine.common, None);
@@ -304,15 +304,15 @@ impl Loader {
                 Ok(apply) => Ok(Some(apply)),
                 Err(wrong) => Err(refused_settings(text, &wrong).into()),
             },
-            // Without a block there is nothing to prepare, which cannot fail.
+            // Without a block there is nothing to prepare, so this cannot fail.
             (Some(prepare), None) => Ok(prepare(None).ok()),
             (None, Some(text)) if settings.is_some() => Err(unsupported(text).into()),
             (None, _) => Ok(None),
         }
     }
 
-    /// Evaluates nodes that refer to changed exports, and updates those whose arguments changed. Returns the imports
-    /// and `foreach` blocks that need a new tree.
+    /// Evaluates nodes that refer to changed exports, and updates components whose arguments changed. Returns the ids
+    /// of the imports and `foreach` blocks that need a new tree.
     pub(super) fn pass_on(&self) -> Vec<Arc<str>> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
@@ -349,8 +349,8 @@ impl Loader {
     }
 }
 
-/// Creates a refusal with the components that may hold a needed resource. For an error in the text it has none, since
-/// stopping components would not help.
+/// Creates a refusal with the components that may hold a needed resource. If the text has an error, the refusal names
+/// no components, since stopping them would not help.
 fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
     let lacks = |found: &Diagnostic| {
         found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)

@@ -18,7 +18,7 @@ type Labels = Vec<(&'static str, String)>;
 
 /// Alloy's buckets for both histograms, 5 ms to 10 min.
 const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
-/// Evaluations longer than this are logged as slow.
+/// Evaluations of at least this duration are counted as slow.
 const SLOW: Duration = Duration::from_mins(1);
 
 /// Handles of the engine's metrics.
@@ -38,8 +38,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the metrics; those of components and of the graph are computed at collection. `module` is the id of
-    /// the configuration: a configuration with an id does not count in metrics about "the configuration".
+    /// Registers the metrics. The metrics about components and the graph are computed at each collection. `module` is
+    /// the id of the configuration. Only a configuration with an empty id has metrics about the program and its loads.
     pub(super) fn register(
         scope: &Scope,
         version: &str,
@@ -138,7 +138,7 @@ impl Metrics {
         Evaluating(&self.evaluating)
     }
 
-    /// Records the evaluation of a component; `id` is called only if it was slow.
+    /// Records the evaluation of a component; `id` is called only if the evaluation was slow.
     pub(crate) fn evaluated(&self, took: Duration, id: impl FnOnce() -> String) {
         self.evaluation_seconds.observe(took.as_secs_f64());
         if took >= SLOW {
@@ -176,7 +176,7 @@ impl Drop for Evaluating<'_> {
     }
 }
 
-/// Computes its values from the graph at each collection, so that no count can drift.
+/// A collector that computes its metrics from the graph at each collection, so that no count can drift.
 struct FromGraph<C, E> {
     components: C,
     connections: E,

@@ -27,14 +27,14 @@ pub(crate) struct Names<'a> {
     pub(crate) variable: Option<(&'a str, Value)>,
     /// The enclosing scope of a template.
     pub(crate) outer: Option<&'a Names<'a>>,
-    /// The part that is the same in all scopes.
+    /// The data that all scopes share.
     pub(crate) common: &'a Common,
     /// Folder of the text, for `module_path`.
     pub(crate) module_path: &'a Arc<str>,
 }
 
 impl<'a> Names<'a> {
-    /// Returns the names visible in an instance. `outer` are those of the enclosing scope of a template.
+    /// Returns the names visible in an instance. `outer` are the names of the enclosing scope of a template.
     pub(crate) fn of(instance: &'a Instance, common: &'a Common, outer: Option<&'a Names<'a>>) -> Self {
         Self {
             graph: &instance.graph,
@@ -49,7 +49,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the names visible in a text without nodes, such as an imported one. `graph` is empty.
+    /// Returns the names visible in a text without nodes, such as an imported text. `graph` is empty.
     pub(crate) fn of_text(graph: &'a Graph, common: &'a Common, module_path: &'a Arc<str>) -> Self {
         Self {
             graph,

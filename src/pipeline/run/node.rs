@@ -36,7 +36,7 @@ pub(crate) struct Health {
     pub updated: SystemTime,
 }
 
-/// The restart of a component that ended early: the wait before it doubles, from the shortest to the longest.
+/// The waits before restarts of a component that ended early. The wait doubles at each restart, up to the longest.
 #[derive(Debug, Clone, Copy)]
 pub struct RestartPolicy {
     /// Wait before the first restart.
@@ -55,14 +55,14 @@ impl Default for RestartPolicy {
 }
 
 /// Changes for the controller to process. Their number is bounded by the number of components: several changes of one
-/// component between two calls count once.
+/// component between two calls of `take` count once.
 #[derive(Default)]
 pub(crate) struct Changes {
     changed: Mutex<Changed>,
     wake: Notify,
 }
 
-/// The changes between two calls.
+/// The changes between two calls of [`Changes::take`].
 #[derive(Default)]
 pub(crate) struct Changed {
     /// Ids of components whose exports changed, and the time of the first change.
@@ -85,7 +85,7 @@ impl Changes {
         }
     }
 
-    /// Takes the changes since the last call.
+    /// Removes and returns the changes since the last call.
     pub(crate) fn take(&self) -> Changed {
         std::mem::take(&mut *self.changed.lock())
     }
@@ -137,7 +137,7 @@ pub(crate) struct Node {
     component: Arc<dyn AnyComponent>,
     arguments: Mutex<ValidArguments>,
     task: Mutex<Option<Task>>,
-    /// Finished data that the component's receivers do not have yet.
+    /// Tasks that forward finished data to the component's receivers.
     in_flight: InFlight,
 }
 
@@ -308,14 +308,14 @@ impl Node {
         self.component.show_live(&self.arguments(), live);
     }
 
-    /// Gives the component new arguments. On an error the current ones stay in force.
+    /// Updates the component with new arguments. On an error the current arguments stay in force.
     pub(crate) fn update(&self, arguments: &ValidArguments) -> Result<(), ComponentError> {
         self.component.update(arguments)?;
         *self.arguments.lock() = arguments.clone();
         Ok(())
     }
 
-    /// Returns the worst of three healths: of the task, of the evaluation, and the reported one; the newest on a tie.
+    /// Returns the worst health of the task, the evaluation and the component's own report; on a tie the newest.
     pub(crate) fn health(&self) -> Health {
         let aspects = self.shared.health.lock();
         let mut worst = &aspects.run;
@@ -368,8 +368,8 @@ impl Node {
         }
     }
 
-    /// Cancels the component, and waits for it and for its data in flight, at most until `deadline`. Then it aborts the
-    /// task. Returns false if something did not finish in time.
+    /// Cancels the component, and waits for the component and its data in flight, at most until `deadline`. At the
+    /// deadline it aborts the task. Returns false if the component or its data did not finish in time.
     pub(crate) async fn stop(&self, deadline: Instant) -> bool {
         let task = self.task.lock().take();
         let Some(task) = task else { return true };
@@ -391,7 +391,7 @@ impl Node {
         finished
     }
 
-    /// Waits until the receivers have the data in flight. Returns false if some of it remains at the deadline.
+    /// Waits until the receivers have received the data in flight. Returns false if data remains at the deadline.
     async fn handed_on(&self, deadline: Instant) -> bool {
         let is_empty = tokio::time::timeout_at(deadline.into(), self.in_flight.ended())
             .await

@@ -28,7 +28,7 @@ pub(crate) struct Running {
 pub(super) struct Plan {
     /// New nodes, leaves first.
     pub start: Vec<Arc<Node>>,
-    /// Running nodes that are not in the new tree; a node comes before those it refers to.
+    /// Running nodes that are not in the new tree; a node comes before the nodes that it refers to.
     pub stop: Vec<Arc<Node>>,
 }
 

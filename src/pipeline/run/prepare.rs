@@ -15,10 +15,10 @@ use crate::pipeline::check::settings::remote::RemoteSettings;
 
 /// Applies prepared settings; called once the configuration is in force.
 pub(crate) type Apply = Box<dyn FnOnce() + Send>;
-/// Prepares the protection of the listener: reads certificates, changes nothing. An error has a path in the block.
+/// Prepares the protection of the listener: reads certificates, changes nothing. An error contains a path in the block.
 pub(crate) type PrepareHttp = Arc<dyn Fn(&HttpSettings) -> Result<Apply, ArgumentError> + Send + Sync>;
 /// Prepares the configuration from a server: reads certificates, changes nothing. The settings are `None` if there is
-/// no block or no URL. An error has a path in the block.
+/// no block or no URL. An error contains a path in the block.
 pub(crate) type PrepareRemote = Arc<dyn Fn(Option<&RemoteSettings>) -> Result<Apply, ArgumentError> + Send + Sync>;
 
 /// Refuses settings of the listener, in a program that has none.

@@ -2,8 +2,8 @@
 //! out of them as exports.
 //!
 //! Only marked nodes are processed, leaves first. A node whose value changes marks its dependants. A pass does not
-//! change the shape (other items of a `foreach`, other arguments of an import) but reports the change: it needs a new
-//! tree.
+//! apply changes of shape (other items of a `foreach`, other arguments of an import). It reports them, because they
+//! need a new tree.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl<'a> Propagate<'a> {
         Ok(())
     }
 
-    /// Processes a node; returns true if the value that others see has changed.
+    /// Processes a node; returns true if the value that other nodes read has changed.
     fn entry(
         &mut self,
         instance: &Instance,

@@ -1,6 +1,6 @@
 //! The state of the controller for HTTP, in the shapes of Alloy's API (`/api/v0/web/components`).
 //!
-//! Plain structs with `serde`; `admin` serves them. Secrets appear as `(secret)`.
+//! The structs are serialized with `serde`; `admin` serves them. Secrets appear as `(secret)`.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub struct ComponentView {
     pub data_flow_edges_to: Vec<String>,
     /// Its health, the worst of all aspects.
     pub health: HealthView,
-    /// Always empty; Alloy's page expects it.
+    /// Always empty; Alloy's page expects the field.
     pub original: &'static str,
     /// Its arguments: a list of attributes and blocks, without attributes that have their default value.
     pub arguments: serde_json::Value,
@@ -88,7 +88,7 @@ pub(crate) struct LastLoadView {
 
 impl Controller {
     /// Returns the components of a module (`""` is the root) sorted by id, without their values; `None` if there is no
-    /// such module. Imports, modules and `foreach` blocks count as components.
+    /// such module. The list includes imports, modules and `foreach` blocks.
     pub fn components(&self, module_id: &str) -> Option<Vec<ComponentView>> {
         let running = self.running();
         let instance = running.root.module(module_id)?;
@@ -103,7 +103,8 @@ impl Controller {
         Some(views)
     }
 
-    /// Returns one component with arguments, exports and debug info. `id` is the module's id, a `/`, and its own.
+    /// Returns one component with arguments, exports and debug info. `id` is its full id: in a module, the module's id,
+    /// a `/`, and the component's own id.
     pub fn component(&self, id: &str) -> Option<ComponentView> {
         let running = self.running();
         let (instance, index) = running.root.locate(id)?;
@@ -177,7 +178,7 @@ fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
         ids.dedup();
         ids
     };
-    // Data flows to a component whose receiver is referred to, and to a component that refers to a value.
+    // Data flows to a component whose receiver this one uses, and to a component that uses another export of this one.
     let takes = |export: &(usize, std::sync::Arc<str>)| {
         graph.export(export.0, &export.1).is_some_and(|kind| is_receiver(&kind))
     };
@@ -238,7 +239,7 @@ fn rfc3339(time: std::time::SystemTime) -> String {
     chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
 }
 
-/// Writes arguments in the order of their schema. Optional ones with their default value are omitted, as in Alloy.
+/// Writes arguments in the order of their schema. Optional arguments with their default are omitted, as in Alloy.
 fn body(arguments: &Arguments, schema: &Schema, overrides: &[(&'static str, &'static str)]) -> serde_json::Value {
     let attributes = schema.attributes.iter().filter_map(|attribute| {
         let value = arguments.value(attribute.name);

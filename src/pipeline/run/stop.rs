@@ -1,9 +1,9 @@
 //! Stops running components in order. A component stops before those that it refers to, so that receivers run until
 //! nothing is sent to them any more.
 //!
-//! In: some nodes of a tree. Out: none of them runs. Independent components stop concurrently. A slow one is logged
-//! every minute and aborted at the deadline. If the turn of a component only comes at the deadline, because its senders
-//! did not end, it gets one second to finish its work.
+//! In: some nodes of a tree. Out: none of them runs. Independent components stop concurrently. A slow component is
+//! logged every minute and aborted at the deadline. A component that has to wait for its senders until the deadline
+//! gets one second to finish its work.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::pipeline::run::node::Node;
 
 /// Interval at which components that are still running are logged.
 const WARN_EVERY: Duration = Duration::from_mins(1);
-/// Time limit of a component whose turn comes only at the deadline.
+/// Time limit of a component that had to wait for its senders until the deadline.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A step in the stop order: a node to stop, or a step without work (a node that keeps running, and the two ends of a
@@ -97,8 +97,8 @@ impl Turns {
         self.all.len() - 1
     }
 
-    /// Adds the turns of an instance. The turns of a module lie between its two `ends`: the turn before everything
-    /// inside, and the one after.
+    /// Adds the steps of an instance. For a module, `ends` are the step before all steps of the module and the step
+    /// after them.
     fn add(&mut self, instance: &Instance, nodes: &HashMap<Arc<str>, Arc<Node>>, ends: Option<(usize, usize)>) {
         let mut first_and_last = Vec::with_capacity(instance.entries.len());
         for index in 0..instance.entries.len() {
@@ -137,7 +137,7 @@ impl Turns {
         }
     }
 
-    /// Stops a node if its turn has come.
+    /// Stops the node of a step if all steps before it are finished.
     fn take(&mut self, index: usize, deadline: Instant) {
         let Some(turn) = self.all.get_mut(index) else { return };
         if turn.users > 0 || turn.taken {
@@ -158,7 +158,7 @@ impl Turns {
 
     /// Marks a step as finished, so that the steps that wait for it can follow.
     fn over(&mut self, index: usize, deadline: Instant) {
-        // A list instead of recursion: users can build chains of any length.
+        // This uses a list instead of recursion, because users can build chains of any length.
         let mut ended = vec![index];
         while let Some(index) = ended.pop() {
             let Some(turn) = self.all.get_mut(index) else { continue };

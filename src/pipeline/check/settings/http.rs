@@ -123,7 +123,7 @@ pub enum PemText {
     File(PathBuf),
 }
 
-/// Whether clients must present certificates, and from which authority.
+/// Whether clients must present certificates, and which authorities may sign them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAuth {
     /// No certificate is requested.
@@ -147,7 +147,7 @@ pub struct AuthSettings {
     pub password: Arc<str>,
     /// Path prefixes to which `matching` refers.
     pub paths: Vec<Arc<str>>,
-    /// True if the paths in `paths` require the credentials, false if all others do.
+    /// True if the paths in `paths` require the credentials, false if all other paths do.
     pub matching: bool,
 }
 
@@ -159,7 +159,7 @@ const CLIENT_AUTHS: [(&str, ClientAuth); 5] = [
     ("RequireAndVerifyClientCert", ClientAuth::RequireAndVerify),
 ];
 const VERSIONS: [(&str, u8); 4] = [("TLS10", 10), ("TLS11", 11), ("TLS12", 12), ("TLS13", 13)];
-/// The cipher suites that Alloy knows.
+/// The cipher suites that Alloy accepts.
 const SUITES: [&str; 17] = [
     "TLS_RSA_WITH_AES_128_CBC_SHA",
     "TLS_RSA_WITH_AES_256_CBC_SHA",

@@ -1,7 +1,7 @@
 //! Blocks that configure the program: their checks, and the block `tracing`, which has no effect in this version.
 //!
 //! In: the block. Out: diagnostics. `tracing` configures the program's own traces, but the program has none. The block
-//! is accepted, so that one file works for both programs, and a run warns that it has no effect.
+//! is accepted, so that one file works for Alloy and Alluvium, and a run warns that the block has no effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ arguments! {
     }
 }
 
-/// Checks one of these blocks. `client` is the schema of HTTP client arguments.
+/// Checks a block that configures the program. `client` is the schema of HTTP client arguments.
 pub(crate) fn check(
     name: &str,
     text: &SourceBlock,

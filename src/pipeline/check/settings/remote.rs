@@ -16,7 +16,7 @@ use crate::lang::{Diagnostic, Diagnostics, codes};
 use crate::pipeline::check::graph::SourceBlock;
 
 arguments! {
-    /// The body of `remotecfg { }` without the HTTP client arguments, which stand in the same block.
+    /// The body of `remotecfg { }` without the HTTP client arguments, which are in the same block.
     struct RemoteConfig {
         /// Attributes of this collector, by which the server may choose the configuration.
         attributes: BTreeMap<Arc<str>, Arc<str>> = {},

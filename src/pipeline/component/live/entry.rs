@@ -1,7 +1,7 @@
 //! Entries of live debugging, and their formats: text like Alloy's, and JSON for the page.
 //!
-//! A component creates an entry on the data path, so it only shares existing data. Everything costly (formatting,
-//! reading a profile) happens here when the entry is written, on the watcher's time.
+//! A component creates an entry on the data path, so the entry only shares existing data. Everything costly
+//! (formatting, reading a profile) happens in this file when the watcher writes the entry.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -53,7 +53,7 @@ pub enum Entry {
         of: Relabeled,
         /// The labels before the first rule.
         before: LabelSet,
-        /// The effect of each rule that changed something.
+        /// The effect of each rule that changed the labels.
         steps: Vec<Step>,
         /// The labels after the last rule; `None` if a rule dropped them.
         after: Option<LabelSet>,

@@ -1,7 +1,7 @@
 //! Counters of the data that flows between components.
 //!
-//! The sender counts an edge with relaxed additions; readers compute differences. An edge is dropped when nobody holds
-//! it any more: when the sender has new receivers or has ended.
+//! The sender increments the counters of an edge with relaxed atomic additions; readers compute differences. An edge is
+//! dropped with its last reference: when the sender has new receivers or has ended.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub struct Edge {
 pub struct FlowCount {
     /// Id of the sending component.
     pub from: Arc<str>,
-    /// Id of the receiver; empty if it has none.
+    /// Id of the receiver; empty if the receiver has no id.
     pub to: Arc<str>,
     /// Number of profiles sent, accepted or refused.
     pub profiles: u64,
@@ -69,7 +69,7 @@ impl Flows {
         edge
     }
 
-    /// All edges, sorted by sender and receiver.
+    /// Returns the counts of all edges, sorted by sender and receiver.
     pub(super) fn counts(&self) -> Vec<FlowCount> {
         let mut edges = self.edges.lock();
         edges.retain(|_, edge| edge.strong_count() > 0);

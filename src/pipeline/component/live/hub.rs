@@ -84,8 +84,8 @@ impl LiveHub {
         (self.0.flows.counts(), targets.collect())
     }
 
-    /// Begins to watch a component; `None` if there is none with that id. `probability` is the fraction of entries to
-    /// receive, 0 to 1.
+    /// Begins to watch a component; returns `None` if no component has this id. `probability` is the fraction of
+    /// entries to receive, 0 to 1.
     pub(crate) fn subscribe(&self, id: &str, probability: f64) -> Option<Watch> {
         let channel = self.0.channels.lock().get(id)?.upgrade()?;
         let watcher = Arc::new(Watcher::new(probability));
@@ -131,7 +131,7 @@ impl LiveHandle {
         Self(Arc::new(channel))
     }
 
-    /// Id of the component that the handle belongs to.
+    /// Returns the id of the component that the handle belongs to.
     pub fn id(&self) -> &Arc<str> {
         &self.0.id
     }
@@ -142,8 +142,8 @@ impl LiveHandle {
         self.0.watched.load(Ordering::Relaxed) > 0
     }
 
-    /// Reports an event to the watchers. `make` runs only if one of them wants this entry; it should clone shared data
-    /// and format nothing.
+    /// Reports an event to the watchers. `make` runs only if the sampling of at least one watcher selects this entry.
+    /// `make` should only clone shared data, and format nothing.
     #[inline]
     pub fn tell(&self, make: impl FnOnce() -> Entry) {
         if self.is_watched() {
@@ -164,8 +164,8 @@ impl LiveHandle {
         }
     }
 
-    /// Returns the counters of the edge from this component to `to`, which is empty for a receiver without a name. They
-    /// exist as long as the caller holds the returned value.
+    /// Returns the counters of the edge from this component to `to`, which is empty for a receiver without a name. The
+    /// counters exist as long as the caller holds the returned value.
     pub fn edge(&self, to: &str) -> Arc<Edge> {
         self.0.hub.0.flows.edge(&self.0.id, to)
     }
@@ -184,8 +184,8 @@ impl Watch {
         LiveHandle::only(id, self.watcher.clone())
     }
 
-    /// Waits for entries and returns those since the last call; `None` at the end, when the component has ended or
-    /// watching was forbidden.
+    /// Waits for entries and returns the entries since the last call; `None` at the end, when the component has ended
+    /// or watching was forbidden.
     pub async fn next(&mut self) -> Option<Batch> {
         self.watcher.next().await
     }

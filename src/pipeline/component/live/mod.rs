@@ -1,10 +1,10 @@
 //! Live debugging: the data that flows through components, for clients that watch.
 //!
 //! In: calls of components through the [`LiveHandle`] in their context. Out: entries for watchers, and counters of the
-//! flow over each edge. Without a watcher, an event costs one relaxed load and sending one or two relaxed additions: no
-//! entry is created, nothing is allocated. Each watcher has a bounded queue and a sampling probability that is applied
-//! before an entry is created. Entries that do not fit are counted and reported. This module does not know HTTP and
-//! does not find components: the controller does.
+//! flow over each edge. Without a watcher, an event costs one relaxed load, and counting sent data costs one or two
+//! relaxed additions: no entry is created, nothing is allocated. Each watcher has a bounded queue and a sampling
+//! probability that is applied before an entry is created. Entries that do not fit are counted and reported. This
+//! module depends neither on HTTP nor on the controller.
 
 mod entry;
 mod flows;

@@ -1,4 +1,4 @@
-//! The guarantees of the hub: the cost of an event without a watcher, bounds, sampling, ends.
+//! Tests of the hub: the cost of an event without a watcher, the bounds of the queues, sampling, the end of a watch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -70,7 +70,7 @@ impl Watcher {
         self.wake.notify_one();
     }
 
-    /// Waits for entries and returns those since the last call; `None` if the watcher is closed.
+    /// Waits for entries and returns the entries since the last call; `None` if the watcher is closed.
     pub(super) async fn next(&self) -> Option<Batch> {
         loop {
             let wake = self.wake.notified();

@@ -1,7 +1,7 @@
 //! The imports of a new tree, and the declarations that blocks instantiate from them.
 //!
-//! An import keeps its previous text if the new one is not accepted. A declaration is analysed when the first block
-//! needs it.
+//! If the new text of an import is not accepted, the import keeps its previous text. A declaration is analysed when the
+//! first block instantiates it.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Builds a tree of instances without affecting the running one.
 //!
 //! Every scope is evaluated from its leaves. Running components are reused with their current arguments (and marked if
-//! their new arguments differ). New ones are built, and dropped with the tree if something fails. Imports (`imports`)
-//! are fetched if they are new or their arguments changed.
+//! their new arguments differ). New components are built, and dropped with the tree if the load fails. Imports
+//! (`imports`) are fetched if they are new or their arguments changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -32,14 +32,14 @@ mod imports;
 /// Maximum nesting of modules and imports: far above real use, and low enough to stop infinite recursion.
 const MAX_DEPTH: usize = 32;
 
-/// The changes of shape that a new tree accepts. In other cases it keeps the shape of the tree in force.
+/// The changes of shape that a new tree accepts. Otherwise, the new tree keeps the shape of the tree in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Accept {
     /// Accepts all changes of shape.
     All,
     /// Accepts all except new content of imports with unchanged arguments.
     AllButContent,
-    /// Accepts that of one import or `foreach`, by id.
+    /// Accepts only the new shape of one import or `foreach`, by id.
     Only(Arc<str>),
 }
 
@@ -90,7 +90,7 @@ struct Spec {
     user: Option<Arc<SourceBlock>>,
 }
 
-/// A result whose error is the diagnostics; empty if they have been reported already.
+/// A result whose error contains diagnostics. The error is empty if they have been reported already.
 type Staged<T> = Result<T, Diagnostics>;
 
 impl<'a> Stage<'a> {
@@ -141,7 +141,7 @@ impl<'a> Stage<'a> {
         self.instance(spec, None)
     }
 
-    /// True for ids that the new tree should have. Everything inside a module that was not evaluated counts as wanted.
+    /// True for ids that the new tree should have. All ids inside a module that was not evaluated count as wanted.
     pub(crate) fn is_wanted(&self, id: &str) -> bool {
         let unknown = |outer: &str| {
             let mut inside = self.reached.range::<str, _>((Bound::Included(outer), Bound::Unbounded));
@@ -184,7 +184,7 @@ impl<'a> Stage<'a> {
                     }
                 }
                 Err(found) => {
-                    // A build can fail for other reasons, and so can everything after the first failure.
+                    // A failed build, and any error after the first failure, can have other causes than a stale value.
                     let evaluated = found.iter().any(|found| found.code != codes::BUILD_FAILED);
                     let inside = found.is_empty() && !self.failed;
                     self.is_stale |= (evaluated || inside) && self.depends_on_changed(&instance, index);
