@@ -1,9 +1,9 @@
 //! Errors in the arguments of a block: the path in the body, the problem, and the accepted values.
 //!
-//! They are created where a body is converted to a typed value. The caller, which has the text, turns them into
+//! The conversion of a body to a typed value creates these errors. Its caller has the text and turns the errors into
 //! diagnostics with positions.
 
-/// An argument's value is not acceptable.
+/// An error about the value of an argument, or about a whole body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct ArgumentError {
@@ -14,7 +14,7 @@ pub struct ArgumentError {
 }
 
 impl ArgumentError {
-    /// An error at `path`, which may be empty.
+    /// Creates an error at `path`, which may be empty.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             path: path.into(),

@@ -69,7 +69,7 @@ pub struct Expression {
     pub kind: ExpressionKind,
     /// The range of bytes that it covers.
     pub span: Span,
-    /// Height of the tree below. The parser limits it, so that recursion over a tree is safe.
+    /// Height of the tree of this expression. The parser limits the height, so that recursion over a tree is safe.
     pub height: u16,
 }
 
@@ -93,7 +93,7 @@ pub enum ExpressionKind {
     Access {
         /// The value that has the field.
         value: Box<Expression>,
-        /// The name of the field, behind the dot.
+        /// The name of the field, after the dot.
         name: Identifier,
     },
     /// An element of a value: `value[index]`.
@@ -148,7 +148,7 @@ pub struct Field {
 }
 
 impl Statement {
-    /// The range of bytes that it covers.
+    /// Returns the range of bytes that the statement covers.
     pub fn span(&self) -> Span {
         match self {
             Self::Attribute(attribute) => attribute.span(),
@@ -158,26 +158,26 @@ impl Statement {
 }
 
 impl Attribute {
-    /// The range from the name to the end of the value.
+    /// Returns the range from the name to the end of the value.
     pub fn span(&self) -> Span {
         self.name.span.to(self.value.span)
     }
 }
 
 impl Block {
-    /// The range of the whole block.
+    /// Returns the range of the whole block.
     pub fn span(&self) -> Span {
         Span::new(self.name.span.start, self.close + 1)
     }
 
-    /// The range of name and label, without the body; messages point at it.
+    /// Returns the range of name and label, without the body. Messages about the block point at this range.
     pub fn header(&self) -> Span {
         self.label
             .as_ref()
             .map_or(self.name.span, |label| self.name.span.to(label.span))
     }
 
-    /// Id of the block: its name, and its label if it has one.
+    /// Returns the id of the block: its name, and its label if it has one.
     pub fn id(&self) -> String {
         match &self.label {
             Some(label) => format!("{}.{}", self.name.name, label.name),
@@ -239,7 +239,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl Expression {
-    /// Takes the expression apart, so that two expressions of any kind are compared in the same way.
+    /// Returns the parts of the expression, so that two expressions of any kind are compared in the same way.
     pub(super) fn parts(&self) -> Parts<'_> {
         use ExpressionKind as Kind;
         let mut parts = Parts {

@@ -1,7 +1,7 @@
 //! Types of attributes: conversion of values to Rust types, and the errors for values that do not fit.
 //!
-//! In: a value that passed the schema and therefore has the right kind. Out: the typed value, or an error. Null, which
-//! a user may write for any attribute, becomes the zero value of its type.
+//! In: a value that passed the schema and therefore has the right kind. Out: the typed value, or an error. A user may
+//! write null for any attribute; null becomes the zero value of the attribute's type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::lang::value::{Number, Value};
 
 /// The type of an attribute.
 pub trait FromValue: Sized {
-    /// Its type in the configuration language.
+    /// The type in the configuration language.
     const KIND: Kind;
     /// True if the attribute may be omitted without a default.
     const IS_OPTIONAL: bool = false;
@@ -60,28 +60,28 @@ pub(crate) struct ByteSize(u64);
 pub(crate) struct NotEmpty<T>(pub T);
 
 impl Interval {
-    /// The duration; never zero.
+    /// Returns the duration, which is never zero.
     pub(crate) fn get(self) -> Duration {
         self.0
     }
 }
 
 impl Positive {
-    /// The number; never zero. A number too large for this machine becomes the largest possible one.
+    /// Returns the number, which is at least one. A number that does not fit into `usize` becomes `usize::MAX`.
     pub(crate) fn get(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }
 
 impl Natural {
-    /// The number; zero or more.
+    /// Returns the number, which may be zero.
     pub(crate) fn get(self) -> u64 {
         self.0
     }
 }
 
 impl ByteSize {
-    /// The size as a number of bytes.
+    /// Returns the size as a number of bytes.
     pub(crate) fn get(self) -> u64 {
         self.0
     }

@@ -11,8 +11,8 @@ use crate::lang::argument_error::ArgumentErrors;
 use crate::lang::attribute::FromValue;
 use crate::lang::schema::{ArgumentBlock, Arguments, Schema};
 
-/// A body as a typed value. Usually [`arguments!`] implements it; bodies whose struct differs from the text implement
-/// it by hand.
+/// A body as a typed value. [`arguments!`] implements this trait. If the struct of a body differs from the text, the
+/// trait is implemented by hand.
 pub trait FromBody: Sized {
     /// The schema of the body.
     const SCHEMA: &'static Schema;
@@ -65,8 +65,8 @@ impl<T: FromBody> FromBody for Arc<T> {
     }
 }
 
-/// The blocks of one name, by their allowed number: a body that always exists, with defaults; an optional one
-/// (`Option`); or any number (`Vec`).
+/// The blocks with one name. The type sets the allowed number: a body type for one block that always exists, with
+/// defaults; `Option` for an optional block; `Vec` for any number of blocks.
 pub trait FromBlocks: Sized {
     /// The schema of each block.
     const BODY: &'static Schema;
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         self.keep(read)
     }
 
-    /// Converts the blocks called `name`; `None` if something in them is invalid or not known yet.
+    /// Converts the blocks called `name`; `None` if a value in them is invalid or not known yet.
     pub fn blocks<T: FromBlocks>(&mut self, name: &str) -> Option<T> {
         let blocks: Vec<&ArgumentBlock> = self.body.blocks.iter().filter(|block| &*block.name == name).collect();
         let read = T::from_blocks(name, &blocks);
@@ -171,15 +171,15 @@ impl<'a> Reader<'a> {
 /// arguments! {
 ///     /// Description of the struct.
 ///     pub(crate) struct ExampleArguments {
-///         /// The sentence for the reference page. An attribute without a default is required,
+///         /// The sentence for the reference page. This attribute has no default, so it is required.
 ///         files: Vec<Arc<str>>,
-///         /// one with a default is optional,
+///         /// This attribute has a default, so it is optional.
 ///         interval: Interval = "5m",
-///         /// and so is an `Option`; `as` sets a name that is not a Rust identifier.
+///         /// An `Option` is optional too. `as` sets a name that is not a Rust identifier.
 ///         kind as "type": Option<Arc<str>>,
 ///     }
 ///     blocks {
-///         /// `Option` for an optional block, `Vec` for any number; any other type exists with its defaults.
+///         /// An `Option` is an optional block, a `Vec` any number of blocks; any other block always exists.
 ///         memory as "profile.memory": Profile { path = "/debug/pprof/allocs" },
 ///     }
 ///     shared { client: HttpClientArguments }
@@ -272,7 +272,7 @@ macro_rules! key {
 }
 pub(crate) use key;
 
-/// True if an attribute is required: it has no default, and its type needs a value.
+/// Evaluates to true if an attribute is required: it has no default, and its type needs a value.
 macro_rules! is_required {
     ($type:ty) => {
         !<$type as $crate::lang::attribute::FromValue>::IS_OPTIONAL

@@ -1,11 +1,11 @@
 //! The catalogue of diagnostic codes: for each an explanation, a configuration that triggers it, and the corrected
 //! configuration.
 //!
-//! The texts are files `catalogue/ID.md`, compiled in: prose first, then a fenced block whose first line ends in `bad`
-//! and one in `fixed`, each after its language (`alloy` or `hcl`). Words after `bad` name the trigger: `bytes` (an
-//! escape `\xHH` stands for that byte of the file), `run` (loaded, not only checked), `build` (loaded while the storage
-//! folder is unusable), `update` (loaded after the fixed one, while the storage folder is unusable). Tests load every
-//! example; the reference page and `alluvium validate --explain` print them.
+//! The texts are files `catalogue/ID.md`, compiled in. A file has prose first, then a fenced block `LANGUAGE bad` and a
+//! fenced block `LANGUAGE fixed`; the language is `alloy` or `hcl`. Words after `bad` name the trigger: `bytes` (an
+//! escape `\xHH` stands for that byte of the file), `run` (the text is loaded, not only checked), `build` (it is loaded
+//! while the storage folder is unusable), `update` (it is loaded after the fixed text, while the storage folder is
+//! unusable). Tests load every example; the reference page and `alluvium validate --explain` print the examples.
 
 use crate::lang::codes::{ALL, Code, TEXTS};
 
@@ -14,36 +14,36 @@ use crate::lang::codes::{ALL, Code, TEXTS};
 pub struct Example {
     /// Language of the text: `alloy` or `hcl`.
     pub language: &'static str,
-    /// The trigger, as described at the top of this file; empty for a check.
+    /// The trigger, as described at the top of this file; empty if a check triggers the code.
     pub how: &'static str,
     /// The text of the configuration.
     pub text: &'static str,
 }
 
-/// Finds the code with an identifier; its letter may be in either case.
+/// Finds the code with this identifier, such as `E0301`. Upper and lower case are equal.
 pub fn find(id: &str) -> Option<Code> {
     ALL.iter().find(|code| code.id.eq_ignore_ascii_case(id)).copied()
 }
 
 impl Code {
-    /// Its meaning in one sentence, without a full stop.
+    /// Returns the meaning of the code in one sentence, without a full stop.
     pub fn summary(&self) -> &'static str {
         self.texts().0
     }
 
-    /// Its meaning and the remedy, in one or two paragraphs.
+    /// Returns the meaning of the code and the remedy, in one or two paragraphs.
     pub fn explanation(&self) -> &'static str {
         let entry = self.texts().1;
         let end = entry.find("\n```").unwrap_or(entry.len());
         entry[..end].trim_end()
     }
 
-    /// A configuration that triggers it.
+    /// Returns a configuration that triggers the code.
     pub fn bad(&self) -> Option<Example> {
         self.example("bad")
     }
 
-    /// The same configuration, corrected.
+    /// Returns the corrected configuration.
     pub fn fixed(&self) -> Option<Example> {
         self.example("fixed")
     }

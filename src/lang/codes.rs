@@ -19,7 +19,7 @@ macro_rules! codes {
         $(#[doc = $summary] pub const $name: Code = Code { id: $id };)*
         /// Every code, sorted by identifier.
         pub const ALL: &[Code] = &[$($name),*];
-        /// For each code its meaning in one sentence, and the text of its file in `catalogue/`; in the order of
+        /// The meaning of each code in one sentence, and the text of its file in `catalogue/`; in the order of
         /// [`ALL`].
         pub(super) const TEXTS: &[(&str, &str)] = &[$(($summary, include_str!(concat!("catalogue/", $id, ".md")))),*];
     };

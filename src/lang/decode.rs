@@ -24,7 +24,7 @@ pub(crate) trait Resolve {
     /// Returns the converted value; `None` if it is not known yet.
     fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic>;
 
-    /// Precomputed defaults that many bodies share.
+    /// Returns precomputed defaults that many bodies share.
     fn defaults(&self) -> Option<&Defaults> {
         None
     }
@@ -66,7 +66,7 @@ impl Resolve for Evaluate<'_> {
 #[derive(Default)]
 pub(crate) struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
 
-/// Address and length of a schema's attributes and of the overrides: both are constants of the program.
+/// Address and length of a schema's attributes and of the overrides. Both are constants, so addresses identify them.
 type DefaultsKey = ((usize, usize), (usize, usize));
 /// The name and default of each attribute; `None` for an invalid default.
 type SharedDefaults = Arc<[(Arc<str>, Option<Value>)]>;
@@ -119,13 +119,13 @@ pub(crate) fn decode(
     }
 }
 
-/// Returns the arguments of an empty body; required ones are null. Fails if a default of the schema does not have its
-/// type: the table test of every component calls this.
+/// Returns the arguments of an empty body; required attributes are null. Fails if a default does not have the type of
+/// its attribute. The table test of every component calls this function.
 #[cfg(test)]
 pub(crate) fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let arguments = default_arguments(schema, &[], &mut diagnostics);
-    // Blocks that are not implied have defaults too: check and drop them here.
+    // Blocks that are not implied have defaults too, which are checked here but not returned.
     for block in schema.blocks {
         default_arguments(block.schema, block.defaults, &mut diagnostics);
         if let Err(inner) = defaults(block.schema) {
@@ -140,7 +140,7 @@ pub(crate) fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'st
     default_value(attribute, overrides, &mut Diagnostics::new())
 }
 
-/// Creates a type error, placed at the invalid part of the expression if that can be found.
+/// Creates a type error, placed at the invalid part of the expression if this part can be located.
 pub(crate) fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
     let mut at = expression;
     let mut rest = String::new();
@@ -474,7 +474,7 @@ fn default_value(attribute: &Attribute, overrides: &[(&'static str, &'static str
     let Some(text) = own.map(|(_, text)| *text).or(attribute.default) else {
         return Value::Null;
     };
-    // Nearly all defaults are plain literals, and each block has some: these need no parser.
+    // Nearly all defaults are plain literals, which need no parser.
     if let Some(plain) = literal(text)
         && let Ok(value) = convert(&plain, &attribute.kind)
     {

@@ -34,7 +34,7 @@ pub struct Diagnostic {
     pub message: String,
     /// Related remarks, with or without a position.
     pub notes: Vec<Note>,
-    /// What to do about it, if known.
+    /// The remedy, if known.
     pub hint: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Note {
     pub place: Option<(Source, Span)>,
 }
 
-/// Findings in the order of their creation. As an error it prints the first finding and the number of the others.
+/// Findings in the order of their creation. As an error, the list prints the first finding and the number of others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
@@ -168,7 +168,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostics {
-    /// A list without findings.
+    /// Creates a list without findings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -200,7 +200,7 @@ impl Diagnostics {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// The findings, in the order they were added.
+    /// Iterates over the findings, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter()
     }
@@ -223,12 +223,12 @@ impl Diagnostics {
         if self.has_errors() { Err(self) } else { Ok(value) }
     }
 
-    /// Renders all of them with excerpts, separated by empty lines. A non-empty text ends with a newline.
+    /// Renders all findings with excerpts, separated by empty lines. A non-empty text ends with a newline.
     pub fn render(&self) -> String {
         self.joined(Diagnostic::render)
     }
 
-    /// The same for a terminal, in colours.
+    /// Like [`Self::render`], in colours for a terminal.
     pub fn render_coloured(&self) -> String {
         self.joined(Diagnostic::render_coloured)
     }
@@ -238,7 +238,7 @@ impl Diagnostics {
         texts.join("\n")
     }
 
-    /// Converts all of them to a JSON array.
+    /// Converts all findings to a JSON array.
     pub fn to_json(&self) -> serde_json::Value {
         self.list.iter().map(Diagnostic::to_json).collect()
     }
@@ -279,7 +279,8 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// Returns the lines around a range. Only its first line is marked: underlining a whole block would not help.
+/// Returns the lines around a range. Only the first line of the range is marked, since a fully underlined block would
+/// not help.
 fn excerpt(source: &Source, span: Span) -> Snippet<'_, Annotation<'_>> {
     let text = source.text();
     let start = floor_boundary(text, span.start);
@@ -316,10 +317,10 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance in characters; swapping two neighbours counts once. `None` above `most`, and for long names, which are
-/// not compared.
+/// Returns the edit distance in characters; a swap of two neighbours counts once. Returns `None` if the distance is
+/// above `most`, or if a name has more than 200 characters.
 fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
-    // Each additional character needs an insertion: this check suffices for most names.
+    // The distance is at least the difference in length, which excludes most names at once.
     if left.len() > 200 || left.len().abs_diff(right.chars().count()) > most {
         return None;
     }

@@ -1,8 +1,8 @@
 //! Evaluates expressions.
 //!
-//! A [`Scope`] resolves the names in an expression; unknown names are looked up in the standard library. The first
-//! error ends the evaluation and points at the invalid part. Arithmetic is Go's: three kinds of numbers, wrapping,
-//! integer division.
+//! A [`Scope`] resolves the names in an expression; names that it does not contain are looked up in the standard
+//! library. The first error ends the evaluation and points at the invalid part. Arithmetic follows Go: it has signed,
+//! unsigned and floating-point numbers, wraps on overflow and divides integers to integers.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ pub fn evaluate(source: &Source, expression: &Expression, scope: &dyn Scope) -> 
     Evaluator { source, scope }.expression(expression)
 }
 
-/// Returns the chain of names that an expression consists of, outermost last: `a.b.c`. Empty for any other expression.
+/// Returns the names of an expression that is a chain of names: `a`, `b` and `c` for `a.b.c`. Returns an empty list for
+/// any other expression.
 pub(crate) fn traversal(expression: &Expression) -> Vec<Identifier> {
     let mut names = Vec::new();
     let mut current = expression;
@@ -400,7 +401,7 @@ fn arithmetic(operator: TokenKind, left: Number, right: Number) -> Result<Value,
         TokenKind::GreaterEqual => Some(ordering.is_some_and(std::cmp::Ordering::is_ge)),
         _ => None,
     };
-    // Unsigned converts to signed, and both to floating point.
+    // Between two types, unsigned numbers convert to signed numbers, and both convert to floating point.
     let (result, truth) = match (left, right) {
         (Number::Uint(left), Number::Uint(right)) => (
             Number::Uint(match operator {

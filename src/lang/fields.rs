@@ -1,8 +1,8 @@
 //! The fields of an object or a body: a map from names to values, sorted by name. `value::Fields` holds values.
 //!
-//! It is a sorted list instead of a tree: most objects have a handful of fields, and a running configuration holds tens
-//! of thousands of them. Lookup is a binary search, and building from many pairs sorts once. Inserting one by one is
-//! for small objects.
+//! The map is a sorted list instead of a tree: most objects have a handful of fields, and a running configuration holds
+//! tens of thousands of objects. Lookup is a binary search. Building a map from many pairs sorts once; inserting fields
+//! one by one is fast for small objects only.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl<V> SortedFields<V> {
         Self(Vec::with_capacity(count))
     }
 
-    /// The value of the field `name`.
+    /// Returns the value of the field `name`.
     pub fn get(&self, name: &str) -> Option<&V> {
         let place = self.place(name).ok()?;
         self.0.get(place).map(|(_, value)| value)
@@ -59,17 +59,17 @@ impl<V> SortedFields<V> {
         Some(self.0.remove(place).1)
     }
 
-    /// The fields in the order of their names.
+    /// Iterates over the fields in the order of their names.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Arc<str>, &V)> + ExactSizeIterator {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
-    /// The names of the fields, sorted.
+    /// Iterates over the names of the fields, sorted.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Arc<str>> + ExactSizeIterator + Clone {
         self.0.iter().map(|(name, _)| name)
     }
 
-    /// The values in the order of their names.
+    /// Iterates over the values in the order of their names.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator {
         self.0.iter().map(|(_, value)| value)
     }

@@ -2,9 +2,9 @@
 //!
 //! One pass of the [`printer`] gives the same output as Alloy. That output is not always stable: a second pass moves
 //! comments inside expressions again, and a comment inside a dotted block name even breaks the file. The formatter
-//! therefore prints until nothing changes. If that would change the meaning, lose a comment or never become stable, it
-//! first moves comments inside a statement to the lines above it. If that does not help either, the text stays as it
-//! is.
+//! therefore prints until nothing changes. If the result has another meaning, lacks a comment or never becomes stable,
+//! the formatter moves comments inside a statement to the lines above the statement and prints again. If the second
+//! attempt fails too, the text stays unchanged.
 
 use crate::lang::ast::{File, Statement};
 use crate::lang::diagnostic::Diagnostics;
@@ -86,7 +86,7 @@ fn comments_above(file: &File) -> String {
     output
 }
 
-/// Collects attributes, and block headers up to their bracket.
+/// Collects the spans of attributes, and of block headers up to the opening `{`.
 fn collect_solid(body: &[Statement], solid: &mut Vec<Span>) {
     for statement in body {
         match statement {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Generates texts that are similar to configurations: the pieces of one in any order.
+    /// Generates texts that are similar to configurations: pieces of a configuration in any order.
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "a",

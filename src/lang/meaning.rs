@@ -1,4 +1,4 @@
-//! Compares the meaning of two trees. Redundant parentheses, the notation of literals, and quotes of keys do not count.
+//! Compares the meaning of two trees; ignores redundant parentheses, the notation of literals, and quotes of keys.
 //!
 //! The conversion between the two syntaxes checks its results with this module.
 

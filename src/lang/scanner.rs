@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// NULs and byte order marks are errors inside strings and comments as well.
+    /// Reports NULs and byte order marks inside a string or a comment, where they are errors as well.
     fn report_odd(&mut self, start: usize) {
         let inside = self.text.get(start..self.offset).unwrap_or_default();
         for (offset, letter) in inside.char_indices() {

@@ -1,7 +1,8 @@
 //! Schemas: names, types and defaults of the attributes and inner blocks of a block, as constant data.
 //!
-//! A component declares its arguments with these types. The language checks a body against them with positions, fills
-//! in defaults, and passes an [`Arguments`] to the component. The reference pages are generated from the same data.
+//! A component declares its arguments with these types. The language checks a body against its schema, reports errors
+//! with positions, fills in defaults, and passes an [`Arguments`] to the component. The reference pages are generated
+//! from the same data.
 
 use std::sync::Arc;
 
@@ -163,10 +164,10 @@ impl Block {
     }
 }
 
-/// Writes a function that joins lists of items with a `name`, sorted by name.
+/// Defines two functions for items with a `name`: one counts the items of several lists, one joins the lists.
 macro_rules! joining {
     ($join:ident, $count:ident, $item:ty, $none:expr) => {
-        /// Total number of items of several lists.
+        /// Returns the total number of items of several lists.
         pub const fn $count(lists: &[&[$item]]) -> usize {
             let (mut count, mut list) = (0, 0);
             while list < lists.len() {
@@ -250,8 +251,8 @@ const fn is_before(left: &str, right: &str) -> bool {
 }
 
 /// An evaluated body that fits its schema: every attribute of the schema is present with its declared type (defaults
-/// filled in, null if not set). Only in a check can an attribute be absent, if its value is not known yet. Durations
-/// are kept as strings that are known to parse. [`crate::lang::body`] converts the body to a typed value.
+/// filled in, null if not set). In a check, an attribute is absent while its value is not known. Durations are kept as
+/// strings that are known to parse. [`crate::lang::body`] converts the body to a typed value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
     /// Attribute values by name.

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A named text. Clones share it.
+/// A named text. Clones share the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source(Arc<Shared>);
 
@@ -56,12 +56,12 @@ impl Source {
         }))
     }
 
-    /// The name of the text, as given by the caller.
+    /// Returns the name of the text, as given by the caller.
     pub fn path(&self) -> &Arc<str> {
         &self.0.path
     }
 
-    /// The whole text, as it was read.
+    /// Returns the whole text, as it was read.
     pub fn text(&self) -> &str {
         &self.0.text
     }

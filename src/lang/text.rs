@@ -4,7 +4,7 @@ use crate::lang::codes;
 use crate::lang::diagnostic::Diagnostic;
 use crate::lang::source::{Source, Span};
 
-/// Returns the text of a file, or an error at the first byte that is not UTF-8. `path` names it in diagnostics.
+/// Returns the text of a file, or an error at the first byte that is not UTF-8. `path` names the file in diagnostics.
 pub fn decode_text(path: &str, bytes: Vec<u8>) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|error| {
         let start = error.utf8_error().valid_up_to();

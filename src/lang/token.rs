@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::lang::source::Span;
 
-/// A token and its position in the source, which has its text.
+/// A token and its position in the source, which contains the token's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// The kind of token that it is.
+    /// The kind of the token.
     pub kind: TokenKind,
     /// The range of bytes that it covers.
     pub span: Span,
@@ -20,7 +20,7 @@ pub enum TokenKind {
     Illegal,
     EndOfFile,
     Comment,
-    /// End of a statement: a newline, or the end of the file, after a token that can end one.
+    /// End of a statement: a newline, or the end of the file, after a token that can end a statement.
     Terminator,
     Identifier,
     Number,
@@ -55,7 +55,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// Returns the text of a token that has only one, otherwise a description.
+    /// Returns the text of a token with a fixed text, or a description of any other token.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Illegal => "illegal character",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::lang::fields::SortedFields;
 
-/// A value. Cheap to clone: everything large is shared.
+/// A value. A clone is cheap, since clones share everything large.
 #[derive(Clone, Default)]
 pub enum Value {
     /// The absence of a value: `null`.
@@ -33,7 +33,7 @@ pub enum Value {
 /// The fields of an object or of a body.
 pub type Fields = SortedFields<Value>;
 
-/// A number. As in Alloy, it has one of three kinds, and is converted where an attribute requires another.
+/// A number. As in Alloy, it has one of three kinds, and is converted where an attribute requires another kind.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     /// A whole number that fits `i64`.
@@ -121,8 +121,8 @@ impl Value {
     }
 }
 
-/// Deep equality for the engine, which compares exports for changes. Numbers compare by value across kinds; functions
-/// and capsules by identity.
+/// Deep equality for the engine, which compares exports for changes. Numbers of different kinds are compared by value,
+/// functions by name, and capsules by identity.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -163,7 +163,7 @@ impl Number {
     }
 }
 
-/// Secrets, functions and capsules show only their kind.
+/// Shows a placeholder instead of a secret, the name of a function, and the kind of a capsule.
 impl fmt::Debug for Value {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,9 +1,9 @@
 //! `fmt` for HCL: the layout of `terraform fmt`, computed on tokens, so that only white space changes and comments stay
 //! in place.
 //!
-//! Two blanks per level; `=` of adjacent lines aligned, and comments after them; one blank around operators; at most
-//! one empty line, none at the ends of a body. Line breaks stay as they are. The formatter checks that the result has
-//! the same meaning as the input.
+//! Each level is indented by two blanks. The `=` of adjacent lines are aligned, and so are the comments at line ends.
+//! Operators have one blank on each side. At most one empty line is kept, and none at the ends of a body. Line breaks
+//! stay unchanged. The formatter checks that the result has the same meaning as the input.
 
 use super::parse::parse;
 use super::tokens::{Kind, Token, tokens};
@@ -194,7 +194,7 @@ fn runs<'a, 'b>(lines: &'b [Line<'a>], mut width: impl FnMut(&'b Line<'a>) -> Op
     out[start..].fill(widest);
 }
 
-/// Printed width of tokens in characters.
+/// Returns the printed width of tokens in characters.
 fn width(tokens: &[(Kind, &str)]) -> usize {
     let mut text = String::new();
     print(tokens, 0, tokens.len(), &mut text);
@@ -242,7 +242,7 @@ fn blank_between(tokens: &[(Kind, &str)], at: usize) -> bool {
     let (right, right_text) = tokens[at];
     let before = at.checked_sub(2).map(|at| tokens[at]);
     match (left, right) {
-        // `a . b` and `a :: b` run together, but not `1 .b`.
+        // `a . b` and `a :: b` are printed without blanks, but `1 .b` keeps its blank.
         (_, Kind::Comma | Kind::Path) | (Kind::Path, _) => false,
         (Kind::Number, Kind::Dot) => true,
         (_, Kind::Dot) | (Kind::Dot, _) => false,

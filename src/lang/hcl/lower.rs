@@ -1,7 +1,7 @@
-//! Converts the tree of `hcl-edit` to ours.
+//! Converts the tree of `hcl-edit` to the tree of [`crate::lang::ast`].
 //!
-//! A construct either has the same meaning in both languages or is reported. Literals become the text that Alloy would
-//! write for them, since the tree stores that text.
+//! A construct either has the same meaning in both languages or is reported. Literals become texts in Alloy syntax,
+//! since the tree stores literals as texts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::lang::scanner::is_identifier;
 use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
 
-/// Lowers a body that was parsed from `source` at `start`.
+/// Converts a body that was parsed from `source`, beginning at the byte offset `start`.
 pub(crate) fn lower(source: &Source, start: usize, body: &structure::Body) -> (File, Diagnostics) {
     let mut lowerer = Lowerer {
         source,

@@ -18,7 +18,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns the context of the blocks in the body of `block`, which is itself in this context.
+    /// Returns the context of the inner blocks of a block that is in this context and has the name `block`.
     pub(crate) fn inside(self, block: &str) -> Self {
         match block {
             "declare" | "foreach" | "template" => self,

@@ -11,7 +11,7 @@ pub(crate) const MAX_DEPTH: usize = 200;
 /// A token and its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// The kind of token that it is.
+    /// The kind of the token.
     pub kind: Kind,
     /// The range of bytes that it covers.
     pub span: Span,
@@ -182,8 +182,8 @@ fn number_length(rest: &str) -> usize {
     end
 }
 
-/// Returns the length of a quoted template including nested ones. An unclosed one ends with its line if no
-/// interpolation is open.
+/// Returns the length of a quoted template including nested templates. If the closing quote is missing and no
+/// interpolation is open, the template ends with its line.
 fn string_length(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     // True for a string and false for an interpolation, for each nesting level, outermost first.

@@ -264,8 +264,8 @@ impl Parser<'_> {
         fields
     }
 
-    /// True at a bracket, or on the line before one, that closes an enclosing construct, so that the own closing
-    /// bracket is missing.
+    /// True if the current token, or at a line end the next character, is a bracket that closes an enclosing construct.
+    /// The closing bracket `until` of the current construct is then missing.
     fn at_other_end(&self, until: TokenKind) -> bool {
         let closes = |kind| {
             kind != until
@@ -286,8 +286,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Consumes the bracket that closes the one at `open`, and returns its end. If it is missing, the current token is
-    /// left for the enclosing construct.
+    /// Consumes the bracket that closes the bracket at `open`, and returns its end. Reports a missing bracket; a token
+    /// that closes an enclosing construct is then not consumed.
     fn close(&mut self, kind: TokenKind, open: usize) -> usize {
         let Token { kind: found, span } = self.token;
         if found == kind {
@@ -360,7 +360,7 @@ impl Parser<'_> {
     }
 }
 
-/// Precedence of a binary operator; a higher one binds tighter.
+/// Returns the precedence of a binary operator. An operator of higher precedence binds tighter.
 pub(crate) const fn precedence_of(kind: TokenKind) -> u8 {
     match kind {
         TokenKind::Power => 6,
@@ -389,7 +389,7 @@ const fn leaf(kind: ExpressionKind, span: Span) -> Expression {
     Expression { kind, span, height: 1 }
 }
 
-/// Placeholder for a missing expression.
+/// Creates a placeholder for a missing expression.
 fn null(span: Span) -> Expression {
     leaf(
         ExpressionKind::Literal {

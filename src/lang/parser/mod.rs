@@ -85,8 +85,8 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    /// Returns all diagnostics by position. A parse error on a line with a scanner error follows from it and is
-    /// dropped.
+    /// Returns all diagnostics, sorted by position. Parse errors on a line with a scanner error are dropped, since they
+    /// follow from the scanner error.
     fn finish(self) -> Diagnostics {
         let mut diagnostics = self.scanner.into_diagnostics();
         let lines: Vec<usize> = diagnostics
@@ -300,7 +300,8 @@ impl<'a> Parser<'a> {
         (Identifier { name, span }, parts.len())
     }
 
-    /// Parses the label after a name: `None` if there is none, `Some(None)` for an invalid (reported) or empty one.
+    /// Parses the label after a name. Returns `None` without a label, and `Some(None)` for a label that is empty or not
+    /// in double quotes, which is reported.
     fn label(&mut self) -> Option<Option<Identifier>> {
         if !self.at(TokenKind::String) {
             return None;

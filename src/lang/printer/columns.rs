@@ -2,8 +2,8 @@
 //!
 //! The algorithm and its corner cases follow Go's `text/tabwriter` as Alloy configures it (cell padding of one blank,
 //! indentation by tabs of eight, columns without text vanish), because the output of `fmt` must be the same. A column
-//! is a run of lines that have a cell there; the last cell of a line belongs to no column. Trailing blanks are removed
-//! at the end, except inside strings and comments.
+//! is a run of lines that have a cell at its position; the last cell of a line belongs to no column. Trailing blanks
+//! are removed at the end, except inside strings and comments.
 
 use super::emitter::{ESCAPE, VERBATIM};
 
@@ -43,8 +43,8 @@ pub(crate) fn align(input: &[u8]) -> String {
                 bracket = None;
             }
             (Some(VERBATIM), b'\n') => {
-                // Close the markers at the end of the line and open them again on the next, so that the trimming sees
-                // them.
+                // Close the marker at the end of the line and open it again on the next line, so that `trim` finds
+                // markers in both lines.
                 layout.cell.bytes.push(VERBATIM);
                 layout.end_line();
                 layout.cell.bytes.push(VERBATIM);

@@ -1,4 +1,4 @@
-//! Emits printed tokens, with comments put back in their places.
+//! Emits printed tokens, and inserts comments at their original positions.
 //!
 //! White space is delayed until the next token, because a comment may come before, inside or instead of it. Source
 //! positions are known for most tokens and estimated for the others from the printed text. Alloy estimates in the same
@@ -184,8 +184,8 @@ impl<'a> Emitter<'a> {
             self.write_bytes(if line == next.line { b' ' } else { b'\t' }, 1);
             return;
         }
-        // Write the indentation that precedes the first other pending white space. The comment's own newline replaces
-        // that white space.
+        // Write the pending indentation up to the first pending item that is not an indentation. The comment's own
+        // newline replaces that item.
         let mut kept = 0;
         for (index, space) in self.pending.iter_mut().enumerate() {
             if matches!(space, Space::Indent | Space::Unindent) {

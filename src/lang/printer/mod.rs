@@ -1,9 +1,9 @@
-//! Prints a tree as canonical text: the output of `alluvium fmt`, byte for byte that of `alloy fmt`.
+//! Prints a tree as canonical text: the output of `alluvium fmt`, which is byte for byte the output of `alloy fmt`.
 //!
-//! A walk over the tree sends names, operators and white space to an [`emitter::Emitter`], which puts comments back in
-//! their places. The result, with its tab stops still symbolic, goes through [`columns`], which aligns them. Only two
-//! things differ from Alloy on purpose: the inside of a string is never changed (Alloy expands tabs in raw strings and
-//! trims their lines), and an object key is printed as it was written.
+//! A walk over the tree sends names, operators and white space to an [`emitter::Emitter`], which inserts comments at
+//! their positions. Its output contains symbolic tab stops, which [`columns`] aligns. Only two things differ from Alloy
+//! on purpose: the inside of a string is never changed (Alloy expands tabs in raw strings and trims their lines), and
+//! an object key is printed as it was written.
 
 mod columns;
 mod emitter;
@@ -151,7 +151,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints a list. Elements that began on their own lines keep them, indented once.
+    /// Prints a list. Elements that began on their own lines stay on their own lines, indented once.
     fn array(&mut self, items: &[Expression], open: usize, close: usize) {
         self.out.at(open);
         self.out.token(TokenKind::LeftBracket);
@@ -191,7 +191,7 @@ impl Printer<'_> {
         let mut previous = open;
         for (index, field) in fields.iter().enumerate() {
             if self.line(previous) != self.line(field.name.span.start) {
-                // Fields are aligned with the previous field if that took one line.
+                // Fields are aligned with the previous field if its value is on one line.
                 let aligned = index > 0 && {
                     let value = fields[index - 1].value.span;
                     self.line(value.start) == self.line(value.end - 1)

@@ -9,7 +9,7 @@ use super::lists;
 use crate::lang::convert::{format_number, value_name};
 use crate::lang::value::{FunctionError, Number, Value};
 
-/// Characters that Go's `url.QueryEscape` leaves unescaped besides letters and digits.
+/// Characters that Go's `url.QueryEscape` escapes: all except letters, digits, `-`, `_`, `.` and `~`.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Parses JSON. All numbers become floats, as in Go.
@@ -37,7 +37,7 @@ pub(crate) fn from_yaml(arguments: &[Value]) -> Result<Value, FunctionError> {
         legacy_octal_numbers: true,
     };
     let value: serde_json::Value = serde_saphyr::from_str_with_options(&document, options).map_err(|error| {
-        // The other lines of the message are an excerpt.
+        // Only the first line of the message is used; the other lines are an excerpt.
         let error = error.to_string();
         let line = error.lines().next().unwrap_or_default();
         fail(0, format!("not valid YAML: {}", line.trim_start_matches("error: ")))
@@ -61,7 +61,7 @@ pub(crate) fn from_serde(value: &serde_json::Value, number: &dyn Fn(&serde_json:
     }
 }
 
-/// Encodes an object; other values are an error. Keys are sorted, `<`, `>` and `&` escaped as by Go's encoder.
+/// Encodes an object as JSON; fails for other values. Keys are sorted; `<`, `>` and `&` are escaped as by Go's encoder.
 pub(super) fn to_json(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     if !matches!(arguments[0], Value::Object(_)) {

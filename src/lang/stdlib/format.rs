@@ -2,8 +2,8 @@
 //!
 //! `%v %s %q %d %b %o %x %X %c %U %T %e %f %g %t %%` with the flags `- + 0 space #`, width and precision (also `*`),
 //! and chosen operands (`%[2]s`). For a missing or unsuitable operand the output contains the same error text as in Go
-//! (`%!d(string=a)`), because configurations may depend on it not being an error. A text that contains a secret is a
-//! secret (in Alloy it is not, and would appear on the page and in the logs).
+//! (`%!d(string=a)`), because an error could break existing configurations. A text that contains a secret is a secret
+//! (in Alloy it is a plain string, which appears on the page and in the logs).
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -25,7 +25,7 @@ struct Verb {
     precision: Option<usize>,
 }
 
-/// Maximum width; larger ones are a mistake.
+/// Maximum width and precision; a larger value is an error.
 const MAX_WIDTH: usize = 10_000;
 
 pub(super) fn format(arguments: &[Value]) -> Result<Value, FunctionError> {
@@ -127,7 +127,7 @@ impl State<'_> {
         }
     }
 
-    /// Parses a number, or takes it from an operand for `*`.
+    /// Parses a width or a precision; for `*`, the next operand is its value.
     fn number(&mut self, out: &mut String) -> Result<Option<usize>, FunctionError> {
         let too_wide = || fail(0, format!("the maximum width is {MAX_WIDTH}"));
         if self.letters.next_if_eq(&'*').is_some() {

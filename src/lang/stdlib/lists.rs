@@ -52,8 +52,8 @@ fn objects(arguments: &[Value], index: usize) -> Result<Vec<&Object>, FunctionEr
         .collect()
 }
 
-/// Joins two lists of objects on keys; fields of the right object win. With pass-through, a left object without a
-/// partner is kept once for each right object that it does not match, as in Alloy.
+/// Joins two lists of objects on keys; fields of the right object win. If the fourth argument is true, the result also
+/// contains a left object once for each right object that it does not match, as in Alloy.
 pub(crate) fn combine_maps(arguments: &[Value]) -> Result<Value, FunctionError> {
     if arguments.len() != 4 {
         count(arguments, 3)?;
@@ -91,7 +91,7 @@ pub(crate) fn combine_maps(arguments: &[Value]) -> Result<Value, FunctionError> 
     Ok(Value::array(joined))
 }
 
-/// Groups objects by a string field; groups are sorted by its value.
+/// Groups objects by a string field; the groups are sorted by the value of the field.
 pub(super) fn group_by(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 3)?;
     let items = objects(arguments, 0)?;

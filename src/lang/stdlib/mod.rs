@@ -15,7 +15,7 @@ use crate::lang::convert;
 use crate::lang::value::{Function, FunctionError, Value};
 use arguments::{array, count, fail, text};
 
-/// Functions by full name, sorted; true marks experimental ones.
+/// Functions, sorted by full name; true marks experimental functions.
 const FUNCTIONS: &[(Function, bool)] = &[
     (function("array.combine_maps", lists::combine_maps), true),
     (function("array.concat", lists::concat), false),
@@ -214,7 +214,7 @@ fn nonsensitive(arguments: &[Value]) -> Result<Value, FunctionError> {
     }
 }
 
-/// Joins with `/` and cleans the path: no empty, `.` or resolvable `..` parts, like Go's `filepath.Join`.
+/// Joins paths with `/` and removes empty, `.` and resolvable `..` parts, like Go's `filepath.Join`.
 fn path_join(arguments: &[Value]) -> Result<Value, FunctionError> {
     let parts = (0..arguments.len())
         .map(|index| text(arguments, index))

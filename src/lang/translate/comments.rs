@@ -1,4 +1,4 @@
-//! Carries comments over to the translated text: in order, each once, before or after the same element.
+//! Copies comments to the translated text: in order, each once, before or after the same element.
 
 use crate::lang::ast::File;
 use crate::lang::source::{Source, Span};
@@ -41,7 +41,7 @@ impl<'a> Comments<'a> {
         out
     }
 
-    /// True if a remaining comment follows `offset` on its line, with nothing but `,` between.
+    /// True if a remaining comment follows `offset` on the same line, with only blanks and `,` between.
     pub(crate) fn is_behind(&self, offset: usize) -> bool {
         self.list.get(self.next).is_some_and(|span| {
             let between = self.source.text().get(offset..span.start);
@@ -50,7 +50,8 @@ impl<'a> Comments<'a> {
         })
     }
 
-    /// Removes and returns that comment after a blank, or returns an empty text.
+    /// Removes the comment that follows `offset` on the same line, and returns it after a blank. Returns an empty text
+    /// if no comment follows.
     pub(super) fn behind(&mut self, offset: usize) -> String {
         if !self.is_behind(offset) {
             return String::new();

@@ -66,7 +66,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
                 }
                 labels.push(&label.name);
             }
-            // Where the last label is the block's own, an empty one means that there is none.
+            // Where the last label would be read as the block's own label, an empty label shows that it has none.
             None if !labels.is_empty() && (place == Place::Components || labels.len() > 1) => labels.push(""),
             None => {}
         }
@@ -213,7 +213,7 @@ impl Hcl<'_> {
                 Number::Uint(value) => {
                     let _ = write!(self.0.out, "{value}");
                 }
-                // Use a point or an exponent, so that it stays a float.
+                // Use a point or an exponent, so that the number stays a float.
                 Number::Float(value) => {
                     let _ = write!(self.0.out, "{value:?}");
                 }
@@ -231,7 +231,7 @@ impl Hcl<'_> {
     }
 }
 
-/// Writes a text of several lines as a heredoc.
+/// Returns a string of several lines as a heredoc; `None` if the expression cannot be written as a heredoc.
 fn heredoc(expression: &Expression) -> Option<String> {
     let ExpressionKind::Literal {
         kind: TokenKind::String,

@@ -1,4 +1,4 @@
-//! Conversion there and back yields the same tree, for any tree, and the HCL formatter keeps the HCL text as it is.
+//! Property tests: conversion to HCL and back yields the same tree, and the HCL formatter does not change the HCL text.
 
 use proptest::prelude::*;
 
@@ -131,7 +131,7 @@ fn a_comment_behind_a_text_of_several_lines_is_kept() {
     check("a {\n\tname = `raw\n\tlines\n`\n}\n").unwrap();
 }
 
-/// Gives every attribute a name of its own.
+/// Renames the attributes, so that every attribute has a unique name.
 fn numbered(text: &str) -> String {
     let mut parts = text.split("name = ");
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! The common part of both printers: bodies, lists over lines, and the comments between.
+//! The common part of both printers: bodies, lists on several lines, and the comments between elements.
 //!
 //! In: a tree. Out: the text so far, in a [`Page`]; `fmt` of the language does the layout. The differences (names,
 //! literals, operators) are in the implementations, `alloy` and `hcl`.
@@ -15,7 +15,7 @@ use crate::lang::token::TokenKind;
 pub(super) struct Page<'a> {
     /// The source of the tree.
     pub source: &'a Source,
-    /// Its comments that have not been written.
+    /// The comments of the tree that have not been written.
     pub comments: Comments<'a>,
     /// The text written so far.
     pub out: String,
@@ -57,7 +57,7 @@ pub(super) trait Writer<'a>: Sized {
     /// True if object fields on separate lines end in commas.
     const FIELD_COMMAS: bool;
 
-    /// The page being written.
+    /// Returns the page that is being written.
     fn page(&mut self) -> &mut Page<'a>;
 
     /// Writes a name and its value, without trailing comments.
@@ -69,7 +69,7 @@ pub(super) trait Writer<'a>: Sized {
     /// Writes the key of a field.
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics>;
 
-    /// Writes an expression, with parentheses unless it binds at least as tightly as `least`.
+    /// Writes an expression; in parentheses if its precedence is below `least`.
     fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics>;
 
     /// Writes a whole file and returns its text.
@@ -105,7 +105,7 @@ pub(super) trait Writer<'a>: Sized {
         Ok(())
     }
 
-    /// Writes a block; an empty one on one line.
+    /// Writes a block; an empty block is written on one line.
     fn block(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics> {
         self.header(block, place)?;
         let page = self.page();
@@ -163,7 +163,8 @@ pub(super) trait Writer<'a>: Sized {
         self.list(brackets, whole, &spans, |writer, at| writer.expression(&items[at], 0))
     }
 
-    /// Writes elements on separate lines if the first one was; `whole` is the range from bracket to bracket.
+    /// Writes elements on separate lines if the first element was on its own line; `whole` is the range from bracket to
+    /// bracket.
     fn list(
         &mut self,
         Brackets { open, close, commas }: Brackets,
@@ -209,8 +210,8 @@ pub(super) fn refuse(source: &Source, span: Span, message: impl Into<String>) ->
     Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
 }
 
-/// Precedence of an expression with the operators of a language: a higher one binds tighter, and 100 never needs
-/// parentheses.
+/// Returns the precedence of an expression; `of` returns the precedence of an operator in one of the languages. A
+/// higher precedence binds tighter, and 100 never needs parentheses.
 pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
     match &expression.kind {
         ExpressionKind::Binary { operator, .. } => of(*operator),

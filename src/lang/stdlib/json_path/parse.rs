@@ -2,7 +2,7 @@
 //!
 //! Operators of a filter `[?(...)]`, weakest first: `||`, `&&`, comparisons (`== != < <= > >= =~`, `in`, `has`,
 //! `empty`), `+ -`, `* /`, and `!` before a value. Operands are numbers, quoted strings, `/regex/`, `true`, `false`,
-//! `null`, lists, parentheses, and paths from the element (`@`) or the document (`$`), which stand for their first
+//! `null`, lists, parentheses, and paths from the element (`@`) or the document (`$`). The value of a path is its first
 //! match.
 
 use crate::base::re2::Expression;
@@ -53,7 +53,7 @@ pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-/// True for characters of a name without brackets and quotes, as in Alloy's JSONPath.
+/// True for characters that a name may contain without brackets and quotes, as in Alloy's JSONPath.
 fn is_bare(character: char) -> bool {
     character.is_ascii_alphanumeric() || !character.is_ascii() || "_#%:;?^{|}~".contains(character)
 }
@@ -299,7 +299,7 @@ fn closing_quote(text: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// Removes backslashes before the quote. In a regular expression all others are kept.
+/// Removes backslashes before the quote. In a regular expression, all other backslashes are kept.
 fn unescaped(text: &str, quote: char) -> String {
     let text = text.replace(&format!("\\{quote}"), &quote.to_string());
     if quote == '/' { text } else { text.replace("\\\\", "\\") }

@@ -75,8 +75,8 @@ enum Operand<'a> {
 }
 
 impl Filter {
-    /// True if the filter accepts an element of a document. A path without an operator accepts it if the path selects
-    /// something.
+    /// True if the filter accepts an element of a document. A filter that is only a path accepts the element if the
+    /// path selects a value.
     fn accepts(&self, element: &Json, document: &Json) -> bool {
         match self {
             Self::Path(..) => matches!(self.value(element, document), Operand::One(_)),
@@ -120,7 +120,7 @@ fn binary(operator: &str, left: &Filter, right: &Filter, element: &Json, documen
     let (left_value, right_value) = (left.value(element, document), right.value(element, document));
     let (left_value, right_value) = match (&left_value, &right_value) {
         (Operand::One(left), Operand::One(right)) => (left.as_ref(), right.as_ref()),
-        // A missing value differs from every value but another missing one.
+        // A missing value equals only another missing value.
         (Operand::Nothing, Operand::Nothing) => return Json::Bool(operator == "=="),
         (Operand::Nothing, Operand::One(wanted)) if operator == "has" => {
             return Json::Bool(wanted.as_bool() == Some(false));
