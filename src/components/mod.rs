@@ -15,7 +15,7 @@ pub(crate) mod pyroscope;
 pub(crate) mod remote;
 
 /// Every component, sorted by name.
-// `self` tells these modules from the crate `pyroscope`.
+// The prefix `self` distinguishes the module `pyroscope` from the crate of the same name.
 pub const ALL: &[&dyn AnyDefinition] = &[
     &self::discovery::aws::DEFINITION,
     &self::discovery::azure::DEFINITION,

@@ -34,7 +34,7 @@ pub struct Diagnostic {
     pub message: String,
     /// Related remarks, with or without a position.
     pub notes: Vec<Note>,
-    /// The remedy, if known.
+    /// The remedy for the problem, if known.
     pub hint: Option<String>,
 }
 

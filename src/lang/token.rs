@@ -7,7 +7,7 @@ use crate::lang::source::Span;
 /// A token and its position in the source, which contains the token's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// The kind of the token.
+    /// The kind of this token, without its text.
     pub kind: TokenKind,
     /// The range of bytes that it covers.
     pub span: Span,

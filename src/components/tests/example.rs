@@ -1,7 +1,7 @@
 //! A complete discovery component: its arguments, one function that lists targets, and its definition.
 //!
-//! `CONTRIBUTING.md` shows it. It is not in the list of components. The tests prove that the contract needs nothing
-//! more.
+//! `CONTRIBUTING.md` shows this component, which is not in the list of components. The tests prove that the contract
+//! needs nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -14,7 +14,7 @@ use crate::pipeline::component::live::{Stamped, Watch};
 use crate::pipeline::run::live::WatchError;
 use crate::pipeline::{Controller, Options};
 
-/// Reads entries until one matches `wanted`, and returns it. All entries before it are dropped.
+/// Reads entries until one matches `wanted`, and returns it. All earlier entries are dropped.
 async fn until(watch: &mut Watch, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
     let deadline = Instant::now() + Duration::from_mins(1);
     loop {
@@ -104,7 +104,7 @@ pyroscope.write "all" {{
     let refused = controller.watch("discovery.file.none", 1.0).err();
     assert_eq!(refused, Some(WatchError::Unknown("discovery.file.none".to_owned())));
 
-    // A new watcher also sees values that do not change.
+    // A new watcher also receives values that do not change.
     let mut file = controller.watch("discovery.file.all", 1.0).unwrap();
     let entry = until(&mut file, "a target", |entry| entry["labels"]["app"] == "shop").await;
     assert_eq!(

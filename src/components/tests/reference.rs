@@ -3,7 +3,7 @@
 //! In: the definitions, and the text in `page.md` of each component's folder. Out: the whole page
 //! `docs/components/NAME.md`, with the tables in place of `{{reference}}` and `{{metrics}}`, and the part between two
 //! markers of `docs/reference/compatibility.md`. The test compares the pages. With `ALLUVIUM_UPDATE_DOCS=1` in the
-//! environment it rewrites them.
+//! environment, the test rewrites them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::telemetry::metrics::Scope;
 const BEGIN: &str = "<!-- written by a test from the definition: begin -->";
 const END: &str = "<!-- written by a test from the definition: end -->";
 
-/// Parts that every `page.md` must contain: an example, the section about health, and the places of the tables.
+/// Parts that every `page.md` must contain: an example, the section about health, and the placeholders of the tables.
 const PARTS: [&str; 4] = ["```alloy\n", "{{reference}}", "## Health\n", "{{metrics}}"];
 
 #[test]
@@ -33,7 +33,7 @@ fn the_reference_pages_are_those_of_the_definitions() {
     });
 }
 
-/// Compares the page at `path` with the page that `expected` makes from it, or rewrites it.
+/// Compares the page at `path` with the page that `expected` generates from it, or rewrites the page.
 fn compare(path: &str, expected: impl Fn(&str) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let page = std::fs::read_to_string(&path).unwrap_or_default();

@@ -31,7 +31,7 @@ use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError,
 
 /// Default number of reloads. They take some ten seconds in a debug build on an idle machine.
 const RELOADS: usize = 500;
-/// Capacity of the lists of profiles. It is more than a run ever makes.
+/// Capacity of the lists of profiles. A run makes fewer profiles.
 const MOST_PROFILES: usize = 4 << 20;
 /// Allowed growth of memory after the first tenth of the reloads.
 const GROWTH_BYTES: u64 = 16 << 20;
@@ -251,7 +251,7 @@ fn configuration(random: &mut StdRng) -> String {
     text
 }
 
-/// Returns a random mistake. Each mistake fails another stage of a load.
+/// Returns a random mistake. Each mistake fails in a different stage of a load.
 fn mistake(random: &mut StdRng) -> &'static str {
     const MISTAKES: [&str; 7] = [
         "test.sink {",
@@ -336,7 +336,7 @@ async fn the_storm() {
     });
     let load = async |text: &str| controller.load(vec![("storm.alloy".to_owned(), text.to_owned())]).await;
     book();
-    // The run begins and ends with the same small configuration, so that their resources can be compared.
+    // The run begins and ends with the same small configuration, so that the resources at both times can be compared.
     let calm = "test.sink \"calm\" {\n\tkind = 0\n}\n";
     load(&configuration(&mut random)).await.unwrap();
     load(calm).await.unwrap();

@@ -1,6 +1,6 @@
 //! Tests of values from files and from HTTP under the real engine.
 //!
-//! Values derived from them follow their changes, and secrets are never shown.
+//! Values derived from files and responses follow their changes, and secrets are never shown.
 
 use std::sync::Arc;
 

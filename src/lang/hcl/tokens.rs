@@ -11,7 +11,7 @@ pub(crate) const MAX_DEPTH: usize = 200;
 /// A token and its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// The kind of the token.
+    /// The kind of this token, without its text.
     pub kind: Kind,
     /// The range of bytes that it covers.
     pub span: Span,

@@ -1,8 +1,8 @@
 //! A working copy of one revision of a repository, which the program `git` creates and updates.
 //!
 //! In: URL, revision and credentials. Out: texts of files. Secrets reach git through its environment and through files
-//! that only Alluvium's user can read. They are never arguments, because every user of the machine can see those. Git
-//! gets no terminal and no hooks, and it cannot run programs other than ssh.
+//! that only Alluvium's user can read. They are never arguments, because every user of the machine can see arguments.
+//! Git has no terminal and runs no hooks, and it cannot run programs other than ssh.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -115,7 +115,7 @@ impl Repository {
         if !self.folder.join(".git").exists() {
             self.git(&access, &["init", "--quiet"])?;
         }
-        // The last commit is enough. If the server refuses to send a commit by its hash, everything is fetched.
+        // Only the last commit is fetched. If the server refuses to send a commit by its hash, everything is fetched.
         let one = [
             "fetch",
             "--quiet",
@@ -243,7 +243,7 @@ impl Repository {
                 };
                 set("ALLUVIUM_GIT_USERNAME", username.to_string());
                 set("ALLUVIUM_GIT_PASSWORD", password);
-                // The helper is only for this server. A server that it redirects git to does not get the password.
+                // Git uses the helper only for this server, so a redirect cannot send the password to another server.
                 let helper = "!f() { printf 'username=%s\\npassword=%s\\n' \"$ALLUVIUM_GIT_USERNAME\" \
                     \"$ALLUVIUM_GIT_PASSWORD\"; }; f";
                 configuration.push((format!("credential.{}.helper", self.server()), helper.to_owned()));

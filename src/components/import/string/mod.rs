@@ -1,6 +1,6 @@
 //! `import.string`: modules from a string in the configuration, often the export of another component.
 //!
-//! In: the text. Out: the same text, by the ID of the import.
+//! In: the text. Out: the same text, named after the ID of the import.
 
 use std::time::Duration;
 

@@ -23,7 +23,7 @@ const OPTIONS: MatchOptions = MatchOptions {
 /// Alternative patterns. A file matches if one of them matches.
 pub(super) struct Pattern(Vec<glob::Pattern>);
 
-/// Why a pattern cannot be parsed, or its files cannot be listed.
+/// The reason why a pattern cannot be parsed, or its files cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PatternError {
     /// The working directory, at which a relative pattern starts, is unknown.
@@ -31,7 +31,7 @@ pub(super) enum PatternError {
     Absolute(io::Error),
     #[error("`{text}` is not a pattern: {}", source.msg)]
     Invalid { text: String, source: glob::PatternError },
-    /// The pattern cannot be searched for.
+    /// The search for matching files cannot start.
     #[error("{}", .0.msg)]
     Search(#[source] glob::PatternError),
     #[error("`{0}` has a brace that is not closed")]
@@ -47,7 +47,7 @@ impl Pattern {
     /// Parses a pattern. A relative pattern starts at the working directory.
     pub(super) fn new(text: &str) -> Result<Self, PatternError> {
         let patterns = alternatives(text)?.into_iter().map(|alternative| {
-            // A `/**` at the end matches everything below, as in Alloy.
+            // A `/**` at the end matches everything below the folder, as in Alloy.
             let files = match alternative.strip_suffix("/**") {
                 Some(folder) => format!("{folder}/**/*"),
                 None => alternative,
@@ -86,7 +86,7 @@ impl Pattern {
     }
 }
 
-/// Returns the patterns in which one alternative stands in the place of each pair of braces.
+/// Returns all patterns in which each pair of braces is replaced by one of its alternatives.
 fn alternatives(text: &str) -> Result<Vec<String>, PatternError> {
     let (mut done, mut open) = (Vec::new(), vec![text.to_owned()]);
     while let Some(pattern) = open.pop() {

@@ -28,7 +28,8 @@ arguments! {
 }
 
 arguments! {
-    /// All arguments except targets and receivers. A running session of the profiler cannot apply changes of these.
+    /// All arguments except targets and receivers. A running session of the profiler cannot apply changes of these
+    /// arguments.
     pub(crate) struct EbpfOptions {
         /// Mount point of the BPF file system. Accepted without an effect.
         bpf_fs_root: Arc<str> = "/sys/fs/bpf/",
@@ -286,7 +287,7 @@ impl EbpfOptions {
             .collect()
     }
 
-    /// Returns the place of the thread name. An empty text means none, as in Alloy.
+    /// Returns where the thread name is stored. An empty text means `none`, as in Alloy.
     fn comm(&self) -> Comm {
         self.comm.unwrap_or_default()
     }

@@ -41,7 +41,7 @@ pub(super) struct EbpfMetrics {
 }
 
 impl EbpfMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the handles and registers the metrics in `scope`.
     pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         scope.register(
@@ -167,8 +167,8 @@ impl EbpfMetrics {
         }
     }
 
-    /// Counts the ticks and stacks between two states of the accounts. `profiled` and `no_target` are samples with and
-    /// without a target.
+    /// Counts the ticks and stacks between two states of the accounts. `profiled` and `no_target` are the numbers of
+    /// samples with and without a target.
     pub(super) fn account(&self, before: &Accounts, after: &Accounts, profiled: u64, no_target: u64) {
         self.ticks.inc_by(after.expected.saturating_sub(before.expected));
         let outcome = |name: &str, count: u64| {

@@ -57,7 +57,7 @@ fn build(context: Context, arguments: Arc<EbpfArguments>) -> Result<Arc<dyn Comp
     let fanout = Fanout::new(&context);
     fanout.update(&arguments.forward_to);
     let metrics = EbpfMetrics::new(&context.metrics);
-    // It is unknown whether the kernel permits profiling until the profiler starts.
+    // Until the profiler starts, it is unknown whether the kernel permits profiling.
     (context.health)(HealthState::Unknown, "the profiler has not started yet".to_owned());
     let targets = Arc::new(Targets::new(&arguments));
     metrics

@@ -213,8 +213,8 @@ fn hand_over(
     }
 }
 
-/// Returns the profiles of a window, one for each set of labels. Samples without a target are kept, or counted if there
-/// is no room for them.
+/// Returns the profiles of a window, one for each set of labels. Samples without a target are kept, or counted as
+/// `no_target` if there is no room for them.
 #[expect(
     clippy::iter_over_hash_type,
     reason = "profiles are sorted by their labels afterwards"

@@ -16,12 +16,12 @@ pub(super) struct Targets {
     labels: Vec<Labels>,
     by_pid: HashMap<u32, usize>,
     by_container: HashMap<Arc<str>, usize>,
-    /// Labels for processes without a target, or `None` if these are not profiled.
+    /// Labels for processes without a target, or `None` if such processes are not profiled.
     rest: Option<Labels>,
 }
 
 impl Targets {
-    /// Indexes targets by process and container. A target with neither matches nothing.
+    /// Indexes targets by process and container. A target that names neither of them matches nothing.
     pub(super) fn new(arguments: &EbpfArguments) -> Self {
         let mut sorted = Self::sorted(arguments.targets.iter());
         if !arguments.options.targets_only {

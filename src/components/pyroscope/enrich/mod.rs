@@ -1,7 +1,7 @@
 //! `pyroscope.enrich`: adds the labels of a target to the profiles that match it.
 //!
 //! In: targets, and profiles through the exported receiver. Out: the profiles to `forward_to`, with the labels of their
-//! target. A profile matches the target whose match label has the same value. The pprof bytes are not decoded.
+//! target. A profile matches a target if their match labels have the same value. The pprof bytes are not decoded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -129,7 +129,7 @@ impl Index {
         }
     }
 
-    /// Returns the labels with those of the target added, or `None` if no target has the value.
+    /// Returns `labels` with the labels of the matching target added, or `None` if no target matches.
     fn enrich(&self, labels: &Labels) -> Option<Labels> {
         let target = self.labels.get(labels.get(&self.profile_label)?)?;
         Some(labels.with_all(target))

@@ -1,6 +1,6 @@
 //! Finds out whether a process is a JVM to which the collector can attach.
 //!
-//! In: a process id. Out: its ids here and in its own namespace, and the user that it runs as.
+//! In: a process id. Out: the ids of the process in the collector's and in its own namespace, and its user and group.
 
 use std::io::{self, Read};
 
@@ -32,7 +32,7 @@ pub(super) enum NoJvm {
     /// The process has no handler for SIGQUIT, so the signal that starts an attach would end it.
     #[error("process {0} does not catch SIGQUIT: its virtual machine is starting, or was started with -Xrs")]
     Deaf(u32),
-    /// The kernel does not let us inspect it.
+    /// The kernel does not permit the inspection of the process.
     #[error("cannot inspect process {pid}: {reason}")]
     Hidden {
         /// The process that was inspected.
@@ -81,7 +81,7 @@ impl Jvm {
 }
 
 fn read_status(pid: u32) -> io::Result<String> {
-    /// Size limit of a status file. It is larger than any real one, even with long lists of groups and processors.
+    /// Size limit of a status file in bytes, larger than any real file, even with long lists of groups and processors.
     const MAX_STATUS: u64 = 64 << 10;
     let mut bytes = Vec::new();
     std::fs::File::open(format!("/proc/{pid}/status"))?
@@ -90,7 +90,8 @@ fn read_status(pid: u32) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the effective id. The line holds four ids: real, effective, saved and file system.
+/// Returns the effective id in the line that begins with `line`. The line has four ids: real, effective, saved and file
+/// system.
 fn effective(status: &str, line: &str) -> Option<u32> {
     let ids = status.lines().find_map(|text| text.strip_prefix(line))?;
     ids.split_whitespace().nth(1)?.parse().ok()

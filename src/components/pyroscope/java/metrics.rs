@@ -34,7 +34,7 @@ pub(super) struct JavaMetrics {
 }
 
 impl JavaMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the handles and registers the metrics in `scope`.
     pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self {
             recordings: Family::default(),

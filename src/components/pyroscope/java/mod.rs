@@ -38,7 +38,8 @@ use jvm::{Jvm, NoJvm};
 use metrics::JavaMetrics;
 use session::{Session, Shared, State, Wanted};
 
-/// Interval at which unprofiled processes are inspected again. A shell that executes `java` keeps its process id.
+/// Interval at which unprofiled processes are inspected again. A process can become a JVM: a shell that executes `java`
+/// keeps its process id.
 const LOOK: Duration = Duration::from_secs(5);
 /// Number of recordings that are stopped and read concurrently. Each may be large, and a process may answer slowly.
 const READINGS: usize = 4;

@@ -1,7 +1,7 @@
 //! Accesses folders of another process, as that process sees them and with the rights of its user.
 //!
 //! The process controls the content of these folders. Therefore a path is resolved within the root of the process and
-//! never through a magic link. The thread that does so has only the rights of the process's user.
+//! never through a magic link. The thread that accesses a folder has only the rights of the process's user.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,7 +13,7 @@ use rustix::thread::{Gid, Uid, set_thread_groups, set_thread_res_gid, set_thread
 
 use crate::components::pyroscope::java::jvm::Jvm;
 
-/// Runs `run` with the rights of the process's user. It runs on a new thread, because Linux keeps rights per thread.
+/// Calls `run` with the rights of the process's user, on a new thread, because Linux keeps rights per thread.
 pub(super) fn as_user<T: Send>(jvm: &Jvm, run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
@@ -62,7 +62,7 @@ impl Place {
         Ok(Self { folder })
     }
 
-    /// Writes a file and replaces an existing one.
+    /// Writes a file and replaces an existing file of this name.
     pub(super) fn put(&self, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
         self.remove(name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -1,7 +1,7 @@
 //! Records a JVM with async-profiler or, if that is not installed, with JDK Flight Recorder (JFR).
 //!
 //! In: settings. Out: the commands that start and stop a recording, and the files that they need. Both recorders write
-//! JFR files. Each recording has a time limit, so that none continues after the collector has died.
+//! JFR files. Each recording has a time limit, so that no recording continues after the collector has died.
 
 use std::io;
 use std::time::Duration;
@@ -74,7 +74,7 @@ impl Recorder {
             .map_or(Self::Own, Self::AsyncProfiler))
     }
 
-    /// Returns its name for debug info.
+    /// Returns the name of the recorder for debug info.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::AsyncProfiler(_) => "async-profiler",
@@ -131,7 +131,7 @@ impl Recorded {
                 }
             }
             Recorder::Own => {
-                // Stops a recording that was left behind. The command fails if there is none.
+                // Stops a recording of a crashed collector. The command fails if there is no such recording.
                 let _left_over = command(&self.jvm, Command::Jcmd(&format!("JFR.stop name={NAME}")));
                 let version = command(&self.jvm, Command::Jcmd("VM.version"))?;
                 let settings = jfc::settings(config, jfc::major_version(&version));
@@ -208,12 +208,12 @@ impl Recorded {
         Err(RecordError::Own(text.trim().to_owned()))
     }
 
-    /// Returns the name of one of our files for this process.
+    /// Returns the name of the collector's file with this ending for this process.
     fn file(&self, ending: &str) -> String {
         format!("alluvium-{}{ending}", self.jvm.own_pid)
     }
 
-    /// Returns the path of such a file, as the process sees it.
+    /// Returns the path of the collector's file with this ending, as the process sees it.
     fn path(&self, ending: &str) -> String {
         format!("{}/{}", self.folder, self.file(ending))
     }

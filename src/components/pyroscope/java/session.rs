@@ -35,7 +35,7 @@ pub(super) struct Shared {
     pub reading: Arc<Semaphore>,
 }
 
-/// Arguments and target of a session. They may change while it runs.
+/// Arguments and target of a session. They may change while the session runs.
 #[derive(Clone)]
 pub(super) struct Wanted {
     pub arguments: Arc<JavaArguments>,
@@ -200,7 +200,7 @@ impl Session {
 async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(run).await {
         Ok(done) => done,
-        // The task is never cancelled, so the error is a panic. It continues here.
+        // The task is never cancelled, so the error is a panic, which continues in this task.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }

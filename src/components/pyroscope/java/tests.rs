@@ -1,4 +1,4 @@
-//! Tests of the component without a JVM: which targets get a session, and how the others are reported.
+//! Tests of the component without a JVM: which targets have a session, and how the component reports other targets.
 
 use super::*;
 use crate::components::common::testing::{Body, Recorder, Running, eventually, receivers, targets};

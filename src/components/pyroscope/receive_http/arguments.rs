@@ -37,7 +37,7 @@ arguments! {
     pub(crate) struct Limits {
         /// Maximum size of a body in bytes, before and after decompression. A larger body is rejected with 413.
         max_body_bytes: ByteSize = "64MiB",
-        /// Maximum size of all bodies being processed, in bytes. Requests beyond it are rejected with 503 and
+        /// Maximum size of all bodies being processed, in bytes. Requests beyond this limit are rejected with 503 and
         /// Retry-After.
         max_bytes_in_flight: ByteSize = "256MiB",
     }

@@ -16,7 +16,7 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// A request without its body.
 #[derive(Debug)]
 pub(super) struct IngestRequest {
-    /// The labels from the name, with those that a server adds.
+    /// The labels from the name, with the labels that a server adds.
     pub labels: Labels,
     /// The head, which precedes the body in the bytes of the profile.
     pub head: Vec<u8>,

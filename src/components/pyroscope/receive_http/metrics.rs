@@ -19,7 +19,7 @@ pub(super) struct ReceiveMetrics {
 }
 
 impl ReceiveMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the handles and registers the metrics in `scope`.
     pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         let (requests, limit) = (metrics.requests.clone(), metrics.connections_limit.clone());

@@ -38,7 +38,7 @@ pub(super) struct Handlers {
     pub metrics: ReceiveMetrics,
     /// Reads the bodies of requests.
     pub intake: Intake,
-    /// Longest time from the end of the body to the response. Zero means no limit.
+    /// Maximum time from the end of the body to the response. Zero means no limit.
     pub answer_within: Duration,
 }
 

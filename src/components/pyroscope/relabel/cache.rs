@@ -1,8 +1,8 @@
 //! A bounded cache of the results of the rules, by labels.
 //!
 //! The cache consists of two generations instead of a list in order of use. A used entry moves to the young generation.
-//! When that holds half of the limit, it becomes the old generation, and the previous old one is dropped. The cache
-//! never exceeds its limit, and entries that are used every few seconds stay.
+//! When the young generation holds half of the limit, it becomes the old generation, and the previous old generation is
+//! dropped. The cache never exceeds its limit, and entries that are used every few seconds stay.
 
 use std::collections::HashMap;
 
@@ -25,8 +25,8 @@ impl Cache {
         }
     }
 
-    /// Returns the cached result. The outer `None` means that it is not cached, the inner `None` that the rules drop
-    /// the profile.
+    /// Returns the cached result. The outer `None` means that no result is cached. The inner `None` means that the
+    /// rules drop the profile.
     pub(super) fn get(&mut self, labels: &Labels) -> Option<Option<Labels>> {
         if let Some(known) = self.young.get(labels) {
             return Some(known.clone());
@@ -36,7 +36,7 @@ impl Cache {
         Some(known)
     }
 
-    /// Stores a result. This may evict an unused one.
+    /// Stores a result. This may evict unused results.
     pub(super) fn insert(&mut self, labels: Labels, result: Option<Labels>) {
         if self.young.len() >= self.max.div_ceil(2) {
             self.old = std::mem::take(&mut self.young);

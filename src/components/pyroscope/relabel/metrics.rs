@@ -1,7 +1,7 @@
 //! Metrics of `pyroscope.relabel`, with Alloy's names.
 //!
-//! In Alloy the names of these counters lack the suffix `_total`, which our registry adds to every counter. Therefore
-//! these metrics are gauges that only grow. `rate()` works on them as well.
+//! In Alloy the names of these counters lack the suffix `_total`, which Alluvium's registry adds to every counter.
+//! Therefore these metrics are gauges that only grow. `rate()` works on them as well.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -30,7 +30,7 @@ pub(super) struct RelabelMetrics {
 }
 
 impl RelabelMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the handles and registers the metrics in `scope`.
     pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         for (name, help, gauge) in [

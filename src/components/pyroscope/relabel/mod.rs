@@ -106,7 +106,7 @@ fn pairs(labels: &Labels) -> LabelMap {
     labels.pairs().iter().cloned().collect()
 }
 
-/// Adds the receiver to every set of exports. It is always the same receiver.
+/// Adds the receiver, which never changes, to every set of exports.
 fn with_receiver(
     exports: crate::pipeline::component::ExportsSender,
     receiver: Value,

@@ -1,7 +1,7 @@
 //! Applies rules to the labels of a profile's samples.
 //!
-//! In: pprof. Out: pprof whose samples have other labels, or fewer samples. Samples that end up with the same stack and
-//! labels are summed. The rules treat a number as text. A number that they do not change stays a number.
+//! In: pprof. Out: pprof with other labels on its samples, or with fewer samples. Samples that end up with the same
+//! stack and labels are summed. The rules treat a number as text. A number that the rules do not change stays a number.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ enum After<'a> {
     Dropped,
 }
 
-/// Applies rules to the labels of every sample. Takes milliseconds.
+/// Applies rules to the labels of every sample. Needs milliseconds of CPU time.
 pub(super) fn relabel(bytes: &Bytes, rules: &Rules) -> Result<Left, String> {
     let plain = unpack(bytes)?;
     let profile = pprof::decode(&plain).map_err(|error| format!("cannot read the profile: {error}"))?;

@@ -12,7 +12,8 @@ use crate::lang::attribute::{ByteSize, Interval, Natural, choices};
 use crate::lang::body::{FromBody, Labelled, arguments};
 use crate::lang::schema::{Arguments, Schema};
 
-/// The default of `delta_profiling_duration`. This value means "one second less than the interval", even if written.
+/// The default of `delta_profiling_duration`. This value means "one second less than the interval", even if a user
+/// writes it.
 const DEFAULT_DELTA_DURATION: Duration = Duration::from_secs(14);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -67,7 +68,8 @@ choices! {
 arguments! {
     /// The body of `clustering { }`.
     struct Clustering {
-        /// If true, the collectors of a cluster share the targets. Without --cluster.enabled, a collector scrapes all.
+        /// If true, the collectors of a cluster share the targets. Without --cluster.enabled, a collector scrapes all
+        /// targets.
         enabled: bool,
     }
 }
@@ -77,9 +79,10 @@ arguments! {
     pub(super) struct Limits {
         /// Maximum size of a profile in bytes, as received. A larger profile is dropped.
         max_profile_bytes: ByteSize = "64MiB",
-        /// Maximum number of samples of a profile. A profile with more is dropped. 0 means no limit.
+        /// Maximum number of samples of a profile. A profile with more samples is dropped. 0 means no limit.
         max_profile_samples: Natural = 0,
-        /// Maximum number of targets to scrape. If there are more, the first of the list are scraped. 0 means no limit.
+        /// Maximum number of targets to scrape. If the list has more targets, only its first targets are scraped. 0
+        /// means no limit.
         max_targets: Natural = 0,
     }
     check Limits::check;
@@ -94,7 +97,7 @@ arguments! {
     blocks {
         /// Time that goroutines are blocked on channels and locks.
         block as "profile.block": Profile { path = "/debug/pprof/block" },
-        /// A profile of another kind. The label of the block is its name.
+        /// A profile of another kind. The label of the block is the name of the kind.
         custom as "profile.custom": Vec<Labelled<CustomProfile>>,
         /// Wall-clock time, recorded by fgprof.
         fgprof as "profile.fgprof": Profile { delta = true, enabled = false, path = "/debug/fgprof" },

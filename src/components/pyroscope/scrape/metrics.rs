@@ -26,7 +26,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// Returns its name in metrics and debug info.
+    /// Returns the name of the outcome in metrics and debug info.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Forwarded => "forwarded",
@@ -52,7 +52,7 @@ pub(super) struct ScrapeMetrics {
 }
 
 impl ScrapeMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the handles and registers the metrics in `scope`.
     pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self {
             scrapes: Family::default(),

@@ -71,7 +71,7 @@ struct Scrape {
 struct Wanted {
     arguments: Arc<ScrapeArguments>,
     client: HttpClient,
-    /// Increases when the settings change, that is, anything except targets and receivers. All loops restart then.
+    /// Number that increases when any argument except targets and receivers changes. All loops restart then.
     generation: u64,
 }
 

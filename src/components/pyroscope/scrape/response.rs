@@ -103,7 +103,8 @@ pub(super) fn check(body: &[u8], path: &str, content_type: &str) -> Result<(), R
     Ok(())
 }
 
-/// Names the other output of Go's `net/http/pprof` that a response contains. The bytes decide, or else the path.
+/// Describes a response that contains another output of Go's `net/http/pprof` than a profile. The bytes decide, or else
+/// the path.
 fn of_go(body: &[u8], path: &str) -> Option<&'static str> {
     if body.starts_with(b"go 1.") {
         return Some("an execution trace of Go, which cannot become a profile; open it with `go tool trace`");

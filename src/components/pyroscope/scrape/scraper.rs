@@ -1,4 +1,4 @@
-//! The loop for one profile of one target: it waits, fetches, takes the difference, and forwards.
+//! The loop for one profile of one target: it waits, fetches, computes the difference, and forwards.
 //!
 //! In: a target. Out: profiles to the receivers, and the target's state. The loop may be cancelled at any point.
 
@@ -37,7 +37,7 @@ pub(super) struct TargetState {
     pub last_error: Option<String>,
 }
 
-/// Longest delay of a scrape of a shared target. After a longer sleep another collector may own the target.
+/// Maximum delay of a scrape of a shared target. If this collector slept longer, another collector may own the target.
 const LATEST: Duration = Duration::from_secs(3);
 
 /// The signals that end a loop from outside.
@@ -149,7 +149,7 @@ impl Scraper {
         Some(delta)
     }
 
-    /// Forwards a profile. A shutdown does not drop it at once, because some receivers may already have it.
+    /// Forwards a profile. A shutdown does not drop the profile at once, because some receivers may already have it.
     async fn forward(&self, profile: RawProfile, shutdown: &Shutdown) -> Result<(), String> {
         let given_up = async {
             shutdown.cancelled().await;
@@ -164,8 +164,8 @@ impl Scraper {
         }
     }
 
-    /// Fetches a profile and returns the one to send, or `None` for the first profile of a cumulative kind. The number
-    /// is the size of the fetched body in bytes.
+    /// Fetches a profile and returns the profile to send, or `None` for the first profile of a cumulative kind. The
+    /// number is the size of the fetched body in bytes.
     async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, String>, usize) {
         let body = match self.fetch().await {
             Ok(body) => body,
@@ -182,7 +182,7 @@ impl Scraper {
         if steps.is_empty() {
             return (delta, Ok(Some(self.profile(body))), bytes);
         }
-        // Large heap profiles take milliseconds of CPU time, so this runs on a blocking thread.
+        // Large heap profiles take milliseconds of CPU time, so the steps run on a blocking thread.
         let worked = tokio::task::spawn_blocking(move || {
             let mut delta = delta;
             let result = steps.run(body, &mut delta);

@@ -112,7 +112,7 @@ impl ScrapeTarget {
     }
 }
 
-/// Distinguishes a loop from all others.
+/// Distinguishes a loop from all other loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Identity(Labels, ProfileKind, Url);
 
@@ -169,7 +169,7 @@ fn url(
     Ok(url)
 }
 
-/// Returns the address, with the scheme's default port if it has none.
+/// Returns the address. An address without a port gets the default port of the scheme.
 fn with_port(address: &str, scheme: &str) -> String {
     let port = if scheme == "https" { 443 } else { 80 };
     let colons = address.bytes().filter(|byte| *byte == b':').count();

@@ -86,7 +86,7 @@ async fn allocs(State(target): State<Arc<Target>>) -> impl IntoResponse {
 
 const GOROUTINE: &[u8] = &[0x0a, 4, 8, 1, 16, 2];
 
-/// Returns a profile with two samples. Each is an empty message.
+/// Returns a profile with two samples. Each sample is an empty message.
 async fn two_samples() -> impl IntoResponse {
     [&[0x12, 0, 0x12, 0], GOROUTINE].concat()
 }

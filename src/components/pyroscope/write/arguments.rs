@@ -22,7 +22,7 @@ arguments! {
         external_labels: ExternalLabels = {},
     }
     blocks {
-        /// Server that profiles are sent to. Each endpoint gets every profile and has its own queue.
+        /// Server that profiles are sent to. Each endpoint receives every profile and has its own queue.
         endpoint: Vec<EndpointArguments>,
         /// Trace headers to send. Accepted without an effect, because profiles have no trace context here.
         tracing: Option<TracingArguments>,
@@ -41,7 +41,7 @@ arguments! {
         /// Number of failed attempts after which a profile is dropped, if other profiles succeed. 0 means never. While
         /// an endpoint rejects all profiles, they stay in the queue.
         max_backoff_retries: Natural = 10,
-        /// Wait before the first retry. It doubles with every failure.
+        /// Wait before the first retry. The wait doubles with every failure.
         min_backoff_period: Interval = "500ms",
         /// Name of the endpoint. The folder name of its queue contains this name.
         name: Arc<str> = "",
@@ -52,7 +52,7 @@ arguments! {
         /// Label whose value is sent as the header X-Scope-OrgID. If a profile has no such label, the header from
         /// headers is sent (not in Alloy).
         tenant_label: Option<LabelName>,
-        /// URL of the server. Its path is put before the API's paths.
+        /// URL of the server. The paths of the API are appended to the path of this URL.
         url: HttpUrl,
     }
     blocks {
@@ -73,7 +73,7 @@ arguments! {
     }
 }
 
-/// Labels that are set on every profile. A server accepts their names.
+/// Labels that are set on every profile. All names are valid for a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ExternalLabels(pub(crate) BTreeMap<Arc<str>, Arc<str>>);
 

@@ -28,7 +28,7 @@ const AT_ONCE: usize = 8;
 
 /// Sends batches to one endpoint.
 pub(super) struct Delivery {
-    /// The HTTP client for its requests.
+    /// The HTTP client for the requests to the endpoint.
     pub client: HttpClient,
     /// The configuration of the endpoint.
     pub arguments: EndpointArguments,
@@ -134,7 +134,8 @@ impl Delivery {
     }
 }
 
-/// Joins the outcomes of several parcels. Each comes with the positions of its profiles in the batch.
+/// Joins the outcomes of several parcels. Each outcome is paired with the positions of the parcel's profiles in the
+/// batch.
 fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
     let parcels = outcomes.len();
     let mut refused: Vec<Refused> = Vec::new();
@@ -164,7 +165,8 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             }
         }
     }
-    // The failure with the best chance of a retry represents all, so that no profile is dropped that may still succeed.
+    // The failure that a retry most likely resolves represents all failures. So no profile is dropped that a retry may
+    // still deliver.
     match failures.into_iter().min_by_key(|failure| failure.kind) {
         None => Outcome::Taken,
         Some(failure) if took_nothing == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),

@@ -52,7 +52,7 @@ impl LabelPolicy {
     }
 }
 
-/// Returns the labels to send: those in the queue, without reserved labels that only name the tenant.
+/// Returns the labels to send: the labels in the queue, without reserved labels that only name the tenant.
 pub(super) fn without_tenant(labels: &Labels) -> Labels {
     let is_kept = |name: &str| is_sent(name) || name == "__session_id__";
     if labels.iter().all(|(name, _)| is_kept(name)) {

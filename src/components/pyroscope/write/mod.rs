@@ -1,8 +1,8 @@
-//! `pyroscope.write`: sends profiles to servers that speak push.v1. Each endpoint has its own durable queue.
+//! `pyroscope.write`: sends profiles to servers that accept push.v1. Each endpoint has its own durable queue.
 //!
 //! In: profiles through the exported receiver. Out: requests. A producer waits for the disk only, never for an
-//! endpoint. Each endpoint gets every profile, and `common::outbox` sends to each independently of the others.
-//! `delivery` makes the requests.
+//! endpoint. Each endpoint receives every profile, and `common::sending::outbox` sends to each endpoint independently
+//! of the others. `delivery` makes the requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -78,7 +78,7 @@ fn query(upload: &Upload, labels: &Labels) -> String {
 }
 
 /// Returns the name of an upload. A server sets `service_name` to the part before the brace, or `app_name` if the name
-/// has a `service_name`. A label with this value is therefore left out. The form has no escapes, so `_` replaces
+/// has a `service_name`. A label with this value is therefore omitted. The form has no escapes, so `_` replaces
 /// characters that would end a value.
 fn name(labels: &Labels) -> String {
     let service = labels.get(SERVICE_NAME).unwrap_or_default();

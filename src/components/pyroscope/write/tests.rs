@@ -250,7 +250,7 @@ async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
         started.elapsed() < Duration::from_mins(1),
         "a dead endpoint does not block a producer"
     );
-    // Far beyond max_backoff_retries.
+    // This number is far beyond max_backoff_retries.
     eventually("many attempts", || endpoint.requests.load(Ordering::Relaxed) > 30).await;
     eventually("the health", || recorder.health().0 == HealthState::Unhealthy).await;
     assert!(
@@ -528,7 +528,7 @@ async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits
     running.stop().await;
 }
 
-/// A source retries refused profiles. No endpoint may get them twice then.
+/// A source retries refused profiles. An endpoint that had queued them already would receive them twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
     let (one, one_url, _one) = Endpoint::start().await;

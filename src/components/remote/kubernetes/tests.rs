@@ -1,4 +1,4 @@
-//! Tests with objects that hold values, and the exports that they become.
+//! Tests with objects that contain values, and the exports that are made from the values.
 
 use serde_json::json;
 

@@ -66,7 +66,7 @@ arguments! {
         disable_ssl: bool = false,
         /// URL of the service instead of Amazon's.
         endpoint: Option<HttpUrl>,
-        /// Access key. If it is not set, credentials are looked up as by Amazon's tools.
+        /// Access key. If it is not set, the component looks for credentials in the same places as Amazon's tools.
         key: Option<Arc<str>>,
         /// Region of the bucket. Defaults to the region of the environment, the profile or the instance metadata.
         region: Option<Arc<str>>,
@@ -214,7 +214,7 @@ impl Object {
     }
 }
 
-/// Why an object cannot be read.
+/// The reason why an object cannot be read.
 #[derive(Debug, thiserror::Error)]
 enum ObjectError {
     #[error(transparent)]

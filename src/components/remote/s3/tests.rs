@@ -1,4 +1,4 @@
-//! Tests against a fake S3 server. We wrote its responses after the documentation of S3.
+//! Tests against a fake S3 server. Its responses follow the documentation of S3.
 
 use std::sync::Arc;
 

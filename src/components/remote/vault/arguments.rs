@@ -13,13 +13,14 @@ use crate::lang::body::arguments;
 arguments! {
     /// Arguments of `remote.vault`.
     pub(crate) struct VaultArguments {
-        /// Key of the secret in the store. If it is not set, it is part of `path`.
+        /// Key of the secret in the store. If this argument is not set, the key is part of `path`.
         key: Option<Arc<str>>,
         /// Namespace of the secret (Vault Enterprise).
         namespace: Option<Arc<str>>,
         /// Path of the secret, or of its store if `key` is set.
         path: Arc<str>,
-        /// Time between two reads of the secret. With 0 only leases of secret and token cause further reads.
+        /// Time between two reads of the secret. With 0, only the leases of the secret and of the token cause further
+        /// reads.
         reread_frequency: Duration = "0s",
         /// URL of the Vault server.
         server: HttpUrl,

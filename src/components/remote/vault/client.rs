@@ -37,7 +37,7 @@ pub(super) struct Request<'a> {
     pub(super) token: &'a str,
     /// The body of a POST, or `None` for a GET.
     pub(super) body: Option<Value>,
-    /// A namespace that replaces the configured one.
+    /// A namespace that replaces the configured namespace.
     pub(super) namespace: Option<&'a str>,
 }
 
@@ -78,7 +78,7 @@ struct Failed {
 }
 
 impl Vault {
-    /// Makes a client of the server that the arguments name. Sends no request.
+    /// Creates a client of the server that the arguments name. Sends no request.
     pub(super) fn new(arguments: &VaultArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
         let options = &arguments.client_options;
         let client = HttpClient::new(&ClientOptions::new(user_agent.clone()));
@@ -95,7 +95,8 @@ impl Vault {
         })
     }
 
-    /// Sends a request, and retries it if that may help. An error names the path, but not the content of the request.
+    /// Sends a request, and retries it if a retry may succeed. An error names the path, but not the content of the
+    /// request.
     pub(super) async fn send(&self, request: Request<'_>) -> Result<Answer, String> {
         let mut wait = self.waits.0;
         for attempt in 0.. {

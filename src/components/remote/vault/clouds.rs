@@ -53,7 +53,7 @@ pub(super) struct Clouds {
     folder: PathBuf,
 }
 
-/// Why an identity cannot be proved.
+/// The reason why an identity cannot be proved.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum IdentityError {
     /// The cloud refused the identity, or cannot be reached.
@@ -62,7 +62,7 @@ pub(super) enum IdentityError {
     /// Google signed no token, or a value cannot be sent.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// A client of the cloud cannot be made.
+    /// A client of the cloud cannot be created.
     #[error(transparent)]
     Client(#[from] ComponentError),
     /// The nonce of this machine's logins cannot be read or stored.
@@ -77,7 +77,7 @@ struct Signed {
 }
 
 impl Clouds {
-    /// Makes the value. Reads no file and sends no request.
+    /// Creates the value. Reads no file and sends no request.
     pub(super) fn new(context: &Context, environment: Environment) -> Result<Self, ComponentError> {
         Ok(Self {
             options: ClientOptions {
@@ -181,7 +181,7 @@ impl Clouds {
     }
 
     /// Returns the nonce of this machine's logins. Vault accepts later logins of a machine only with the nonce of its
-    /// first one, so a file stores it.
+    /// first login, so a file stores the nonce.
     fn nonce(&self) -> Result<String, IdentityError> {
         let path = self.folder.join(NONCE);
         let failed = |source: io::Error| IdentityError::Nonce {
@@ -200,8 +200,8 @@ impl Clouds {
     }
 }
 
-/// Returns the parts of a signed request to AWS. Vault sends the request itself, and AWS tells it who signed the
-/// request.
+/// Returns the parts of a signed request to AWS. Vault sends the request itself, and the response of AWS names the
+/// signer of the request.
 async fn iam_request(aws: &Aws, server_id: Option<&str>) -> Result<Value, IdentityError> {
     let mut headers = HeaderMap::new();
     if let Some(id) = server_id {

@@ -1,4 +1,4 @@
-//! Tests of logins with cloud identities against fake metadata services and APIs. We wrote their responses after the
+//! Tests of logins with cloud identities against fake metadata services and APIs. Their responses follow the
 //! documentation of the clouds.
 
 use axum::http::StatusCode;

@@ -24,7 +24,7 @@ pub(super) struct Login {
     pub(super) path: String,
     /// The body of the request.
     pub(super) body: Value,
-    /// A namespace that replaces the configured one.
+    /// A namespace that replaces the configured namespace.
     pub(super) namespace: Option<String>,
 }
 

@@ -1,8 +1,8 @@
 //! `remote.vault`: a secret of HashiCorp Vault, or of a compatible server.
 //!
 //! In: the path of the secret and a login method. Out: the export `data`, whose values are secrets. `login` implements
-//! the login methods, `clouds` those with a cloud identity, `secret` the stores and `client` the requests. A token is
-//! renewed before it expires, or replaced by a new login. If a later read fails, the last secret stays.
+//! the login methods, `clouds` the methods with a cloud identity, `secret` the stores and `client` the requests. A
+//! token is renewed before it expires, or replaced by a new login. If a later read fails, the last secret stays.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -231,7 +231,7 @@ impl Token {
     }
 }
 
-/// Returns the part of a lease after which it is renewed: two thirds, but at least [`SHORTEST_LEASE`].
+/// Returns the part of a lease after which the lease is renewed: two thirds, but at least [`SHORTEST_LEASE`].
 fn two_thirds(seconds: u64) -> Duration {
     (Duration::from_secs(seconds) * 2 / 3).max(SHORTEST_LEASE)
 }

@@ -57,7 +57,7 @@ pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str)
 }
 
 /// Returns the mount path and the version of the store. If the server refuses to name them, the mount path is the first
-/// part of the path, or the path if there is a key, and the version is 2, as in Alloy.
+/// part of the path, or the whole path if `key` is set, and the version is 2, as in Alloy.
 async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> (String, Version) {
     let path = arguments.path.trim_matches('/');
     let request = Request {

@@ -1,4 +1,4 @@
-//! Tests against a fake Vault server. We wrote its responses after the documentation of Vault.
+//! Tests against a fake Vault server. Its responses follow the documentation of Vault.
 
 use std::path::Path;
 use std::sync::Arc;

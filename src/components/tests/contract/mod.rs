@@ -33,7 +33,7 @@ use crate::profile::{Labels, RawProfile};
 use table::{ROWS, Row};
 use world::{Api, World};
 
-/// Maximum number of polls after which a component is aborted. If it waits earlier, it is aborted there instead.
+/// Maximum number of polls after which a component is aborted. A component that waits earlier is aborted at that point.
 const MOST_CUTS: usize = 24;
 /// A component that is not polled within this time counts as waiting.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -127,7 +127,7 @@ impl Held {
     }
 }
 
-/// The folder of a component. It is removed when dropped.
+/// The folder of a component. The folder is removed on drop.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -191,8 +191,8 @@ fn runtime() -> Runtime {
         .unwrap()
 }
 
-/// Runs one component through its life: it starts, accepts arguments, refuses bad ones, and stops. Then it runs once
-/// more and is aborted in the middle of its work.
+/// Runs one component through its life: it starts, accepts arguments, refuses bad arguments, and stops. Then it runs
+/// once more and is aborted in the middle of its work.
 async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row) {
     let folder = Folder::new();
     let (component, recorder) = build(definition, &bodies.first, folder.0.path()).await;
@@ -253,8 +253,8 @@ enum Cut {
     Stop,
 }
 
-/// Runs a new component until it has been polled `polls` times, and aborts it there. If it waits earlier, it is aborted
-/// there, and the result is false.
+/// Runs a new component until it has been polled `polls` times, and aborts it there. If the component waits earlier, it
+/// is aborted at that point, and the result is false.
 async fn cut_off(definition: &'static dyn AnyDefinition, arguments: &ValidArguments, polls: usize, how: Cut) -> bool {
     let folder = Folder::new();
     let (component, recorder) = build(definition, arguments, folder.0.path()).await;
@@ -285,7 +285,7 @@ async fn cut_off(definition: &'static dyn AnyDefinition, arguments: &ValidArgume
     is_reached
 }
 
-/// Sends a profile to a component that exports a receiver. The component may refuse it.
+/// Sends a profile to a component that exports a receiver. The component may refuse the profile.
 async fn send(recorder: &Recorder) {
     if !matches!(recorder.export("receiver"), Value::Capsule(_)) {
         return;

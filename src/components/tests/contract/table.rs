@@ -1,7 +1,8 @@
 //! The bodies with which each component of the list is started and updated. A component without a row fails the test.
 //!
-//! Placeholders: `{api}` is the address of a server that does not help, `{ok}` that of one that responds, `{taken}` a
-//! port in use, `{folder}` a folder of this test, and `{missing}` a file that does not exist. `sink` is a receiver.
+//! Placeholders: `{api}` is the address of a server that never responds successfully, `{ok}` the address of a server
+//! that does, `{taken}` a port in use, `{folder}` a folder of this test, and `{missing}` a file that does not exist.
+//! `sink` is a receiver.
 
 /// One component of the list, and its bodies.
 pub(super) struct Row {
@@ -18,7 +19,7 @@ pub(super) struct Row {
 
 /// Arguments of an HTTP client that cannot be built.
 const NO_CERTIFICATE: &str = "tls_config {\n ca_file = \"{missing}\"\n}";
-/// The same arguments in a block `client`.
+/// Arguments of an HTTP client that cannot be built, in a block `client`.
 const NO_CLIENT: &str = "client {\n tls_config {\n ca_file = \"{missing}\"\n }\n}";
 
 const fn row(

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// The behaviour of a server that does not help.
+/// The behaviour of a server that never responds successfully.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Api {
     /// Reads all requests and never responds.
@@ -54,7 +54,8 @@ impl World {
     }
 }
 
-/// Starts a server that responds by path until the client closes. If `answer` returns `None`, it does not respond.
+/// Starts a server whose responses depend on the path. It serves a connection until the client closes it. If `answer`
+/// returns `None`, the server does not respond.
 fn serve(answer: fn(&str) -> Option<String>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

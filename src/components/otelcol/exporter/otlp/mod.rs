@@ -1,7 +1,7 @@
 //! `otelcol.exporter.otlp`: sends profiles by OTLP over gRPC, through a durable queue.
 //!
-//! In: profiles through the exported receiver. Out: export requests. `common::otlp` contains the code that this
-//! component shares with `otelcol.exporter.otlphttp`.
+//! In: profiles through the exported receiver. Out: export requests. `common::sending::otlp` contains the code that
+//! this component shares with `otelcol.exporter.otlphttp`.
 
 use std::sync::Arc;
 

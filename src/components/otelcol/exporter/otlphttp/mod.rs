@@ -1,7 +1,7 @@
 //! `otelcol.exporter.otlphttp`: sends profiles by OTLP over HTTP, through a durable queue.
 //!
-//! In: profiles through the exported receiver. Out: export requests in protobuf. `common::otlp` contains the code that
-//! this component shares with `otelcol.exporter.otlp`.
+//! In: profiles through the exported receiver. Out: export requests in protobuf. `common::sending::otlp` contains the
+//! code that this component shares with `otelcol.exporter.otlp`.
 
 use std::sync::Arc;
 

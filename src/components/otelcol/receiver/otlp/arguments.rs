@@ -77,7 +77,7 @@ arguments! {
         cert_file: Option<PathBuf>,
         /// The server's certificate, as PEM text.
         cert_pem: Option<Arc<str>>,
-        /// Cipher suites of TLS 1.2. If empty, the safe ones are enabled.
+        /// Cipher suites of TLS 1.2. If empty, the safe cipher suites are enabled.
         cipher_suites: Vec<Arc<str>> = [],
         /// File with the certificate authorities for client certificates. If set, clients must present a certificate.
         client_ca_file: Option<PathBuf>,
@@ -96,8 +96,8 @@ arguments! {
 arguments! {
     /// The body of `limits { }`.
     pub(crate) struct Limits {
-        /// Maximum size in bytes of all requests being processed, with the profiles made from them. Requests beyond it
-        /// are rejected with 503 or UNAVAILABLE.
+        /// Maximum size in bytes of all requests being processed, with the profiles made from them. Requests beyond
+        /// this limit are rejected with 503 or UNAVAILABLE.
         max_bytes_in_flight: ByteSize = "256MiB",
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct ReceiverMetrics {
 }
 
 impl ReceiverMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the handles and registers the metrics in `scope`.
     pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         scope.register(
@@ -37,13 +37,14 @@ impl ReceiverMetrics {
         metrics
     }
 
-    /// Counts a request by its transport, `grpc` or `http`, and its HTTP status. For gRPC it is the equivalent status.
+    /// Counts a request by its transport, `grpc` or `http`, and its HTTP status. For gRPC, `status` is the equivalent
+    /// HTTP status.
     pub(super) fn request(&self, transport: &'static str, status: u16) {
         let labels = vec![("transport", transport.to_owned()), ("status", status.to_string())];
         self.requests.get_or_create_owned(&labels).inc();
     }
 
-    /// Counts received profiles, and those of them that were refused.
+    /// Counts received profiles, and the number of them that were refused.
     pub(super) fn came(&self, profiles: usize, rejected: usize) {
         self.profiles.inc_by(profiles as u64);
         self.rejected.inc_by(rejected as u64);

@@ -30,7 +30,7 @@ use routes::Handlers;
 
 /// Timeout for reading a body.
 const READ_WITHIN: Duration = Duration::from_secs(30);
-/// Longest time from the end of a body to its response.
+/// Maximum time from the end of a request body to the response.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// Time that requests in progress have to finish when the server stops.
 const GRACE: Duration = Duration::from_secs(30);

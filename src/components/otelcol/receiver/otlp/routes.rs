@@ -37,7 +37,7 @@ pub(super) struct Handlers {
     pub metrics: ReceiverMetrics,
     /// Reads the bodies of requests.
     pub intake: Intake,
-    /// Longest time from the end of a body to its response.
+    /// Maximum time from the end of a request body to the response.
     pub answer_within: Duration,
 }
 
