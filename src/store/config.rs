@@ -22,8 +22,8 @@ pub struct StoreConfig {
     pub flush_bytes: u64,
     /// Age of the first profile of a head at which the head is flushed. Defaults to 5 minutes.
     pub flush_age: Duration,
-    /// Maximum memory of all heads together. Defaults to 256 MiB. Above it, because flushes fail or are too slow, the
-    /// store refuses profiles.
+    /// Maximum memory of all heads together. Defaults to 256 MiB. If flushes fail or are too slow and the heads exceed
+    /// this limit, the store refuses profiles.
     pub head_limit_bytes: u64,
     /// Maximum memory of all profiles between their arrival and the head. Defaults to 128 MiB. Further profiles wait.
     pub intake_bytes: usize,
@@ -33,12 +33,12 @@ pub struct StoreConfig {
     pub tenants: TenantRules,
     /// Whether the acknowledgement of a profile waits for the disk.
     pub sync: SyncMode,
-    /// Time after which a write or sync of the log that has not finished means that the disk is dead. Defaults to 15 s.
-    /// Until it finishes, the store refuses pushes and is unhealthy. One step of a flush may take four times as long. A
-    /// close waits this long for the threads.
+    /// Time after which an unfinished write or sync of the log means that the disk is dead. Defaults to 15 s. Until the
+    /// write or sync finishes, the store refuses pushes and is unhealthy. One step of a flush may take four times as
+    /// long. A close of the store waits this long for the threads.
     pub stuck_after: Duration,
-    /// Maximum time that a push waits until its records are in the log. Defaults to 30 s. Then the store refuses the
-    /// push, but may still store it.
+    /// Maximum time that a push waits until its records are in the log. Defaults to 30 s. After this time, the store
+    /// refuses the push, but may still store its records.
     pub answer_after: Duration,
     /// Number of commits to a table between two checkpoints of its log. Defaults to 50. Opening a table reads at most
     /// this many commits one by one.

@@ -31,7 +31,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Creates a wall clock that returns `now`. The monotonic clock follows it.
+    /// Creates a wall clock that returns `now`. The monotonic clock follows the wall clock.
     pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self {
             wall: Some(Arc::new(now)),
@@ -52,7 +52,7 @@ impl Clock {
         }
     }
 
-    /// The same clocks on a machine that knows the time since its boot.
+    /// Returns the same clocks, with `now` as the time since the boot of the system.
     #[cfg(test)]
     pub(crate) fn with_boot(mut self, now: impl Fn() -> SinceBoot + Send + Sync + 'static) -> Self {
         self.boot = Some(Arc::new(now));

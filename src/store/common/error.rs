@@ -57,7 +57,7 @@ pub enum StoreError {
         /// Number of the last segment that all tables contained.
         flushed: u64,
     },
-    /// Some tables contain a generation that other tables lack, and the log does not hold all of it.
+    /// Some tables contain a flush that other tables lack, and the log does not hold all profiles of that flush.
     #[error("the write-ahead log {} lacks profiles: some tables contain the flush of segments {first} to {last}, \
         others lack it, and the log has {found} of its {} profiles. Nothing was changed; restore the missing segments \
         or missing entries of the tables' logs from a backup, or accept the loss with `alluvium store repair \
@@ -65,11 +65,11 @@ pub enum StoreError {
     MissingRecords {
         /// The folder of the write-ahead log.
         log: PathBuf,
-        /// The first segment of the generation.
+        /// The first segment of the flush.
         first: u64,
-        /// The last segment of the generation.
+        /// The last segment of the flush.
         last: u64,
-        /// Number of profiles of the generation, if the tables record it.
+        /// Number of profiles of the flush, if the tables record it.
         expected: Option<u64>,
         /// Number of those profiles in the log.
         found: u64,
@@ -136,7 +136,7 @@ pub enum StoreError {
     /// A bug in the store ended an operation.
     #[error("the operation failed because of a bug in the program: {0}")]
     Panicked(String),
-    /// The last flush did not end in time. The next start replays the rest from the write-ahead log.
+    /// The last flush did not end in time. The next start replays the remaining profiles from the write-ahead log.
     #[error("the last flush did not end within {0:?}: the rest stays in the write-ahead log")]
     Deadline(std::time::Duration),
     /// Threads did not end because the disk does not respond to them.

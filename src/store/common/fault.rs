@@ -50,7 +50,7 @@ pub enum Place {
     FileWrite(Table),
     /// A Parquet file is synced.
     FileSync(Table),
-    /// A folder on the way down to a new Parquet file is synced.
+    /// A parent folder of a new Parquet file is synced.
     FolderSync(Table),
     /// An entry of a table's log is written under a temporary name.
     EntryWrite(Table),
@@ -100,7 +100,7 @@ pub trait FaultHook: Send + Sync {
     fn logged(&self, _appends: usize) {}
 }
 
-/// The optional hook. Clones share it.
+/// The optional hook that makes operations fail. Clones share the hook.
 #[derive(Clone, Default)]
 pub struct Faults {
     hook: Option<Arc<dyn FaultHook>>,
@@ -109,7 +109,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Creates faults that `hook` decides.
+    /// Creates faults that call `hook` at every place.
     pub fn new(hook: Arc<dyn FaultHook>) -> Self {
         Self {
             hook: Some(hook),

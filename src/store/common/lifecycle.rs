@@ -41,12 +41,13 @@ impl Lifecycle {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Returns why the store cannot work any more, or `None` while all threads run. The first cause stays.
+    /// Returns why the store cannot work any more, or `None` while all threads run. If several threads have ended, the
+/// reason is that of the first.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().clone()
     }
 
-    /// Returns the error of every request after a thread has ended.
+    /// Returns the error for requests after the store has closed or one of its threads has ended.
     pub(crate) fn ended(&self) -> StoreError {
         self.failure().map_or(StoreError::Closed, StoreError::ThreadEnded)
     }

@@ -23,9 +23,9 @@ pub(crate) struct JobLabel {
     pub(crate) job: &'static str,
 }
 
-/// Declares the metric handles. A row has a field and its type, a handle unless the type's default will do, and behind
-/// `=>` the name and the help text of the metric. The help text is also the documentation of the field. A row without
-/// `=>` is not registered.
+/// Declares the metric handles. A row names a field and its type. `= handle` follows if the handle is not the default
+/// of the type. `=> name, help` registers the metric, and the help text is also the documentation of the field. A row
+/// without `=>` is not registered.
 macro_rules! metrics {
     (@handle $type:ty) => {
         <$type>::default()
@@ -88,11 +88,11 @@ metrics! {
         replayed: Counter => "alluvium_store_replayed_profiles", "Profiles that the start replayed from the log.";
         records_put_aside: Counter => "alluvium_store_records_put_aside",
             "Damaged records of the log that cannot be replayed or flushed. Each is kept in a file.";
-        // Torn tails do not count.
+        // Unfinished writes at the end of the log do not count.
         damaged_bytes: Counter => "alluvium_store_damaged_bytes", "Bytes of the log that the start could not read.";
         damaged_files: Counter => "alluvium_store_damaged_files",
             "Parquet files that maintenance skips because their contents do not match their checksums.";
-        /// Memory of the names that maintenance holds. The server reports it with its other memory.
+        /// Bytes of memory of the names that maintenance holds. The server reports them with its other memory.
         maintenance_bytes: Gauge;
         job_runs: Family<JobLabel, Counter> => "alluvium_store_jobs", "Maintenance jobs that succeeded.";
         job_errors: Family<JobLabel, Counter> => "alluvium_store_job_failures", "Maintenance jobs that failed.";
@@ -109,7 +109,7 @@ metrics! {
         // The files are kept until their grace period ends.
         dead_files: Gauge => "alluvium_store_dead_files",
             "Files that no longer belong to a table but are not deleted yet.";
-        // Only forward jumps stop it.
+        // Only jumps forward stop the deletion.
         clock_jumps: Counter => "alluvium_store_clock_jumps", "Jumps of the clock that stopped deletion by age.";
         clock_doubted: Gauge => "alluvium_store_clock_doubted",
             "1 while deletion by age is stopped because the clock has jumped.";

@@ -1,9 +1,9 @@
 //! The schemas of the four tables: a stable interface for this program and other readers.
 //!
 //! Every change to a column needs a new [`LAYOUT_VERSION`]. A new column is nullable and the last of its table. Files
-//! of an older layout lack it, and every reader of Delta Lake treats it as null there. The identities of series and
-//! stacks are unsigned 64-bit integers. They are stored bit for bit as signed ones, because Delta has no unsigned
-//! integers.
+//! of an older layout lack the column, and every reader of Delta Lake reads nulls instead. The identities of series
+//! and stacks are unsigned 64-bit integers. The tables store the same bits as signed integers, because Delta has no
+//! unsigned integers.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub mod column {
     pub(crate) const SAMPLE_COUNT: &str = "sample_count";
     /// Duration of the collection in nanoseconds.
     pub(crate) const DURATION_NS: &str = "duration_ns";
-    /// Period of the pprof: the distance between samples.
+    /// Period of the pprof profile: the amount that one recorded event stands for.
     pub(crate) const PERIOD: &str = "period";
     /// Id that the sender gave the profile.
     pub(crate) const PROFILE_ID: &str = "profile_id";
@@ -253,7 +253,8 @@ pub(crate) fn in_file(mapped: u64) -> i64 {
     -1 - mapped as i64
 }
 
-/// Returns the argument of [`in_file`] for the `line` of a frame without a function; `None` for an address in memory.
+/// Returns the offset that [`in_file`] encoded in the `line` of a frame without a function. Returns `None` if the
+/// address of the frame is an address in memory.
 pub(crate) fn mapped(line: i64) -> Option<u64> {
     (line < 0).then_some((-1 - line) as u64)
 }

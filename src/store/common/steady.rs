@@ -1,9 +1,9 @@
 //! Measures how far the wall clock is from the expected time, to relax the limits on the age of new profiles.
 //!
 //! If the wall clock is wrong by a day, these limits refuse every new profile, and senders do not send a refused
-//! profile again. In: both clocks. Out: the time by which the limits are relaxed. The monotonic clock gives the
-//! expected time, which follows the wall clock by an hour a day, because an exact clock drifts less. A jump that lasts
-//! for a day counts as right.
+//! profile again. In: both clocks. Out: the time by which the limits are relaxed. The expected time advances with the
+//! monotonic clock. It also moves toward the wall clock by up to one hour a day, because a correct clock drifts less
+//! than that. If the wall clock differs for a whole day, its time becomes the expected time.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use crate::store::common::clock::Clock;
 
 const DAY: Duration = Duration::from_hours(24);
-/// The expected time moves toward the wall clock by one part in this many of the elapsed time.
+/// In this many seconds, the expected time moves toward the wall clock by at most one second.
 const FOLLOWED: u32 = 24;
-/// Largest difference that counts as none.
+/// Largest difference that is ignored.
 const EXACT: Duration = Duration::from_secs(1);
 
 /// The expected time. It begins as the time of the wall clock.
@@ -24,9 +24,9 @@ pub(crate) struct Steady(Mutex<Expected>);
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     wall: SystemTime,
-    /// Monotonic time at which `wall` was expected.
+    /// Monotonic time at which `wall` was the expected time.
     running: Duration,
-    /// Monotonic time since which the wall clock differs.
+    /// Monotonic time at which the wall clock began to differ; `None` while it agrees.
     differs_since: Option<Duration>,
 }
 

@@ -1,11 +1,11 @@
-//! The file `COMMITS` of a data folder: what the folder remembers of its own commits.
+//! The file `COMMITS` of a data folder: a record of the commits that were made from this folder.
 //!
-//! The file holds the number of the last log segment that all tables have, and the random numbers of the processes that
-//! committed from this folder. If a table lacks that segment, its log has lost an entry. If a table has a commit of a
-//! process that is not in the file, that commit comes from a copy of the folder.
+//! The file holds the number of the last log segment that all tables contain, and the random numbers of the processes
+//! that committed from this folder. If a table lacks that segment, the table's log has lost an entry. If a table has a
+//! commit of a process that is not in the file, that commit comes from a copy of the folder.
 //!
-//! Both are durable before anything relies on them: the segment before any segment is deleted, the process before its
-//! first commit. A folder of an older program has no such file until its first flush.
+//! The segment number is durable before any segment is deleted. The number of a process is durable before the first
+//! commit of the process. A folder of an older program has no such file until its first flush.
 
 use std::fs;
 use std::io;
@@ -20,16 +20,16 @@ use crate::store::common::fault::{Faults, Place};
 /// Name of the file in the data folder.
 pub(crate) const FILE: &str = "COMMITS";
 
-/// Number of processes to remember in addition to those that the tables name. A request of a killed process may still
-/// reach a bucket after a few more processes have started.
+/// Number of processes to remember. Processes that the tables name are always remembered. A request of a killed process
+/// may still reach a bucket after a few more processes have started.
 const PROCESSES: usize = 64;
 
 /// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Remembered {
-    /// The writer of the commits. If the folder gets another writer, the memory begins empty.
+    /// The writer of the commits. A new writer of the folder starts with an empty memory.
     pub(crate) writer: String,
-    /// Last segment that all tables have. Segments up to it may have been deleted.
+    /// Last segment that all tables contain. This segment and earlier ones may have been deleted.
     pub(crate) flushed: u64,
     /// Processes that committed from this folder, oldest first.
     pub(crate) processes: Vec<u64>,
@@ -38,7 +38,7 @@ pub(crate) struct Remembered {
     pub(crate) accepted: u64,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -54,7 +54,7 @@ pub(crate) struct Commits {
 }
 
 impl Remembered {
-    /// Reads what a folder remembers of the commits of `writer`. Returns an empty memory if there is none.
+    /// Reads the file of a folder. Returns an empty memory if the folder has no file, or a file of another writer.
     pub(crate) fn read(dir: &Path, writer: &str) -> Result<Self, StoreError> {
         let path = dir.join(FILE);
         let none = || Self {
@@ -73,7 +73,7 @@ impl Remembered {
         Ok(if found.writer == writer { found } else { none() })
     }
 
-    /// Writes the memory to its folder. It is durable when the function returns.
+    /// Writes the memory to the file of a folder. The file is durable when the function returns.
     pub(crate) fn write(&self, dir: &Path, faults: &Faults) -> Result<(), StoreError> {
         let path = dir.join(FILE);
         let mut text = serde_json::to_vec(self).map_err(|error| StoreError::io("write", &path)(error.into()))?;
@@ -89,7 +89,7 @@ impl Commits {
         Ok(Self {
             dir: dir.to_owned(),
             remembered: Remembered::read(dir, writer)?,
-            // Below 2^53, so that every JSON reader represents the number exactly.
+            // The number is below 2^53, so that every JSON reader represents it exactly.
             process: rand::random_range(1..1 << 53),
             faults,
         })
@@ -114,7 +114,7 @@ impl Commits {
         self.remembered.processes.contains(&self.process)
     }
 
-    /// Adds this process to the memory before its first commit. `named` are the processes of the tables' last
+    /// Adds this process to the memory before its first commit. `named` contains the processes of the tables' last
     /// transactions.
     pub(crate) fn before_commit(&mut self, named: &[u64]) -> Result<(), StoreError> {
         if self.has_process() {
@@ -141,7 +141,7 @@ impl Commits {
         }
     }
 
-    /// Records that all tables have the segments up to `segment`. Called before these are deleted.
+    /// Records that all tables contain the segments up to `segment`. The caller may then delete these segments.
     pub(crate) fn flushed(&mut self, segment: u64) -> Result<(), StoreError> {
         if self.remembered.flushed >= segment {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Writes the Parquet files of one head: sorted, compressed, synced.
 //!
-//! In: a partition of a head, and a table. Out: a file in the table's folder, and what the Delta log must contain about
-//! it. A file that is not committed is harmless garbage. Its name contains the writer ([`FileName`]).
+//! In: a partition of a head, and a table. Out: a file in the table's folder, and the description of the file for the
+//! Delta log. A file that is not committed is harmless garbage. The name of a file contains its writer ([`FileName`]).
 
 use std::fs::{self, File};
 use std::io;
@@ -76,8 +76,8 @@ pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// Writes all files of a table for a head. They are durable when the function returns. It fails with `Closed` if the
-/// store is stopped meanwhile.
+/// Writes all files of a table for a head. The files are durable when the function returns. If the store is stopped
+/// meanwhile, the function fails with `Closed`.
 pub(crate) fn write_table(
     head: &Head,
     table: Table,
@@ -147,7 +147,7 @@ fn write_by(
     output.map(|output| output.finish_later(stats, unsynced)).transpose()
 }
 
-/// Encodes all tables of a head and discards the output. The error says why they cannot be encoded.
+/// Encodes all tables of a head and discards the output. If a table cannot be encoded, the error is the reason.
 pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
     for (tenant, day) in head.days() {
         for table in Table::ALL {
@@ -182,7 +182,7 @@ pub(crate) struct Target<'a> {
     pub(crate) day: i32,
 }
 
-/// How much effort the writer spends on a file.
+/// The effort that the writer spends on a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     /// Compression level of zstd.
@@ -237,7 +237,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates a file. Fails if it exists.
+    /// Creates a file. Fails if the file exists already.
     pub(crate) fn create(target: Target<'_>, name: &str, effort: Effort, faults: &Faults) -> Result<Self, StoreError> {
         Self::create_by(target, name, effort, faults, Bucket::scratch)
     }
@@ -314,7 +314,7 @@ impl Output {
         self.writer.flush().map_err(|error| parquet_error(&self.path, &error))
     }
 
-    /// Ends the file. It and its name are durable when the function returns.
+    /// Ends the file. The file and its name are durable when the function returns.
     pub(crate) fn finish(self, stats: FileStats) -> Result<NewFile, StoreError> {
         let faults = self.faults.clone();
         let mut unsynced = Unsynced::new(&self.root.clone(), self.table, &faults);
@@ -323,7 +323,7 @@ impl Output {
         Ok(file)
     }
 
-    /// Ends the file. It and its name are durable once `unsynced` is synced.
+    /// Ends the file. The file and its name are durable once `unsynced` is synced.
     fn finish_later(self, stats: FileStats, unsynced: &mut Unsynced<'_>) -> Result<NewFile, StoreError> {
         let (path, faults, table) = (self.path, self.faults, self.table);
         faults
@@ -345,8 +345,8 @@ impl Output {
     }
 }
 
-/// Converts an error of the Parquet writer. An error of the disk says nothing about the data, so it becomes an I/O
-/// error. Otherwise each flush to a full disk would search every record of the log for one that cannot be encoded.
+/// Converts an error of the Parquet writer. An error of the disk is not the fault of the data, so it becomes an I/O
+/// error. Otherwise each flush to a full disk would check every record of the log for whether it can be encoded.
 fn parquet_error(path: &Path, error: &ParquetError) -> StoreError {
     if let ParquetError::External(source) = error
         && let Some(source) = source.downcast_ref::<io::Error>()
@@ -359,8 +359,8 @@ fn parquet_error(path: &Path, error: &ParquetError) -> StoreError {
     }
 }
 
-/// Returns the Parquet writer properties for a table. A dictionary, the default, is the smallest encoding for every
-/// column of the samples; `layout_tests.rs` measures this.
+/// Returns the Parquet writer properties for a table. All columns use dictionary encoding, the default. It is the
+/// smallest encoding for every column of the samples; `layout_tests.rs` measures this.
 pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBuilder, ParquetError> {
     let schema = table.schema();
     // Partition columns are not in the files.
@@ -415,14 +415,14 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
 /// A choice among the uncommitted files of flushes.
 #[derive(Debug)]
 pub(crate) enum Uncommitted {
-    /// Files of these attempts, which are attempts of this process.
+    /// Files of these attempts of this process.
     Attempts(RangeInclusive<u32>),
     /// Files of earlier processes on the folder.
     Earlier,
 }
 
-/// Removes files of `table` that `writer` wrote but never committed, which are those of segments after `committed`.
-/// Returns their number.
+/// Removes files of `table` that `writer` wrote but never committed, that is, files of segments after `committed`.
+/// Returns the number of removed files.
 ///
 /// In a bucket these files stay until the vacuum deletes them by their age, because a commit that adds them may still
 /// appear. A put sometimes succeeds after its client has given up, and a process on a copy of the folder has the same

@@ -30,7 +30,7 @@ pub(crate) struct Flushes {
 }
 
 impl Flushes {
-    /// Requests a flush. The receiver gets its result.
+    /// Requests a flush. The returned receiver yields the result of the flush.
     pub(crate) fn ask(&self) -> oneshot::Receiver<Result<(), StoreError>> {
         self.ask_by(false)
     }
@@ -54,8 +54,8 @@ impl Flushes {
         self.wake.notify_one();
     }
 
-    /// Waits, on the flush thread, until `due` returns a value, and takes the callers. The argument of `due` is true if
-    /// there are callers.
+    /// Waits, on the flush thread, until `due` returns a value. Returns that value and the waiting callers. The
+    /// argument of `due` is true if callers are waiting.
     pub(crate) fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Caller>) {
         let mut callers = self.callers.lock();
         loop {
@@ -77,7 +77,7 @@ impl Flushes {
     pub(crate) fn answer(callers: Vec<Caller>, result: Result<(), StoreError>) {
         let mut result = Some(result);
         for caller in callers {
-            // Errors cannot be cloned: the first caller gets the error, the others a reference to the program's log.
+            // Errors cannot be cloned, so the first caller receives the error, and later callers a hint at the log.
             let answer = match result.take() {
                 Some(first) => {
                     result = first.is_ok().then_some(Ok(()));
@@ -106,7 +106,7 @@ impl Flushes {
         self.room.notify_waiters();
     }
 
-    /// Ends all waits after the last flush. Waiting callers get `error`.
+    /// Ends all waits after the last flush. Waiting callers receive `error`.
     pub(crate) fn end(&self, error: impl Fn() -> StoreError) {
         self.release_appends();
         for caller in std::mem::take(&mut *self.callers.lock()) {

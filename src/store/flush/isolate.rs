@@ -1,8 +1,8 @@
 //! Finds the log records that prevent a generation from being written, if the disk is not the cause.
 //!
-//! In: segments of the log. Out: the records to leave out, and a head of the other records. A trial builds a head of
-//! some records and encodes all its tables, without output. A set of records that fails is halved, until single records
-//! remain.
+//! In: segments of the log. Out: the records to leave out, and a head of the other records. A trial builds a head from
+//! a set of records and encodes all its tables, without output. If the trial of a set fails, each half of the set is
+//! tried, down to single records.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -76,7 +76,7 @@ pub(crate) fn without(
     Ok(head)
 }
 
-/// Checks whether the tables of these records can be encoded. The error says why not.
+/// Checks whether the tables of these records can be encoded. If they cannot, the error is the reason.
 pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
     let trial = || {
         let head = Head::new(Arc::default());

@@ -1,8 +1,9 @@
-//! Checks whether the tables and the log of a data folder belong together: the tables have what the folder remembers,
-//! the log has what some tables still need, and no other folder has committed as the same writer.
+//! Checks whether the tables and the log of a data folder belong together: the tables contain the commits that the
+//! folder remembers, the log contains the profiles that some tables still lack, and no other folder has committed as
+//! the same writer.
 //!
 //! In: the tables, the log and the memory of a folder. Out: an error for each contradiction. The check changes nothing.
-//! A start, a repair and `alluvium store check` call it first.
+//! A start, a repair and `alluvium store check` run this check first.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ pub(crate) struct Lineage<'a> {
     /// The folder of the write-ahead log.
     pub(crate) log: &'a Path,
     pub(crate) root: &'a Root,
-    /// The tables that can be opened. The others count as tables without a commit.
+    /// The tables that can be opened. A missing table is treated as a table without a commit.
     pub(crate) tables: &'a [DeltaTable],
     pub(crate) writer: &'a str,
     pub(crate) remembered: &'a Remembered,
@@ -69,8 +70,8 @@ impl Lineage<'_> {
         self.contradictions()?.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Checks whether the log has the generation that some tables lack. If the log is damaged, missing profiles are no
-    /// contradiction: the replay keeps and counts the damaged bytes.
+    /// Checks whether the log contains the flush of segments `first` to `last`, which some tables lack. If the log is
+    /// damaged, missing profiles are no contradiction, because the replay keeps and counts the damaged bytes.
     fn missing_records(&self, first: u64, last: u64) -> Result<Option<StoreError>, StoreError> {
         let mut expected = None;
         for table in self.tables {

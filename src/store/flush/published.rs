@@ -43,8 +43,8 @@ pub(crate) struct Publication<'a> {
 }
 
 impl Published {
-    /// Creates the state of a store with `files`, whose log was replayed into `head`. `known` are the stacks in
-    /// committed files.
+    /// Creates the state of a store with `files`. The log of the store was replayed into `head`. `known` contains the
+    /// stacks in committed files.
     pub(crate) fn new(
         root: Root,
         writer: String,
@@ -112,10 +112,10 @@ impl Published {
         tenants
     }
 
-    /// Returns the files of stacks and series among `files` that no row needs, neither in a file nor in memory. Heads
-    /// omit the frames of stacks that are in files. After this call, they store the frames of the stacks in `files`.
+    /// Returns the files of stacks and series among `files` to which no row in a file or in memory refers. Heads omit
+    /// the frames of stacks that are in files. After this call, heads store the frames of the stacks in `files` again.
     pub(crate) fn unneeded_names(&self, mut files: Vec<FileEntry>) -> Vec<FileEntry> {
-        // A flush that is being published has not yet remembered the stacks of its files, which may be among `files`.
+        // Some of `files` may belong to a flush that is being published and has not yet remembered their stacks.
         let _publication = self.begin();
         for file in &files {
             self.known.forget(&file.tenant, file.day);
@@ -143,7 +143,7 @@ impl Published {
         view.frozen = Some(Generation { head, last_segment });
     }
 
-    /// Replaces the frozen generation with `rest`.
+    /// Sets `rest` as the generation that is being flushed.
     pub(crate) fn replace_frozen(&self, rest: Generation) {
         self.view.write().frozen = Some(rest);
     }
@@ -181,8 +181,8 @@ impl Publication<'_> {
         self.published.set_files(&mut view, files);
     }
 
-    /// Publishes a flush. Replaces the frozen generation with the files that it became. `lists` has all files of the
-    /// tables whose outcome is unknown.
+    /// Publishes a flush. Replaces the frozen generation with the files in `progress`. `lists` contains all files of
+    /// the tables whose outcome is unknown.
     pub(crate) fn flushed(&self, progress: &mut Progress, lists: Lists) {
         let mut view = self.published.view.write();
         let mut files = view.files.to_vec();
@@ -200,7 +200,7 @@ impl Publication<'_> {
     }
 
     /// Publishes the live files of some tables. Omits the files of a flush of this store that is not published yet,
-    /// because queries still read their rows from its head.
+    /// because queries still read the rows of these files from the frozen head.
     pub(crate) fn listed(&self, lists: impl IntoIterator<Item = (Table, Vec<FileEntry>)>) {
         let mut view = self.published.view.write();
         let frozen = view.frozen.as_ref().map(|generation| generation.last_segment);

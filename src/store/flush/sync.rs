@@ -1,8 +1,8 @@
 //! Polls the tables of a bucket for the commits of other servers, and publishes them.
 //!
-//! In: the tables, read again. Out: the list of files that queries see. A flush of another server reaches the tables
-//! one after the other. Its samples are published once its profiles are committed, so that no query sees a part of a
-//! flush.
+//! In: the reloaded tables. Out: the list of files that queries see. Another server commits a flush to one table after
+//! the other. The samples of the flush are published once its profiles are committed, so that no query sees a part of
+//! a flush.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -20,13 +20,13 @@ use crate::store::tables::snapshot::FileEntry;
 /// is the reverse of the order of a flush.
 pub(crate) const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
 
-/// The time of the next poll, and what the last poll found.
+/// The time of the next poll, and the results of the last poll.
 pub(crate) struct Sync {
     interval: Option<Duration>,
     next: Instant,
     /// Versions of the tables at the last poll.
     seen: HashMap<Table, u64>,
-    /// True if the last poll left out files that the next one may publish.
+    /// True if the last poll left out files that the next poll may publish.
     partial: bool,
     failing: bool,
 }
@@ -54,7 +54,7 @@ impl Sync {
             return Ok(());
         };
         let result = self.look(published, tables);
-        // Set after the work, so that there is a pause between polls of a slow bucket.
+        // The time is set after the work, so that there is a pause between polls of a slow bucket.
         self.next = Instant::now() + interval;
         match &result {
             Ok(()) => self.failing = false,
@@ -97,7 +97,7 @@ pub(crate) fn files_at_start(root: &Root, tables: &mut Tables) -> Result<Vec<Fil
 }
 
 /// Reads the tables and lists the files of the tables that `is_meant` chooses. Leaves out incomplete flushes of other
-/// writers, unless their files are in `known`. The flag says whether any file was left out.
+/// writers, unless their files are in `known`. The returned flag is true if any file was left out.
 fn whole_flushes(
     tables: &mut Tables,
     known: &[FileEntry],

@@ -2,7 +2,7 @@
 //!
 //! In: complete files. Out: the same files, durable: synced in a folder, or uploaded to a bucket. Each folder is synced
 //! once, however many files are in and below it. Many syncs or uploads run at the same time, because a disk or a bucket
-//! completes them together in little more than the time of one. Otherwise a flush of thousands of small tenants would
+//! completes many of them in little more time than one alone. Otherwise a flush of thousands of small tenants would
 //! take minutes.
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ const WAITING_BYTES: u64 = 32 << 20;
 const THREADS: usize = 16;
 /// Number of syncs that justify the start of a thread.
 const SYNCS_A_THREAD: usize = 4;
-/// Number of uploads that justify the start of a thread. A request to a bucket takes longer than that start.
+/// Number of uploads that justify the start of a thread. One request to a bucket takes longer than such a start.
 const UPLOADS_A_THREAD: usize = 1;
 
 /// Files that must be durable before a table's log may name them.
@@ -63,7 +63,7 @@ impl<'a> Unsynced<'a> {
     }
 
     /// Adds a complete file of `size` bytes. `relative` is its path below the table's folder. If the tables are in a
-    /// folder, the folders from the file's own up to the table's are added too, because they may be new.
+    /// folder, the folder of the file and its parents up to the table's folder are added too, because they may be new.
     pub(crate) fn add(&mut self, relative: &str, file: File, size: u64) -> Result<(), StoreError> {
         let relative = format!("{}/{relative}", self.table.name());
         let path = self.root.name(&relative);

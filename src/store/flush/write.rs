@@ -36,7 +36,7 @@ pub(crate) struct Generation {
 
 /// The tables of a folder, open for writing, and the identity of their writer.
 pub(crate) struct Tables {
-    /// In the order of [`Table::ALL`].
+    /// The tables in the order of [`Table::ALL`].
     pub(crate) tables: Vec<DeltaTable>,
     /// Identity of the writer in transactions and file names.
     pub(crate) writer: String,
@@ -58,7 +58,7 @@ pub(crate) struct Tables {
 /// Result of committing a generation to a table.
 pub(crate) enum Outcome {
     Added(Vec<FileEntry>),
-    /// An earlier attempt had already committed, so the table must be listed again.
+    /// An earlier attempt had already committed, so the files of the table must be listed again.
     Unknown,
 }
 
@@ -240,10 +240,10 @@ impl Tables {
         self.commits.before_commit(&named)
     }
 
-    /// Deletes the log segments up to `last`, which all tables have.
+    /// Deletes the log segments up to `last`, which all tables contain.
     pub(crate) fn delete_segments(&mut self, log: &Path, last: u64) -> Result<(), StoreError> {
         match self.commits.flushed(last) {
-            // The segments themselves may fill the disk, so they are deleted first.
+            // The segments may be the reason that the disk is full, so they are deleted first.
             Err(error) if error.is_full() => {
                 delete_segments(log, last, &self.faults)?;
                 self.commits.flushed(last)
@@ -253,8 +253,8 @@ impl Tables {
     }
 }
 
-/// Fails if the last commit of a writer is by a process of another folder. A result is cached in `own` and not looked
-/// up again.
+/// Fails if the last commit of a writer is by a process of another folder. A success is cached in `own`, so that the
+/// same commit is not checked again.
 fn must_be_own(
     table: &DeltaTable,
     committed: Option<i64>,
@@ -289,8 +289,8 @@ fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), Stor
                 .map_err(StoreError::io("remove", &path))?;
         }
     }
-    // The sync is not needed for safety: if a crash makes a segment reappear, the next start deletes it. The sync
-    // spares that start the work.
+    // The sync is not needed for safety: if a crash makes a segment reappear, the next start deletes the segment.
+    // With the sync, the next start has less work.
     faults
         .run(Place::LogDeleteSync, || sync_parent(&folder.join("x")))
         .map_err(StoreError::io("sync", folder))

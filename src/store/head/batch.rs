@@ -15,7 +15,7 @@ use crate::store::log::record;
 use crate::store::log::record::Record;
 use crate::store::rules::relabel_rules::KnownRules;
 
-/// Memory of the records that are decoded together: a few dozen profiles per core.
+/// Memory in bytes of the records that are decoded together: a few dozen profiles per core.
 const BATCH_BYTES: usize = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]

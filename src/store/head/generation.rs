@@ -1,7 +1,7 @@
 //! A generation of profiles in memory, and consistent views of it.
 //!
-//! Each partition has its own lock. Readers hold it for a bounded number of rows at a time ([`scan`]). The thread that
-//! applies profiles therefore never waits for a whole scan, or for a reader to process its rows.
+//! Each partition has its own lock. Readers hold a lock for a bounded number of rows at a time ([`scan`]). The thread
+//! that applies profiles therefore never waits for a whole scan, or for a reader to process its rows.
 //!
 //! [`scan`]: crate::store::head::scan
 
@@ -22,17 +22,17 @@ use crate::store::ingest::Prepared;
 /// Number of partitions that a reader lists at a time under the lock.
 const LISTED: usize = 1024;
 
-/// The tenant of a partition, and its day since 1970.
+/// The tenant and the day of a partition, in days since 1970.
 pub(super) type Key = (TenantId, i32);
 /// A partition with its lock.
 pub(super) type Locked = Arc<RwLock<Partition>>;
 
 /// One generation of profiles.
 pub(crate) struct Head {
-    /// Changes only with the first profile of a tenant and day.
+    /// The partitions by tenant and day. The first profile of a tenant and day adds one.
     partitions: RwLock<BTreeMap<Key, Locked>>,
     known: Arc<KnownStacks>,
-    /// Number of profiles applied so far. A view sees the profiles below the number at its creation.
+    /// Number of profiles applied so far. A view contains the profiles that were applied before its creation.
     applied: AtomicU64,
     bytes: AtomicU64,
     first_applied: Mutex<Option<Instant>>,
@@ -56,7 +56,7 @@ impl Head {
         }
     }
 
-    /// Adds a profile. Returns the number of stored sample rows. Only one thread at a time may call it.
+    /// Adds a profile. Returns the number of stored sample rows. Only one thread at a time may call this function.
     pub(crate) fn apply(&self, tenant: &TenantId, profile: &Prepared) -> u64 {
         self.first_applied.lock().get_or_insert_with(Instant::now);
         let key = (tenant.clone(), day_of(profile.time_us));
@@ -128,8 +128,8 @@ impl Head {
         self.partitions.read().get(key).cloned()
     }
 
-    /// Returns all partitions in ascending order. The lock of the list is held only while the iterator fetches more of
-    /// them.
+    /// Returns all partitions in ascending order. The lock of the list is held only while the iterator fetches more
+    /// partitions.
     pub(super) fn all(&self) -> impl Iterator<Item = (Key, Locked)> {
         let mut listed: std::vec::IntoIter<(Key, Locked)> = Vec::new().into_iter();
         let mut last: Option<Key> = None;

@@ -2,9 +2,9 @@
 //! frames.
 //!
 //! A process writes a stack once per tenant and day. It writes the stack again if the stack first arrived without start
-//! lines of functions and later with them. After a restart it writes the stack once more. Readers must handle this
-//! anyway, because several writers may share a table. The sets are bounded. When they are full, new stacks are written
-//! again.
+//! lines of functions and later with them. After a restart it writes the stack once more. Readers must handle repeated
+//! stacks in any case, because several writers may share a table. The sets are bounded. When they are full, a flush may
+//! write a stack again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl KnownStacks {
         self.total.fetch_add(set.len() - before, Ordering::Relaxed);
     }
 
-    /// Removes the oldest days, up to `kept`, while more than half of the limit is used.
+    /// Removes the oldest days before `kept`, while more than half of the limit is used.
     fn make_room(&self, days: &mut BTreeMap<(i32, TenantId), DayStacks>, kept: &(i32, TenantId)) {
         while self.total.load(Ordering::Relaxed) > LIMIT / 2
             && let Some(oldest) = days.first_entry()

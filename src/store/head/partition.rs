@@ -1,7 +1,7 @@
 //! One tenant's day in a head: stacks, series, and groups of rows by series and profile type.
 //!
-//! All of these only grow, and the rows of a profile do not change after it was applied. A reader may therefore release
-//! the lock and continue later from an index.
+//! Stacks, series and groups only grow, and the rows of a profile do not change after it was applied. A reader may
+//! therefore release the lock and continue later from an index.
 
 use std::hash::BuildHasher;
 
@@ -69,12 +69,12 @@ impl Stack {
 pub(crate) struct Group {
     pub(crate) series: SeriesId,
     pub(crate) profile_type: TextId,
-    /// Profiles in the order of their arrival. Each owns the rows after those of its predecessor.
+    /// Profiles in the order of their arrival. The rows of a profile follow the rows of the previous profile.
     pub(crate) profiles: Vec<ProfileRow>,
     /// Stack of each row, as an index into [`Partition::stacks`].
     pub(crate) stacks: Vec<u32>,
     pub(crate) values: Vec<i64>,
-    /// Rows with a span or trace id, ascending.
+    /// Indices of the rows with a span or trace id, ascending, and their ids.
     pub(crate) links: Vec<(u32, Link)>,
 }
 
@@ -226,8 +226,8 @@ impl Partition {
         Some(indices.iter().map(|index| self.frames.get(*index)))
     }
 
-    /// Returns the ids of the stacks that a flush of this partition adds to the tables. The flag says whether start
-    /// lines of functions are known.
+    /// Returns the ids of the stacks that a flush of this partition adds to the tables. The flag is true if start lines
+    /// of functions are known.
     pub(crate) fn own_stacks(&self) -> impl Iterator<Item = (StackId, bool)> {
         self.stacks
             .iter()
@@ -299,7 +299,7 @@ impl Partition {
         }
     }
 
-    /// Adds the frames of a location: one per line, innermost first, or one for the bare address.
+    /// Adds the frames of a location: one per line, innermost first. A location without lines has one frame.
     fn push_frames(&mut self, location: usize, symbols: &Symbols) {
         let code_line = symbols.code_lines.get(location).copied().unwrap_or(0);
         let location = &symbols.locations[location];
@@ -349,7 +349,7 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// Adds a value to the profile's row of that stack, or to a new row.
+    /// Adds a value to the row that the profile has for this stack, or to a new row.
     #[inline]
     fn add(&mut self, stack: u32, value: i64) {
         if value <= 0 {
@@ -382,7 +382,7 @@ impl Filler<'_> {
     ) {
         for sample in samples {
             let (stack, value) = (stack_of[sample as usize], value_of(sample));
-            // A binary search. With a linear one, each of thousands of series would visit the links of all series.
+            // With a linear search, each of thousands of series would visit the links of all series.
             let Ok(found) = profile.links.binary_search_by_key(&sample, |link| link.sample) else {
                 self.add(stack, value);
                 continue;

@@ -1,6 +1,6 @@
-//! Recently stored profiles. A sender sends a profile again if the response was lost, and the store keeps it once.
+//! Recently stored profiles. If a response was lost, the sender sends the profile again, but the store stores it once.
 //!
-//! In: profiles with an id. Out: whether the same profile is stored, is on its way, or is new. Two profiles of a tenant
+//! In: profiles with an id. Out: whether a profile is stored, on its way to the log, or new. Two profiles of a tenant
 //! are the same if their id, labels and bytes are equal. The bytes contain the time of the profile, so a program that
 //! uses one id for all of its profiles loses none of them. Profiles without an id or a time are not remembered. After a
 //! start, the store remembers the profiles that are still in the log.
@@ -38,7 +38,7 @@ struct Tenants {
 /// Keys of the profiles of a tenant.
 struct Seen {
     stored: HashSet<u128>,
-    /// Keys from the period before `since`.
+    /// Keys that were stored in the period before `since`.
     older: HashSet<u128>,
     /// Keys of profiles on their way to the log.
     waiting: HashSet<u128>,
@@ -49,7 +49,7 @@ struct Seen {
 
 /// The state of a profile.
 pub(crate) enum Sight {
-    /// The profile must be stored. Profiles that are not remembered have no claim.
+    /// The profile must be stored. The claim is `None` if the profile is not remembered.
     New(Option<Claim>),
     /// The same profile is stored.
     Stored,
@@ -73,8 +73,8 @@ impl Repeats {
         })
     }
 
-    /// Looks up a profile that is ready to be stored, and claims it if it is new. `is_dated` is true if its bytes
-    /// contain its time.
+    /// Looks up a profile that is ready to be stored, and claims it if it is new. `is_dated` is true if the bytes of
+    /// the profile contain its time.
     pub(crate) fn see(self: &Arc<Self>, tenant: &TenantId, profile: &RawProfile, is_dated: bool) -> Sight {
         let Some(key) = key(profile, is_dated) else {
             return Sight::New(None);

@@ -278,8 +278,8 @@ impl StackRows {
         Ok(Arc::new(list))
     }
 
-    /// Builds the column of start lines. A stack without start lines has a null list, so that programs without known
-    /// lines take no room.
+    /// Builds the column of start lines. A stack without start lines has a null list, so that stacks of programs
+    /// without known lines need no space.
     fn start_lines_array(&self) -> Result<ArrayRef, ArrowError> {
         let mut lines: Vec<i32> = Vec::new();
         let mut offsets = vec![0i32];
@@ -352,7 +352,7 @@ impl Runs {
     }
 }
 
-/// Builds a batch of the projected columns. `make` builds the columns of the file schema by name.
+/// Builds a batch of the projected columns. `make` receives the name of a column of the file schema and builds it.
 fn batch(
     table: Table,
     shared: Shared<'_>,

@@ -1,7 +1,7 @@
 //! Scans of the head for queries: unsorted batches of the rows that a filter selects.
 //!
 //! A scan copies the numbers of some thousand rows under the lock of a partition and releases the lock. Then it looks
-//! up texts, builds batches and hands them out. A reader that processes a batch therefore blocks no other thread.
+//! up texts, builds batches and passes them to the reader. A reader that processes a batch blocks no other thread.
 
 use std::ops::{ControlFlow, Range};
 use std::vec::Drain;
@@ -39,10 +39,10 @@ impl From<ArrowError> for Stop {
     }
 }
 
-/// Hands a batch to the reader.
+/// Passes a batch to the reader.
 type Give<'a> = dyn FnMut(RecordBatch) -> Result<(), Stop> + 'a;
 
-/// A partition and the part of it to read.
+/// A partition, and the filter and the view that select the rows to read.
 struct Source<'a> {
     key: &'a Key,
     partition: &'a RwLock<Partition>,

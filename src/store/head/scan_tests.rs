@@ -1,5 +1,5 @@
-//! Tests of scans beside the thread that applies profiles: neither waits for the other, and a view has exactly its
-//! profiles.
+//! Tests of scans that run while another thread applies profiles: neither waits for the other, and a view contains
+//! exactly the profiles that were applied before its creation.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -25,10 +25,10 @@ use crate::store::rules::limits::Limits;
 use crate::store::tables::snapshot::{HeadScan, ScanFilter};
 
 const PROFILES: u64 = 60;
-/// Long enough for any machine. Only a failing test waits this long.
+/// Maximum time to wait for another thread. Only a failing test waits this long.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Returns one profile of a sequence. Each adds new functions, stacks, series, days and tenants.
+/// Returns one profile of a sequence. The profiles add new functions, stacks, series, days and tenants.
 fn prepared(number: u64) -> (&'static str, Prepared) {
     let names = Names::new(20 + number as usize);
     let shape = Shape {
@@ -79,7 +79,7 @@ fn content(view: &HeadView) -> (Vec<(String, i64)>, i64) {
     let sums: i64 = view.sum_stacks(&all).unwrap().iter().map(|(_, value)| value).sum();
     assert_eq!(sums, sum);
 
-    // Each day and tenant has each name once, including the names of all rows.
+    // For each day and tenant, each id of a stack or series occurs once, and no id of a sample row is missing.
     for (table, name) in [(Table::Stacks, column::STACK), (Table::Series, column::SERIES)] {
         for tenant in ["one", "two"] {
             let own = ScanFilter {
@@ -114,7 +114,7 @@ fn content(view: &HeadView) -> (Vec<(String, i64)>, i64) {
 #[test]
 fn scans_beside_appends_see_the_profiles_of_their_view_each_once() {
     let profiles: Vec<_> = (0..PROFILES).map(prepared).collect();
-    // The expected contents of a view of so many profiles, from heads that do not change meanwhile.
+    // The expected contents of a view by its number of profiles, from a head that no other thread changes.
     let still = Arc::new(Head::new(Arc::default()));
     let mut expected = vec![(Vec::new(), 0)];
     for (tenant, profile) in &profiles {
@@ -149,7 +149,7 @@ fn scans_beside_appends_see_the_profiles_of_their_view_each_once() {
             assert!(reader.join().unwrap() > 0);
         }
     });
-    // Views from different moments see as many profiles as at their creation, whenever they are read.
+    // Each view contains the profiles that were applied before its creation, whenever the view is read.
     let (first, rest) = profiles.split_at(profiles.len() / 2);
     let head = Arc::new(Head::new(Arc::default()));
     let mut views = Vec::new();

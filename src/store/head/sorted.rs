@@ -27,7 +27,7 @@ pub(crate) enum BatchError<E> {
 
 impl Head {
     /// Passes the sorted batches of a partition's table to `receive`, without the partition columns. If there are no
-    /// rows, `receive` is not called. The call holds the lock of the partition, so it is only for frozen heads.
+    /// rows, `receive` is not called. The call holds the lock of the partition, so the head must be frozen.
     pub(crate) fn sorted<E>(
         &self,
         table: Table,
@@ -117,12 +117,12 @@ fn link_of(group: &Group, row: u32) -> Link {
     }
 }
 
-/// Sorts the rows of groups by stack id and time. It is a counting sort over the stacks of the group, because rows are
-/// grouped by profile and therefore already ordered by time.
+/// Sorts the rows of groups by stack id and time. A counting sort over the stacks of a group is enough, because the
+/// profiles of the group, and with them their rows, are visited in the order of time.
 struct Order {
     /// For each stack of the partition, its rank by id among all stacks.
     ranks: Vec<u32>,
-    /// For each stack of the partition, its index in `stacks` while a group is sorted. Between groups it is [`UNSEEN`].
+    /// For each stack of the partition, its index in `stacks` while a group is sorted. Otherwise [`UNSEEN`].
     places: Vec<u32>,
     /// Stacks of the group, sorted by id.
     stacks: Vec<u32>,

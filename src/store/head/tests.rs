@@ -316,7 +316,7 @@ fn a_stack_has_the_lines_at_which_functions_start_of_the_first_profile_that_know
         assert_eq!(lines(&order), expected);
     }
 
-    // The same with a flush between the two profiles.
+    // A flush between the two profiles makes no difference: the lines are stored once.
     let known = Arc::<KnownStacks>::default();
     let next = |profiles: &[&Prepared]| {
         let head = of(profiles, &known);

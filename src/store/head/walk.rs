@@ -2,7 +2,7 @@
 //! the last one ended.
 //!
 //! In: a partition behind its lock, a filter, and the number of profiles in the view. Out: pieces of groups. A walk
-//! visits each of its rows once, even if profiles are applied between two steps, because partitions only grow.
+//! visits each selected row once, even if profiles are applied between two steps, because partitions only grow.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use crate::store::head::intern::TextId;
 use crate::store::head::partition::{Group, Partition};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Number of rows, profiles and groups that a step visits, which takes some tens of microseconds. Tests use a small
-/// number, so that scans of small heads have several steps.
+/// Maximum number of rows, profiles and groups that a step visits. A step takes some tens of microseconds. Tests use a
+/// small number, so that scans of small heads have several steps.
 pub(super) const STEP: usize = if cfg!(test) { 61 } else { 8 << 10 };
 
-/// The cost of a profile against [`STEP`].
+/// The number of units of a step that a profile uses. A step has [`STEP`] units.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     /// The number of its rows. Several steps may visit the rows of one profile.
@@ -30,7 +30,7 @@ pub(super) struct Walk<'a> {
     applied: u64,
     count: Count,
     profile_type: Option<TextId>,
-    /// Number of groups at the start. Later groups have no profile of the view.
+    /// Number of groups at the start of the walk. Later groups contain no profile of the view.
     groups: usize,
     group: usize,
     profile: usize,
@@ -39,8 +39,8 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Creates a walk over the rows that the filter selects, regardless of its tenants. Returns `None` if there are
-    /// none.
+    /// Creates a walk over the rows that the filter selects. The tenants of the filter are ignored. Returns `None` if
+    /// the partition has no profile of the filter's type.
     pub(super) fn new(partition: &Partition, filter: &'a ScanFilter, applied: u64, count: Count) -> Option<Self> {
         let profile_type = match &filter.profile_type {
             Some(wanted) => Some(partition.texts.find(wanted.as_str())?),
@@ -58,8 +58,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Passes the next rows to `visit`: the group, the index of the profile in it, and rows of that profile. Returns
-    /// true if there may be more.
+    /// Passes the next rows to `visit`: the group, the index of the profile in the group, and rows of that profile.
+    /// Returns true if there may be more rows.
     pub(super) fn step(&mut self, partition: &Partition, mut visit: impl FnMut(&Group, usize, Range<usize>)) -> bool {
         let mut left = STEP;
         while self.group < self.groups {

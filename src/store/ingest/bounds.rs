@@ -1,8 +1,8 @@
 //! Bounds on the size to which a profile may expand.
 //!
-//! A few kilobytes can name a frame of many lines in many stacks, or give one long id to every sample. These bounds
-//! limit the resulting frames, text and rows. They are far above what profilers produce and cannot be switched off.
-//! They also apply to records of the log, so that no stored record can block a start or a flush.
+//! A profile of a few kilobytes can use a location with many lines in many stacks, or one long id in every sample.
+//! These bounds limit the resulting frames, text and rows. Real profiles stay far below the bounds, which cannot be
+//! switched off. The bounds also apply to records of the log, so that no stored record can block a start or a flush.
 //!
 //! In: a decoded profile. Out: a refusal that names the number and the bound.
 
@@ -164,7 +164,8 @@ impl Extent {
     }
 }
 
-/// Checks each stack, and all distinct stacks together. Returns an upper bound of the number of their frames.
+/// Checks each stack, and all distinct stacks together. Returns an upper bound of the number of frames in the distinct
+/// stacks.
 pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<usize, Rejection> {
     let locations = location_extents(profile);
     let mut all = Extent::default();
@@ -221,7 +222,7 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
 }
 
 /// Returns, for each location, the number of its frames and the size of their names in bytes. A location has one frame
-/// per line, or one for the bare address.
+/// per line, or one frame if it has no lines.
 fn location_extents(profile: &Profile<'_>) -> Vec<Extent> {
     profile
         .locations

@@ -5,7 +5,7 @@ use crate::profile::labels::SERVICE_NAME;
 
 /// Default of `service_name`.
 const UNKNOWN_SERVICE: &str = "unknown_service";
-/// Prefix of the names that godeltaprof gives. Its values are increments, like those of other profilers.
+/// Prefix of the profile names of godeltaprof. Its values are increments, like the values of other profilers.
 pub(super) const GODELTAPROF: &str = "godeltaprof_";
 
 /// Returns the name of the profiles of a sample type by Pyroscope's default rules. Some profilers call a CPU profile
@@ -19,7 +19,7 @@ pub(super) fn default_name<'a>(name: &'a str, sample_type: &str) -> &'a str {
     }
 }
 
-/// Returns the labels for the series table: without private ones, but with a service name.
+/// Returns the labels for the series table: without labels that start with `__`, but with a service name.
 pub(super) fn stored_labels(labels: &Labels) -> Labels {
     with_service(&labels.filtered(|name| !name.starts_with("__")))
 }

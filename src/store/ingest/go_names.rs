@@ -1,11 +1,11 @@
-//! Removes type parameters from names of Go functions. The compiler adds these to shared instantiations of generic
-//! functions.
+//! Removes type parameters from names of Go functions. The compiler adds these parameters to shared instantiations of
+//! generic functions.
 
 use hashbrown::HashMap;
 
 use crate::profile::pprof::Profile;
 
-/// Start of such type parameters.
+/// Start of the removed type parameters.
 const GO_SHAPE: &str = "[go.shape.";
 
 /// The new names of functions. There is one for each distinct text of the profile, so that a long name is copied once
@@ -24,7 +24,7 @@ impl GoNames {
             index_of: HashMap::new(),
             names: Vec::new(),
         };
-        // One search over all bytes first, because few profiles have such names, and a search per name costs more.
+        // One search over all bytes runs first, because few profiles have such names and a search per name costs more.
         if memchr::memmem::find(buffer, GO_SHAPE.as_bytes()).is_none() {
             return all;
         }

@@ -1,4 +1,4 @@
-//! Prepares profiles for the store: opens, decodes, checks and normalises one profile before it may enter the
+//! Prepares profiles for the store: decompresses, decodes, checks and normalises one profile before it may enter the
 //! write-ahead log.
 //!
 //! In: labels and pprof bytes. Out: [`Prepared`], which owns its data and can be applied to any head. Normalisation
@@ -37,7 +37,7 @@ pub(in crate::store) use prepared::{Samples, Symbols};
 /// Value of the metric's label `reason` for profiles that the tenant's relabel rules drop.
 pub(crate) const DROPPED: &str = "dropped_by_relabel_rules";
 
-/// Maximum size of the buffer that holds a profile's texts in bytes. Spans into it are 32 bits.
+/// Maximum size of the buffer that holds a profile's texts in bytes. The positions of texts have 32 bits.
 const MAX_BUFFER_BYTES: usize = u32::MAX as usize / 2;
 
 /// The reason why a profile was not prepared.
@@ -45,10 +45,9 @@ const MAX_BUFFER_BYTES: usize = u32::MAX as usize / 2;
 pub(crate) enum Refusal {
     /// The profile is refused.
     Rejected(Rejection),
-    /// The profile has more uncompressed bytes than the given size, which it announced. It may still be within the
-    /// limit.
+    /// The profile has more uncompressed bytes than it announced. It may still be within the size limit.
     LargerThanAnnounced,
-    /// The tenant's relabel rules drop the whole profile. The sender gets a success.
+    /// The tenant's relabel rules drop the whole profile. The sender receives a success response.
     Dropped,
 }
 
@@ -94,7 +93,7 @@ pub(in crate::store) fn prepare(raw: &RawProfile, received_ms: i64, limits: &Lim
     })
 }
 
-/// Like [`prepare`], but refuses to open a profile of more than `room` uncompressed bytes.
+/// Like [`prepare`], but refuses to decompress a profile of more than `room` uncompressed bytes.
 pub(crate) fn prepare_within(
     raw: &RawProfile,
     received_ms: i64,
@@ -151,7 +150,7 @@ fn check_head<'a>(raw: &'a RawProfile, limits: &Limits) -> Result<&'a str, Rejec
             format!("profile {} has no label {PROFILE_NAME}", labels.short()),
         )
     })?;
-    // Rules may still change the labels. The labels that the rules leave are checked later.
+    // If there are rules, they may still change the labels, so the labels are checked after the rules.
     if limits.rules.is_none() {
         limits.check_labels(labels)?;
     }
@@ -189,7 +188,7 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
         Some(rules) if rules.sanitizes() => sanitized(&raw.labels)?,
         _ => raw.labels.clone(),
     };
-    // The new names of functions live shorter than the buffer, so the lifetime must become shorter.
+    // The new names of functions do not live as long as the buffer, so the profile needs a shorter lifetime.
     let mut profile = profile;
     check_counts(&profile, labels, limits)?;
     bounds::check_types(name, &profile)?;
@@ -295,8 +294,8 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
     Ok(())
 }
 
-/// Returns the profile types of the columns, with or without the default rules for names, or an error about their
-/// names.
+/// Returns the profile types of the columns, or an error if a name is invalid. If `has_defaults` is true, the default
+/// rules for names are applied.
 fn profile_types(name: &str, has_defaults: bool, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>, String> {
     let period = profile.period_type;
     profile
@@ -333,7 +332,8 @@ fn profile_types(name: &str, has_defaults: bool, profile: &Profile<'_>) -> Resul
         .collect()
 }
 
-/// Cuts deep stacks at the leaf, because the frames near the root say where the time belongs.
+/// Removes the innermost frames of stacks with more than `limit` locations; 0 means no limit. The frames near the root
+/// stay, because they show which part of the program uses the time.
 fn cut_depth(profile: &mut Profile<'_>, limit: usize) {
     if limit == 0
         || !profile
@@ -355,7 +355,7 @@ fn cut_depth(profile: &mut Profile<'_>, limit: usize) {
     profile.sample_starts = starts;
 }
 
-/// Applies the new names of functions, and cuts all names to `limit` bytes. 0 means no limit.
+/// Applies the new names of functions, and keeps only the last `limit` bytes of all names. 0 means no limit.
 fn rename<'a>(profile: &mut Profile<'a>, renamed: &'a GoNames, limit: usize) {
     let cut = |text: &'a str| if limit == 0 { text } else { end_of(text, limit) };
     for function in &mut profile.functions {

@@ -17,7 +17,7 @@ pub(crate) struct Prepared {
     pub is_dated: bool,
     /// Length of the collection in nanoseconds.
     pub duration_ns: i64,
-    /// Period of the pprof: the units between two samples.
+    /// Period of the pprof profile: the amount that one recorded event stands for.
     pub period: i64,
     /// Id that the sender gave the profile. It may be empty.
     pub profile_id: Arc<str>,
@@ -93,7 +93,7 @@ pub(crate) struct Link {
 pub(crate) struct Symbols {
     /// The bytes of the uncompressed profile.
     pub(super) buffer: Bytes,
-    /// Texts that are not in `buffer`. Their spans start after its end.
+    /// Texts that are not in `buffer`. Their spans start after the end of `buffer`.
     pub(super) extra: String,
     /// Name, file and start line of each function.
     pub functions: Vec<Function>,
@@ -176,7 +176,7 @@ impl Symbols {
 }
 
 impl Prepared {
-    /// Returns the estimated memory of the profile until the head has it, in bytes.
+    /// Returns the estimated memory in bytes that the profile needs until the head contains it.
     pub(crate) fn bytes(&self) -> usize {
         let series: usize = self.series.iter().map(SeriesRows::bytes).sum();
         self.symbols.bytes()
@@ -211,7 +211,7 @@ impl Prepared {
 }
 
 impl SeriesRows {
-    /// Returns the columns of the series, from a profile with the types `all`.
+    /// Returns the columns of the series with their types. `all` contains the types of the whole profile.
     pub(crate) fn columns<'a>(&'a self, all: &'a [ProfileTypeId]) -> impl Iterator<Item = (usize, &'a ProfileTypeId)> {
         let all: &[ProfileTypeId] = if self.columns.is_some() { &[] } else { all };
         let own = self.columns.as_deref().unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Applies the rules of a tenant to the sample types and the series of a profile.
 //!
 //! In: the series that result from the labels of the samples. Out: the series that result from the rules, each with its
-//! remaining types, or nothing if the rules drop all. Dropped values are set to zero, so that nothing of their stacks
-//! is stored. The rules see the same labels as Pyroscope's: all labels, including private ones and `__name__`. Their
-//! names are sanitised if the tenant wants that.
+//! remaining types, or nothing if the rules drop all series. Dropped values are set to zero, so that a stack with only
+//! dropped values is not stored. As in Pyroscope, the rules see all labels, including `__name__` and other private
+//! labels. The names of the labels are sanitised if the tenant's rules require it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,22 +28,22 @@ const DELTA: &str = "__delta__";
 /// A column of a profile with the type of its values.
 type Column = (u32, ProfileTypeId);
 
-/// The rest of a profile after the rules.
+/// The series of a profile after the rules.
 pub(super) struct Reshaped {
     pub(super) series: Vec<SeriesRows>,
     /// Number of values that were dropped.
     pub(super) dropped_values: u64,
 }
 
-/// Samples with the labels and types that the rules give them.
+/// Samples with the labels and types that result from the rules.
 struct Part {
     labels: Labels,
     columns: Vec<Column>,
     samples: Samples,
 }
 
-/// Applies `rules` to the series of `profile`. `own` are the profile's labels, sanitised if the tenant wants that.
-/// Returns `None` if the rules drop all.
+/// Applies `rules` to the series of `profile`. `own` contains the profile's labels, sanitised if the rules require it.
+/// Returns `None` if the rules drop all series.
 pub(super) fn reshape(
     profile: &mut Profile<'_>,
     own: &Labels,
@@ -150,7 +150,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Returns the labels and the name that result from the rules for `labels`, or `None` if the rules drop them.
+    /// Returns the labels and the name that the rules make from `labels`, or `None` if the rules drop the series.
     fn outcome(
         &self,
         rules: &RelabelRules,
@@ -194,7 +194,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Returns the type of a column, where the rules have named the profiles `name`.
+/// Returns the type of a column. `name` is the name of the profiles after the rules.
 fn type_of(rules: &RelabelRules, name: &str, profile: &Profile<'_>, column: u32) -> Result<ProfileTypeId, Rejection> {
     let sample_type = &profile.sample_types[column as usize];
     let name = match rules.defaults() {
@@ -217,7 +217,7 @@ fn type_of(rules: &RelabelRules, name: &str, profile: &Profile<'_>, column: u32)
     Ok((&parts).into())
 }
 
-/// Sets the values of columns to zero. Returns how many of them would have been stored.
+/// Sets the values of columns to zero. Returns the number of values that would otherwise have been stored.
 fn clear(profile: &mut Profile<'_>, samples: &Samples, columns: &[u32]) -> u64 {
     if columns.is_empty() {
         return 0;
@@ -235,8 +235,8 @@ fn clear(profile: &mut Profile<'_>, samples: &Samples, columns: &[u32]) -> u64 {
     cleared
 }
 
-/// Unites parts so that no two have the same labels and a common type, because a profile has one row for each series
-/// and type.
+/// Unites parts so that no two parts have the same labels and a common type, because a profile has one row for each
+/// series and type.
 fn united(parts: Vec<Part>) -> Vec<Part> {
     let mut by_labels: HashMap<Labels, usize> = HashMap::new();
     let mut united: Vec<Vec<Part>> = Vec::new();
@@ -291,7 +291,8 @@ impl Part {
     }
 }
 
-/// Returns the labels with names of letters, digits and underscores. Dots become underscores, as in Pyroscope.
+/// Returns the labels with sanitised names: dots become underscores, as in Pyroscope. Fails if a name contains
+/// characters other than letters, digits, underscores and dots.
 pub(super) fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
     let is_allowed = |(index, byte): (usize, u8)| {
         byte == b'_' || byte == b'.' || byte.is_ascii_alphabetic() || (index > 0 && byte.is_ascii_digit())

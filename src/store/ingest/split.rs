@@ -17,8 +17,8 @@ use crate::store::rules::limits::{Limits, Rejection};
 /// Sorted labels of a sample.
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
-/// Splits `profile` with the series labels `base`. Returns its series and the links of its samples. If rules may still
-/// change the labels, the label limits are checked after the rules.
+/// Splits the samples of `profile`. `base` contains the labels that all its series share. Returns the series and the
+/// links of the samples. If rules may still change the labels, the label limits are checked after the rules.
 pub(super) fn split(
     profile: &Profile<'_>,
     base: &Labels,

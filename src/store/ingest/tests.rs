@@ -10,7 +10,8 @@ use crate::store::rules::relabel_rules::RelabelRules;
 
 const NOW_MS: i64 = 1_800_000_000_000;
 
-/// One function per name, one sample per value; every sample's stack is the single function of the same index.
+/// Returns a profile with one function per name and one sample per value. The stack of each sample is the function with
+/// the same index.
 fn profile<'a>(names: &[&'a str], values: &[i64], labels: Vec<Vec<SampleLabel<'a>>>) -> Profile<'a> {
     let mut profile = Profile {
         sample_types: vec![ValueType {
@@ -216,7 +217,7 @@ fn what_is_too_large_or_malformed_is_told_apart() {
 
 #[test]
 fn the_largest_profiles_of_honest_senders_are_within_the_bounds() {
-    // As many samples as allowed, each with its own stack, as deep as the stacks of frameworks.
+    // The profile has as many samples as allowed, each with its own stack, as deep as the stacks of frameworks.
     let shape = Shape {
         functions: 20_000,
         samples: 16_000,
@@ -291,7 +292,7 @@ fn a_profile_that_comes_decoded_becomes_the_rows_of_its_bytes() {
     assert_eq!(rejection.reason, "profile_size_limit");
 }
 
-/// Limits with rules, as a record of the log has them.
+/// Returns limits with rules, as a record of the log contains them.
 fn ruled(rules: serde_json::Value) -> Limits {
     Limits {
         rules: RelabelRules::new(serde_json::from_value(rules).unwrap()).unwrap(),
@@ -299,7 +300,7 @@ fn ruled(rules: serde_json::Value) -> Limits {
     }
 }
 
-/// The rows of a profile, as `series type: sum of the values`.
+/// Returns the rows of a profile as texts `series type: sum of the values`.
 fn rows(prepared: &Prepared) -> Vec<String> {
     let width = prepared.types.len();
     let mut rows = Vec::new();
@@ -333,7 +334,7 @@ fn rules_see_the_labels_of_samples_and_what_becomes_one_series_is_one() {
     let busy = r#"{busy="yes", service_name="shop"} process_cpu:cpu:nanoseconds:cpu:nanoseconds: 18"#;
     assert_eq!(rows(&prepared), [busy, &format!("{SHOP_CPU}: 5")]);
     assert_eq!(prepared.relabelled_values, 1);
-    // Nothing is stored of a stack that no series has.
+    // A stack that no series contains has the value 0 and is not stored.
     assert_eq!(prepared.values, [1, 2, 4, 0, 16]);
     assert_eq!(rows(&prepare(&raw, NOW_MS, &Limits::default()).unwrap()).len(), 4);
 }
@@ -460,7 +461,7 @@ fn names_of_labels_are_sanitised_for_whom_wants_it() {
         prepared.series[0].labels.to_string(),
         r#"{http_route="x", k8s_pod="a", service_name="shop"}"#
     );
-    // The service has its stored name.
+    // The label `service.name` becomes the label `service_name`.
     let labels = [("__name__", "process_cpu"), ("service.name", "cart")];
     let dotted_service = raw(&labels, &profile(&["f"], &[1], vec![]));
     let prepared = prepare(&dotted_service, NOW_MS, &sanitizes).unwrap();

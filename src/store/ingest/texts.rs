@@ -1,4 +1,4 @@
-//! Texts of a profile as spans: into the profile's own bytes if possible, else into a buffer after them.
+//! Converts texts of a profile to spans: of the profile's own bytes if possible, otherwise of a buffer after them.
 
 use bytes::Bytes;
 use hashbrown::HashMap;
@@ -24,9 +24,9 @@ impl<'a> Spans<'a> {
         }
     }
 
-    /// Returns the span of a text in the buffer, or in memory that outlives this value unchanged. Both together hold
-    /// less than 4 GiB: the buffer is one record of the log, and texts outside of it are shorter copies of its own
-    /// texts.
+    /// Returns the span of a text. The text must be in the buffer, or in memory that outlives this value unchanged. The
+    /// buffer and the other texts together have less than 4 GiB: the buffer is one record of the log, and the other
+    /// texts are shorter copies of texts in the buffer.
     pub(super) fn of(&mut self, text: &str) -> Span {
         if text.is_empty() {
             return Span::default();

@@ -1,8 +1,8 @@
-//! Takes a push to the log: decodes its profiles in groups, charges each group to the memory budget and queues it for
-//! the log.
+//! Appends a push to the log: decodes its profiles in groups, charges each group to the memory budget and queues the
+//! group for the log.
 //!
 //! In: the profiles of one push. Out: an error for each refused profile, once all others are durable and in the head. A
-//! push may exceed the budget, because each group waits until the log and the head have taken earlier ones.
+//! push may exceed the budget, because each group waits until the log and the head have stored earlier groups.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +25,8 @@ use crate::store::log::wal::{Log, Refused};
 use crate::store::quota::Quotas;
 use crate::store::rules::limits::{Limits, Rejection};
 
-/// Groups whose profiles take less memory than this, in bytes, are decoded on the calling thread: decoding them takes
-/// less than the half millisecond that a change of threads costs. The memory follows from the uncompressed size, not
+/// Groups that need less memory than this, in bytes, are decoded on the calling thread: decoding them takes less than
+/// half a millisecond, which is the cost of a change of threads. The memory follows from the uncompressed size, not
 /// from the bytes received.
 const LIGHT_BYTES: usize = 1 << 20;
 
@@ -39,10 +39,11 @@ const GROUP_BYTES: usize = 8 << 20;
 
 /// Value of the metric's label `reason` for profiles that are stored already.
 const REPEATED: &str = "repeated";
-/// Value of the label `reason` while the disk does not answer.
+/// Value of the label `reason` for profiles that are refused while the disk does not respond.
 const STALLED: &str = "log_stalled";
 
-/// Longest time that an append waits for a flush to make room. After it, the limit on all heads decides.
+/// Longest time that an append waits for a flush to make room. After this time, the append continues, up to the limit
+/// on all heads.
 const ROOM_WAIT: Duration = Duration::from_secs(5);
 
 /// Longest time that a group waits for its share of the budget.
@@ -62,7 +63,7 @@ pub(crate) struct Intake {
     pub(crate) log: Arc<Log<Pending>>,
     /// The heads. Profiles are refused while these are too large.
     pub(crate) published: Arc<Published>,
-    /// Where appends wait for a flush while the heads are full.
+    /// Appends wait here for a flush while the heads are full.
     pub(crate) flushes: Arc<Flushes>,
     /// Says whether the store still accepts profiles.
     pub(crate) lifecycle: Arc<Lifecycle>,
@@ -75,10 +76,10 @@ pub(crate) struct Pending {
     pub(crate) tenant: TenantId,
     /// The profiles whose records were queued.
     pub(crate) profiles: Vec<Prepared>,
-    /// Confirmed when the profiles are stored.
+    /// Claims on the profiles, which are kept when the profiles are stored.
     pub(crate) claims: Vec<Claim>,
     pub(crate) reply: oneshot::Sender<Result<(), SinkError>>,
-    /// The group's share of the budget, held until the head has the profiles.
+    /// The group's share of the budget, held until the head contains the profiles.
     _charge: Charge,
 }
 
@@ -103,7 +104,7 @@ enum ToPrepare {
 }
 
 impl ToPrepare {
-    /// Returns the maximum memory, in bytes, that preparing the profile takes.
+    /// Returns the maximum memory in bytes that is needed to prepare the profile.
     fn memory(&self) -> usize {
         match self {
             Self::Packed(_, room) => ingest::memory_for(*room),
@@ -125,7 +126,7 @@ struct Accepted {
 struct Decoded {
     accepted: Vec<Accepted>,
     refused: Vec<(usize, Rejection)>,
-    /// Profiles that are larger than they announced. They are opened once more, with room for the largest allowed
+    /// Profiles that are larger than they announced. They are decompressed again, with room for the largest allowed
     /// profile.
     larger: Vec<(usize, RawProfile)>,
     /// Number of profiles that the tenant's relabel rules drop.
@@ -138,12 +139,12 @@ struct Decoded {
 struct Waiting {
     /// Indices of the group's profiles in the push.
     indices: Vec<usize>,
-    /// Gets the result when the group is durable and in the head.
+    /// Receives the result when the group is durable and in the head.
     durable: oneshot::Receiver<Result<(), SinkError>>,
     since: Instant,
 }
 
-/// Stores the profiles that the limits allow. Returns the refused ones.
+/// Stores the profiles that the limits allow. Returns the refused profiles.
 pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<Arrived>) -> Vec<RefusedProfile> {
     let limits = &intake.config.limits.of(&tenant);
     let to_prepare = |arrived| match arrived {
@@ -264,7 +265,7 @@ async fn take(
             RefusedProfile::new(index, rejection.error)
         })
         .collect();
-    // Their sender gets a success, but they are counted.
+    // The sender of dropped and repeated profiles receives a success, but the metric counts the profiles.
     for (reason, count) in [(ingest::DROPPED, decoded.dropped), (REPEATED, decoded.repeated)] {
         if count > 0 {
             intake.count_refused(reason, count);
@@ -381,8 +382,8 @@ fn decode(intake: &Intake, tenant: &TenantId, group: Vec<Opened>, received_ms: i
     decoded
 }
 
-/// Returns the refusal of a profile while the same one waits for the log. It is not known yet whether that one will be
-/// stored.
+/// Returns the refusal of a profile while a copy of the same profile waits for the log. The store does not know yet
+/// whether that copy will be stored.
 fn on_its_way(raw: &RawProfile) -> Rejection {
     Rejection::new(
         REPEATED,
@@ -429,7 +430,7 @@ fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Cha
 }
 
 impl Accepted {
-    /// Returns the bytes to charge: the profile's memory until the head has it, the growth of the head, and the
+    /// Returns the bytes to charge: the profile's memory until the head contains it, the growth of the head, and the
     /// record's bytes here and in the log's buffer.
     fn bytes(&self) -> usize {
         self.prepared.bytes() + self.prepared.growth() + 2 * self.raw.pprof.len() + self.header.len()
@@ -437,8 +438,8 @@ impl Accepted {
 }
 
 impl Intake {
-    /// Returns why the store accepts no profiles, as a value of the metric's label `reason` and a message. `None` if it
-    /// accepts them.
+    /// Returns why the store accepts no profiles, as a value of the metric's label `reason` and a message. Returns
+    /// `None` if the store accepts profiles.
     pub(crate) fn unavailable(&self) -> Option<(&'static str, String)> {
         if self.lifecycle.is_closing() {
             return Some(("closing", "the store is closing".to_owned()));
@@ -480,7 +481,7 @@ impl Intake {
         }
     }
 
-    /// Returns the error for an append that gets no result because a thread has ended.
+    /// Returns the error for an append that receives no result because a thread has ended.
     fn refusal(&self) -> SinkError {
         let message = self
             .unavailable()

@@ -1,14 +1,14 @@
 //! The memory budget of profiles between their arrival and the head: while they are decoded, wait for the log, and wait
 //! for the head.
 //!
-//! Before a profile is opened, the budget is charged with the most memory that decoding can take ([`Budget::reserve`]).
-//! After decoding, the charge becomes what the profile really takes ([`Budget::settle`]). The charge ends when the head
-//! has the profile. Reservations are served in order of arrival.
+//! Before a profile is decompressed, the budget is charged with the maximum memory for decoding ([`Budget::reserve`]).
+//! After decoding, the charge is changed to the memory that the profile uses ([`Budget::settle`]). The charge ends when
+//! the head contains the profile. Reservations are served in order of arrival.
 //!
-//! The budget cannot deadlock: a charge shrinks or is released without acquiring more units. A few profiles take more
-//! than their reservation, such as a small one with very deep stacks. The excess is not taken from the units, because
-//! other profiles that wait for units may hold some themselves. Instead only one profile at a time may exceed its
-//! reservation, and it then waits for nothing but the log and the head.
+//! The budget cannot deadlock, because a profile with a charge never waits for more bytes of the budget. A few profiles
+//! need more than their reservation, for example a small profile with very deep stacks. The excess is not charged,
+//! because profiles that hold bytes and wait for more could block each other. Instead, only one profile at a time may
+//! exceed its reservation. After that, the profile waits only for the log and the head.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Budget {
     /// Changes `charge` to `bytes`. Releases the difference, or waits for permission to exceed the reservation.
     pub(crate) async fn settle(&self, mut charge: Charge, bytes: usize) -> Charge {
         if bytes > charge.held.bytes() {
-            // The semaphore is never closed, so this is always a permit.
+            // The semaphore is never closed, so the result is always a permit.
             charge.beyond = self.beyond.clone().acquire_owned().await.ok();
         } else {
             charge.held.keep(bytes);

@@ -1,7 +1,8 @@
 //! The durable length of a segment of the log, recorded when its refused bytes could not be cut off.
 //!
-//! If neither a sync nor the cut after it succeeds, the segment may hold whole records that were refused. A small file
-//! beside it (`NNNNNNNNNNNN.cut`) records where the acknowledged records end. Readers of the log stop there.
+//! If a sync fails and the segment cannot be cut afterwards, the segment may hold whole records that were refused. A
+//! small file beside the segment (`NNNNNNNNNNNN.cut`) records where the acknowledged records end. Readers of the log
+//! stop there.
 
 use std::fs;
 use std::io;
@@ -14,12 +15,12 @@ pub(crate) fn path_of(segment: &Path) -> PathBuf {
     segment.with_extension("cut")
 }
 
-/// Writes the file. The file is durable when this returns.
+/// Writes the file. The file is durable when the function returns.
 pub(crate) fn write(segment: &Path, durable_bytes: u64) -> io::Result<()> {
     replace(&path_of(segment), text(durable_bytes).as_bytes())
 }
 
-/// Returns the durable length of a segment that could not be cut. A damaged file counts as absent.
+/// Returns the durable length of a segment that could not be cut. A damaged file is treated as absent.
 pub(crate) fn read(segment: &Path) -> io::Result<Option<u64>> {
     let path = path_of(segment);
     let found = match fs::read_to_string(&path) {
@@ -36,7 +37,8 @@ pub(crate) fn read(segment: &Path) -> io::Result<Option<u64>> {
     Ok(valid)
 }
 
-/// Removes the file, before a segment of the same number is created or after this one is deleted.
+/// Removes the file of a segment. Called before a segment of the same number is created, and after a segment is
+/// deleted.
 pub(crate) fn remove(segment: &Path) -> io::Result<()> {
     match fs::remove_file(path_of(segment)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

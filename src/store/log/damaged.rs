@@ -1,9 +1,9 @@
 //! Damaged records of the log, which cannot be replayed or flushed. Each is kept beside the log in its own file, with
 //! the reason.
 //!
-//! `NNNNNNNNNNNN-K.damaged` is a segment file that holds record `K` (from 0) of that segment. `.damaged.txt` beside it
-//! holds the reason. The server never reads or deletes these files. `repair` turns one back into a segment, for a newer
-//! program or another configuration that can read it.
+//! `NNNNNNNNNNNN-K.damaged` is a segment file that holds record `K` (from 0) of segment `NNNNNNNNNNNN`. A file with the
+//! ending `.damaged.txt` holds the reason. The server never reads or deletes these files. `repair` turns a damaged
+//! record back into a segment, for a newer program or another configuration that can read the record.
 
 use std::fs;
 use std::io;
@@ -30,7 +30,8 @@ pub(crate) struct BadRecord {
     pub(crate) reason: String,
 }
 
-/// Writes a record to its own file, which is durable when this returns. Writing the same record again changes nothing.
+/// Writes a record to its own file. The file is durable when the function returns. Writing the same record again
+/// changes nothing.
 pub(crate) fn put_aside(folder: &Path, bad: &BadRecord) -> Result<PathBuf, StoreError> {
     let RecordPlace { segment, record } = bad.place;
     let path = folder.join(format!("{segment:012}-{record}.damaged"));
@@ -54,7 +55,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     for entry in entries {
         let path = entry.map_err(StoreError::io("list", folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        // The name `NNNNNNNNNNNN.damaged` is that of a whole segment with damage, whose records were replayed.
+        // A file `NNNNNNNNNNNN.damaged` without an index is a whole damaged segment. Its records were replayed.
         if name.strip_suffix(".damaged").is_some_and(|stem| stem.contains('-')) {
             found.push(path);
         }

@@ -24,8 +24,8 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Returns the ending of a segment that is not the last. Such a segment was complete when the next one began, so
-    /// bytes that look like an unfinished write are the remains of a record.
+    /// Returns the ending of a segment that is not the last. Such a segment was complete when the next segment began,
+    /// so bytes that look like an unfinished write are the remains of a record.
     pub(crate) fn of_ended(self) -> Self {
         Self {
             torn_bytes: 0,
@@ -34,9 +34,9 @@ impl Ending {
     }
 }
 
-/// Reads a segment record by record, so that a large one needs little memory. From the first damage on, the rest is
-/// read at once and searched for further records. A damaged magic does not hide the records after it. Refused bytes
-/// that could not be cut off are not read.
+/// Reads a segment record by record, so that a large segment needs little memory. After the first damage, the remaining
+/// bytes are read at once and searched for further records. If only the magic is damaged, all records are still read.
+/// Refused bytes that could not be cut off are not read.
 pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
@@ -103,7 +103,7 @@ fn write_again(file: &File, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts an unfinished write of `bytes` bytes off a segment. The cut is durable when this returns.
+/// Cuts an unfinished write of `bytes` bytes off a segment. The cut is durable when the function returns.
 pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
     let cut = || {
         let file = File::options().write(true).open(path)?;
@@ -119,7 +119,7 @@ fn durable_length(file: &File, path: &Path) -> io::Result<u64> {
     Ok(cut::read(path)?.map_or(length, |durable| length.min(durable)))
 }
 
-/// Returns the record at the reader's position, or `None` if the `left` bytes do not start with a valid one.
+/// Returns the record at the reader's position, or `None` if the `left` bytes do not start with a valid record.
 fn next_record(reader: &mut impl Read, left: u64, key: Key) -> io::Result<Option<Bytes>> {
     let mut header = [0; segment::RECORD_HEADER_BYTES];
     if left < header.len() as u64 {

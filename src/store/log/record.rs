@@ -1,8 +1,8 @@
 //! A record of the write-ahead log: the tenant and labels of a profile, its time of receipt, and its bytes as received.
 //!
-//! [`crate::profile::record`] describes the layout. The log adds fields of its own: the limits of stack depth and
-//! symbol length in force, u32 each, and the tenant. Version 2 also has the tenant's relabel rules, and is written only
-//! for a tenant with rules. With these fields, a replay produces the same rows under another configuration.
+//! [`crate::profile::record`] describes the layout. The log adds the current limits of stack depth and symbol length,
+//! each as a u32, and the tenant. Version 2 also contains the tenant's relabel rules, and is written only for a tenant
+//! with rules. With these fields, a replay produces the same rows under another configuration.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Returns limits that reproduce the rows of the time of acceptance and refuse nothing.
+    /// Returns limits that produce the same rows as when the profile was accepted, and that refuse nothing.
     pub(in crate::store) fn limits(&self) -> Limits {
         Limits {
             max_profile_stacktrace_depth: self.cuts[0] as usize,

@@ -40,8 +40,8 @@ impl Segment {
         let path = segment_path(folder, number);
         let created = faults
             .run(Place::LogCreate, || {
-                // The file of an earlier segment with this number. Its removal becomes durable together with the new
-                // name.
+                // An earlier segment with this number may have left a file. The removal of that file becomes durable
+                // together with the new name.
                 cut::remove(&path)?;
                 key.create(&path)
             })
@@ -70,7 +70,7 @@ impl Segment {
         })
     }
 
-    /// Creates a placeholder as the predecessor of a segment that could not be created. The log never writes to it.
+    /// Creates a placeholder for the segment before one that could not be created. The log never writes to it.
     pub(crate) fn none(number: u64) -> io::Result<Self> {
         Ok(Self {
             number,
@@ -101,7 +101,7 @@ impl Segment {
         self.cut_to(self.durable_bytes, faults)
     }
 
-    /// Records beside the segment which part of it is durable.
+    /// Records the durable length of the segment in a file beside the segment.
     pub(crate) fn mark(&self, folder: &Path, faults: &Faults) -> io::Result<()> {
         let path = segment_path(folder, self.number);
         faults.run(Place::LogMark, || cut::write(&path, self.durable_bytes))

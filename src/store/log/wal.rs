@@ -1,11 +1,11 @@
 //! The write-ahead log: segment files `NNNNNNNNNNNN.seg`, written and synced by one thread.
 //!
 //! Callers append framed records to a buffer under a short lock. Each call also passes an item. The thread writes all
-//! pending records, syncs once (group commit), and sends the items on as [`LogEvent::Durable`], in the order of the
-//! log. After a failure, the thread sends the items as [`LogEvent::Failed`] and cuts the file back to its last durable
-//! byte (or records this length beside it, in `cut`). The log refuses appends until a new segment is written and
-//! synced, so it recovers from a full disk on its own. The caller decides what the items are and when segments are
-//! deleted.
+//! pending records, syncs once (group commit), and sends the items in a [`LogEvent::Durable`], in the order of the
+//! log. After a failure, the thread sends the items in a [`LogEvent::Failed`] and cuts the file back to its last
+//! durable byte (or records the durable length beside the file, see `cut`). The log refuses appends until a new segment
+//! is written and synced, so it recovers from a full disk on its own. The caller chooses the type of the items and
+//! deletes the segments.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ struct Shared<T> {
 struct State<T> {
     pending: Vec<u8>,
     items: Vec<T>,
-    /// Callers that wait for a rotation. An error arrives here, a success through the events.
+    /// Callers that wait for a rotation. After an `Ok`, the reader of the events also sends the segment number.
     rotations: Vec<SyncSender<Result<(), String>>>,
     rotation_replies: Vec<SyncSender<u64>>,
     failure: Option<Arc<str>>,
@@ -182,7 +182,7 @@ impl<T: Send + 'static> Log<T> {
         }
     }
 
-    /// Returns why the log accepts no records at the moment, or `None` if it accepts them.
+    /// Returns why the log accepts no records at the moment, or `None` if it accepts records.
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
         self.shared.state.lock().failure.clone()
     }
@@ -193,7 +193,7 @@ impl<T: Send + 'static> Log<T> {
         self.shared.wake.notify_one();
     }
 
-    /// Returns true if the thread has ended or was given up.
+    /// Returns true if the thread has ended or was detached by [`give_up`](Self::give_up).
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.lock().as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -327,8 +327,8 @@ impl<T: Send + 'static> Writer<T> {
         let _ = request.send(result);
     }
 
-    /// Cuts the failed segment back and opens a new one, and retries until both succeed. Meanwhile it replies to
-    /// rotations without a new file, because a flush may free room on the disk.
+    /// Cuts the failed segment back and opens a new segment, and retries until both succeed. Meanwhile, a rotation
+    /// succeeds without a new file, because a flush may free room on the disk.
     fn recover(&mut self) {
         let mut ended = None;
         loop {

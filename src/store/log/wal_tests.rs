@@ -1,4 +1,4 @@
-//! Tests of the write-ahead log: group commit, rotation, and what a failing disk does.
+//! Tests of the write-ahead log: group commit, rotation, and recovery after a full disk.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;

@@ -17,8 +17,8 @@ pub struct MaintenanceConfig {
     pub interval: Duration,
     /// Share of one core that the thread may use. Defaults to 0.5; 1 means no limit.
     pub cpu_share: f64,
-    /// Maximum memory in bytes for the stacks or series that a merge holds. Defaults to 64 MiB. If they need more, the
-    /// merge works in pieces.
+    /// Maximum memory in bytes for the stacks or series that a merge holds. Defaults to 64 MiB. If the stacks or series
+    /// need more memory, the merge works in pieces.
     pub memory_bytes: usize,
     /// How long a removed file is kept for readers that opened the table before its removal. Defaults to 1 hour.
     pub deletion_delay: Duration,

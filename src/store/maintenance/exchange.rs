@@ -1,6 +1,7 @@
-//! Exchanges files of a table for others: commits the exchange to the table and publishes it to queries in one step. If
-//! the outcome of a commit is unknown, the table is read. Files that this store wrote and that the table does not list
-//! are then removed from a disk. In a bucket they stay, because the commit that adds them may still become visible.
+//! Replaces files of a table by other files: commits the exchange to the table and publishes it to queries in one step.
+//! If the outcome of a commit is unknown, the table is read again. Files that this store wrote and that the table does
+//! not list are then removed from the disk. In a bucket such files stay, because the commit that adds them may still
+//! become visible.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -45,14 +46,14 @@ impl Exchange {
         }
     }
 
-    /// Returns true if the new files have as many rows as the old ones.
+    /// Returns true if the new files have as many rows as the old files.
     pub(super) fn keeps_rows(&self) -> bool {
         let removed: u64 = self.removed.iter().map(|file| file.rows).sum();
         removed == self.added.iter().map(|file| file.stats.rows).sum::<u64>()
     }
 
     /// Removes the new files of an exchange that is not committed. Must not be called after an attempt of unknown
-    /// outcome, because that one may be committed.
+    /// outcome, because that attempt may have been committed.
     pub(super) fn discard(&self, root: &Root) {
         for file in &self.added {
             let path = format!("{}/{}", self.table.name(), file.path);
@@ -99,7 +100,7 @@ impl Exchanger {
         let mut left = exchanges.iter();
         while let Some(exchange) = left.next() {
             if let Err(error) = self.commit(exchange) {
-                // Reading the tables will find commits that are not published.
+                // The next read of the tables finds the commits that are not published.
                 self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
                 left.for_each(|untried| untried.discard(&published.root));
                 return Err(error);
@@ -143,7 +144,7 @@ impl Exchanger {
             // An earlier attempt may have been committed. Then its files are live, or other readers still use them.
             Replaced::Stale | Replaced::Overtaken => {}
         }
-        // A server that replaced files of one table has usually replaced some of the others too.
+        // A server that replaced files of one table has usually replaced files of other tables too.
         self.unsure.extend(Table::ALL);
         Err(StoreError::Outdated(table))
     }
@@ -212,9 +213,9 @@ impl Exchanger {
     }
 }
 
-/// Removes merged files of `writer` that were never committed: they are not live, and the table's log has no removal
-/// of them. A crash leaves such files. In a bucket they stay until the vacuum deletes them by their age, because a
-/// commit that adds them may still appear
+/// Removes merged files of `writer` that were never committed: they are not live, and the table's log contains no
+/// removal of them. A crash leaves such files. In a bucket they stay until the vacuum deletes them by their age, because
+/// a commit that adds them may still appear
 /// ([`remove_uncommitted`](crate::store::flush::files::remove_uncommitted)).
 pub(crate) fn remove_unnamed(
     root: &Root,

@@ -30,8 +30,8 @@ pub(super) enum Held {
 pub(super) struct HeldFiles {
     /// Paths of covered files, as in the list of live files.
     pub(super) covered: HashSet<String>,
-    /// Folders of covered files, live or not. Other servers may merge covered files in these at any time. If this
-    /// server merged the result again, the new file would look as if it had no covered rows.
+    /// Folders of covered files, live or not. Other servers may merge covered files in these folders at any time. If
+    /// this server merged such a file again, the new file would look as if it had no covered rows.
     pub(super) folders: HashSet<String>,
     /// Identity of this store.
     pub(super) writer: String,
@@ -73,7 +73,7 @@ impl Jobs {
         report: &mut Report,
     ) -> Result<(), StoreError> {
         let mut result = Ok(());
-        // A merge can make another one due. The loop ends because each merge leaves fewer files.
+        // A merge can make another merge due. The loop ends because each merge leaves fewer files.
         loop {
             let left_out = self.unreadable.len();
             let jobs = plan::compactions(&self.rewritable(worker), worker.now_us(), policy);
@@ -90,7 +90,7 @@ impl Jobs {
     }
 
     /// Runs jobs that share no files, and returns their number. A failed job does not stop the others. If jobs fail,
-    /// returns their first error, but [`StoreError::Outdated`] only if there is no other.
+    /// returns their first error, but [`StoreError::Outdated`] only if no other error occurred.
     pub(super) fn run(
         &mut self,
         worker: &mut Worker,

@@ -41,14 +41,14 @@ impl Deletions {
         asked: &Deletion,
     ) -> Result<Report, StoreError> {
         asked.check().map_err(StoreError::Request)?;
-        // After this, everything acknowledged before is in published files, including the flushes of other servers.
+        // The flush publishes every profile that was acknowledged before it, and the flushes of other servers.
         flush(worker, flushes)?;
         let mut report = Report::default();
         let mut request: Option<PathBuf> = None;
         worker.again(|worker| {
             // If the outcome of an earlier commit is unknown, the list of files is read first.
             worker.tables.settle()?;
-            // If another server was faster, the list is made again. The caller still waits for the result.
+            // If another server has replaced listed files meanwhile, the list is made again while the caller waits.
             let taken = asked
                 .clone()
                 .taken(worker.tables.committed()?, &worker.published.files())?;
@@ -63,7 +63,7 @@ impl Deletions {
             };
             delete(worker, &taken, &path, &mut report)
         })?;
-        // This one has also carried out earlier requests for the same profiles.
+        // This deletion has also carried out earlier requests for the same profiles.
         for path in request::pending(&worker.config.dir)? {
             if Deletion::read(&path).is_ok_and(|earlier| asked.repeats(&earlier)) {
                 remove(worker, &path)?;
@@ -72,8 +72,8 @@ impl Deletions {
         Ok(report)
     }
 
-    /// Carries out the requests that an earlier attempt has left. Returns the files that the remaining requests hold. A
-    /// request that failed because of its files is tried again after a while, or at once if `asked`.
+    /// Carries out the requests that an earlier attempt has left. Returns the files that the remaining requests need
+    /// unchanged. A request that failed because of its files is tried again after a while, or at once if `asked`.
     pub(in crate::store::maintenance) fn finish(
         &mut self,
         worker: &mut Worker,
@@ -99,7 +99,7 @@ impl Deletions {
                     }
                     result = worse(result, done);
                 }
-                // `alluvium store check` reports it as well.
+                // `alluvium store check` also reports a damaged request.
                 Err(error @ StoreError::Damaged { .. }) => {
                     self.later.insert(request.clone(), Instant::now() + UNREADABLE_WAIT);
                     tracing::error!(%error, "ignoring a damaged request for a deletion");
@@ -138,8 +138,8 @@ fn held(worker: &Worker) -> Result<Held, StoreError> {
     Ok(Held::Only(held))
 }
 
-/// Removes a request that is carried out. If the sync fails, a power cut may bring the request back; it then finds
-/// nothing to do.
+/// Removes a request that is carried out. If the sync fails, the request may reappear after a power cut, but then it
+/// selects no remaining profile.
 fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
     let faults = &worker.config.faults;
     let gone = |error: io::Error| match error.kind() {
@@ -169,8 +169,8 @@ fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
     }
 }
 
-/// Carries out a request: rewrites the files that hold selected profiles without them, and replaces these files in all
-/// tables in one step for readers.
+/// Carries out a request: rewrites the files that hold selected profiles, without these profiles, and replaces the files
+/// in all tables in one step for readers.
 fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
     let start = Instant::now();
     worker.tables.settle()?;
@@ -233,7 +233,7 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
     remove(worker, request)
 }
 
-/// Makes the other requests cover the files that replace files that they cover.
+/// Updates the other requests: a request that covers a replaced file then also covers the new files.
 fn pass_on(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)]) -> Result<(), StoreError> {
     let live = worker.published.files();
     for path in request::pending(&worker.config.dir)? {

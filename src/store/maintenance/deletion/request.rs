@@ -39,7 +39,7 @@ const KEYS: [&str; 8] = [
     "tenant", "selector", "from_us", "until_us", "segment", "others", "files", MIXED,
 ];
 
-/// Returns the folder of a file, which names its table, tenant and day.
+/// Returns the folder of a file. The path of the folder contains the table, the tenant and the day.
 pub(crate) fn folder_of(path: &str) -> Option<&str> {
     path.rsplit_once('/').map(|(folder, _)| folder)
 }
@@ -62,14 +62,14 @@ pub struct Deletion {
     pub until_us: i64,
     /// Last segment of the log whose profiles are covered. `None` until the store has accepted the request.
     pub segment: Option<u64>,
-    /// Last covered segment of each other server on the same tables, by writer. Only requests that an earlier version
-    /// has accepted have it.
+    /// Last covered segment of each other server on the same tables, by writer. It is empty unless an earlier version
+    /// has accepted the request.
     pub others: BTreeMap<String, u64>,
     /// Paths of the covered files. `None` until the store has accepted the request, and in requests that an earlier
     /// version has accepted.
     pub files: Option<BTreeSet<String>>,
-    /// A file that another server may have merged from covered files and later ones, and that another request has
-    /// replaced since. The rows of the two kinds cannot be told apart in the files that replaced it.
+    /// A file that another server may have merged from covered and later files, and that another deletion has replaced
+    /// since. In the new files, covered and later rows cannot be distinguished.
     pub mixed: Option<String>,
 }
 
@@ -94,8 +94,8 @@ impl Deletion {
         }
     }
 
-    /// Limits the request to the live files that may hold selected profiles. The tables have the log up to `segment`.
-    /// Fails if samples at an edge of the range are summed over an interval that the edge would split.
+    /// Limits the request to the live files that may hold selected profiles. The tables contain the log up to
+    /// `segment`. Fails if samples at an edge of the range are summed over an interval that the edge would split.
     pub(crate) fn taken(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
         let selection = self.selection().map_err(StoreError::Request)?;
         self.check_edges(&selection, live)?;
@@ -134,8 +134,8 @@ impl Deletion {
         Ok(())
     }
 
-    /// Covers the files in `added`, which replace the covered file `removed`. If `removed` may hold covered rows and
-    /// later ones, remembers it in `mixed` instead. Returns whether the request has changed.
+    /// If the request covers the file `removed`, makes it cover the files in `added` that replace the file. If `removed`
+    /// may hold covered and later rows, records the file in `mixed` instead. Returns true if the request has changed.
     pub(crate) fn pass_on(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
         let is_touched = self
             .selection()
@@ -153,8 +153,8 @@ impl Deletion {
         }
     }
 
-    /// Returns the live files that the request covers. The error says why covered rows cannot be told from later ones;
-    /// nothing may be deleted then.
+    /// Returns the live files that the request covers. If covered and later rows cannot be distinguished, returns the
+    /// reason as an error, and the caller must delete nothing.
     pub(crate) fn covered(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, String> {
         let selection = self.selection()?;
         let touched = live.iter().filter(|file| self.may_touch(&selection, file));
@@ -185,8 +185,8 @@ impl Deletion {
         Ok(covered.map(|file| (*file).clone()).collect())
     }
 
-    /// Returns true if another server may have merged the file from covered files and later ones. While the request
-    /// waits, this server does not rewrite covered files. Another server does not know of the request.
+    /// Returns true if another server may have merged the file from covered and later files. While the request waits,
+    /// this server does not rewrite covered files, but another server cannot see the request.
     fn may_be_mixed(&self, path: &str, live: &HashSet<&str>, writer: &str) -> bool {
         let Some(files) = &self.files else {
             return false;
@@ -219,7 +219,7 @@ impl Deletion {
     }
 
     /// Returns true if this request makes `earlier` unnecessary: the tenant and the selector are the same, and the
-    /// range of `earlier` lies within the range of this one.
+    /// range of `earlier` lies within the range of this request.
     pub(crate) fn repeats(&self, earlier: &Self) -> bool {
         (&self.tenant, self.selector.trim()) == (&earlier.tenant, earlier.selector.trim())
             && self.from_us <= earlier.from_us
@@ -239,7 +239,7 @@ impl Deletion {
         })
     }
 
-    /// Checks the selector. The error says what is wrong.
+    /// Checks the selector. If the selector is invalid, the error is the reason.
     pub fn check(&self) -> Result<(), String> {
         self.parse().map(|_| ())
     }
@@ -267,7 +267,8 @@ impl Deletion {
         }
     }
 
-    /// Returns the jobs that remove the profiles from the files in `covered`. The names of series are in `live`.
+    /// Returns the jobs that remove the profiles from the files in `covered`. Finds the selected series in the series
+/// files among `live`.
     pub(crate) fn jobs(&self, root: &Root, live: &[FileEntry], covered: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
         let parsed = self.parse().map_err(StoreError::Request)?;
         let mut selection = self.selection().map_err(StoreError::Request)?;
@@ -320,7 +321,7 @@ impl Deletion {
         Ok(path)
     }
 
-    /// Replaces the request in its file. It is durable when the function returns.
+    /// Replaces the request in its file. The file is durable when the function returns.
     pub(crate) fn replace(&self, path: &Path, faults: &Faults) -> Result<(), StoreError> {
         let mut request = json!({
             "tenant": self.tenant.as_str(),
@@ -352,7 +353,7 @@ impl Deletion {
         let mut value: Value = serde_json::from_slice(bytes).ok()?;
         let request = value.as_object_mut()?;
         // Earlier versions wrote neither a list of files nor a checksum. A request with a list must have a checksum, so
-        // that a flipped bit in a key does not make it look like one of these.
+        // that a flipped bit in a key does not make the request look like a request of an earlier version.
         let checksum = request.remove(CHECKSUM);
         let known = |key: &String| KEYS.contains(&key.as_str()) && (checksum.is_some() || key != "files");
         if !request.keys().all(known) {
@@ -384,7 +385,7 @@ impl Deletion {
 }
 
 /// Returns the interval around `time` over which samples of a file are summed. Returns `None` if an interval begins at
-/// `time`, or if the file has no such samples.
+/// `time`, or if the file has no summed samples around `time`.
 fn summed_around(file: &FileEntry, time: i64) -> Option<TimeSpan> {
     let interval = i64::from(MergedName::of(&file.path).resolution) * 1_000_000;
     let within = time.checked_rem_euclid(interval).filter(|within| *within > 0)?;
@@ -498,7 +499,7 @@ mod tests {
         let mut elsewhere = merged.clone();
         elsewhere[0].path = elsewhere[0].path.replace("2026-01-01", "2026-01-02");
         assert!(taken.covered(&elsewhere, OWN).unwrap().is_empty());
-        // If another request has rewritten it since, a restart does not forget that.
+        // If another request has rewritten the merged file, the request records the file, also after a restart.
         let dir = tempfile::tempdir().unwrap();
         let mut other = taken.clone();
         let rewritten = [file(&format!("c1-0-bb-{OWN}"))];
