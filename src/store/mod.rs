@@ -1,5 +1,5 @@
-//! Durable profiles: write-ahead log, head in memory, Parquet in Delta tables. The only user of parquet and
-//! delta_kernel.
+//! Stores profiles durably: write-ahead log, head in memory, Parquet files in Delta tables. No other module uses the
+//! crates parquet and delta_kernel.
 //!
 //! A profile is checked and decoded (`rules`, `ingest`), written to the log and synced (`log`), applied to the head
 //! (`head`) and acknowledged (`intake`). Later the head is flushed to the tables (`flush`, [`tables`]) and its part of

@@ -214,8 +214,8 @@ impl Exchanger {
 }
 
 /// Removes merged files of `writer` that were never committed: they are not live, and the table's log contains no
-/// removal of them. A crash leaves such files. In a bucket they stay until the vacuum deletes them by their age, because
-/// a commit that adds them may still appear
+/// removal of them. A crash leaves such files. In a bucket they stay until the vacuum deletes them by their age,
+/// because a commit that adds them may still appear
 /// ([`remove_uncommitted`](crate::store::flush::files::remove_uncommitted)).
 pub(crate) fn remove_unnamed(
     root: &Root,

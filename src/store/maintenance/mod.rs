@@ -1,10 +1,10 @@
 //! Maintenance: merges small files into large sorted ones, downsamples and deletes old data, and deletes files that are
 //! no longer needed.
 //!
-//! One thread works in rounds (`runner`): it looks at the live files ([`plan`]), rewrites some of them (`merge`),
-//! commits the exchange to the table in one entry and publishes it (`worker`, `exchange`). Readers keep the files of
-//! their snapshot until the vacuum ([`retention`]) deletes them after a grace period. A round that fails or is cut off
-//! leaves files that no table lists; they are removed, and the next round plans anew.
+//! One thread works in rounds (`runner`): it plans jobs for the live files ([`plan`]), rewrites some of the files
+//! (`merge`), commits the exchange to the table in one entry and publishes it (`worker`, `exchange`). Readers keep the
+//! files of their snapshot until the vacuum ([`retention`]) deletes them after a grace period. A round that fails or is
+//! interrupted leaves files that no table lists. These files are removed, and the next round makes a new plan.
 
 mod config;
 pub mod deletion;

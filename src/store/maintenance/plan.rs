@@ -2,8 +2,8 @@
 //!
 //! Merges take place in three steps. A few flushed files (level 0) become one file for each hour (level 1). The files
 //! of an hour that is over become one file (level 2). The hours of a day that is over become files of the target size
-//! (level 3). So a query of an hour reads little more than that hour, and a quiet tenant has few files. Stacks and
-//! series are merged by size. Each row is written about three times in its life.
+//! (level 3). So a query of an hour reads little more than the rows of that hour, and a quiet tenant has few files.
+//! Stacks and series are merged by size. Each row is written about three times in its life.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::store::common::schema::Table;
 use crate::store::maintenance::merge::rewrite::{Change, FULL_NAMES, Job, MergedName};
 use crate::store::tables::snapshot::FileEntry;
 
-/// Factor by which a merge shrinks flushed files, because stacks and times repeat across these (docs/adr/0004).
+/// Factor by which a merge shrinks flushed files, because the files repeat stacks and times (docs/adr/0004).
 const FLUSHED_SHRINKS: u64 = 3;
 
 /// Rules that decide when files are merged.
@@ -22,7 +22,7 @@ const FLUSHED_SHRINKS: u64 = 3;
 pub struct Policy {
     /// Minimum number of flushed files in a partition for a merge.
     pub min_files: usize,
-    /// Maximum number of files in one merge. Each costs memory while it is read.
+    /// Maximum number of files in one merge. Each file needs memory while it is read.
     pub max_inputs: usize,
     /// Size in bytes up to which files of a day that is over are merged.
     pub target_bytes: u64,
@@ -31,9 +31,10 @@ pub struct Policy {
     /// If true, files of the profiles table are split by type too. This is only useful if types have their own
     /// retention. Otherwise the ids of profiles, which their types share, would be repeated in each file.
     pub split_profiles: bool,
-    /// Time after the end of an hour at which it counts as over. Late profiles of the hour may arrive until then.
+    /// Time after the end of an hour at which the hour is considered over. Late profiles of the hour may arrive until
+/// then.
     pub settle: Duration,
-    /// If true, every hour and day counts as over.
+    /// If true, every hour and day is considered over.
     pub eager: bool,
 }
 
@@ -52,7 +53,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Returns the same rules, with profile types kept apart whatever the size.
+    /// Returns the same rules, but with separate files for each profile type, whatever their size.
     #[must_use]
     pub fn by_type(&self) -> Self {
         Self {
@@ -62,7 +63,7 @@ impl Policy {
         }
     }
 
-    /// Returns the same rules, with every hour and day counted as over.
+    /// Returns the same rules, but with every hour and day considered over, and with merges of two or more files.
     #[must_use]
     pub(crate) fn eager(&self) -> Self {
         Self {
@@ -73,7 +74,7 @@ impl Policy {
     }
 }
 
-/// The files of each partition: a table, tenant and day.
+/// The files of each partition. A partition is a table, a tenant and a day.
 pub(crate) type Partitions<'a> = BTreeMap<(Table, TenantId, i32), Vec<&'a FileEntry>>;
 
 /// Groups files by table, tenant and day.
@@ -156,8 +157,8 @@ struct Day<'a> {
 }
 
 impl<'a> Day<'a> {
-    /// Plans a merge of names: of all flushed files, and the merged files that are not much larger than the flushed
-    /// ones.
+    /// Plans a merge of files of stacks or series: all flushed files, and the merged files that are not much larger
+    /// than the flushed files.
     fn merge_of_names(&self) -> Option<Merge<'a>> {
         let mut sorted = self.files.to_vec();
         sorted.retain(|file| level(file) < FULL_NAMES);

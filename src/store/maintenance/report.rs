@@ -7,7 +7,7 @@ pub struct Report {
     pub jobs: u64,
     /// Number of files that were removed from the tables.
     pub files_in: u64,
-    /// Number of files that replaced them.
+    /// Number of files that replaced the removed files.
     pub files_out: u64,
     /// Bytes of the removed files.
     pub bytes_in: u64,

@@ -16,7 +16,7 @@ pub enum Work {
     Due,
     /// Merge everything that can be merged, as if every hour and day were over.
     Compact,
-    /// Delete files that left their table longer ago than this.
+    /// Delete files that were removed from their table longer ago than this duration.
     Vacuum(Duration),
     /// Delete the profiles that the request selects.
     Delete(Deletion),
@@ -32,11 +32,11 @@ pub(crate) struct Requests {
 #[derive(Default)]
 struct Queue {
     waiting: Vec<Request>,
-    /// True once the thread has ended. Further requests would get no result.
+    /// True once the thread has ended. Further requests would receive no result.
     closed: bool,
 }
 
-/// A piece of work, and where to send its result.
+/// A piece of work that a caller has requested.
 pub(crate) struct Request {
     pub(crate) work: Work,
     /// Sends the result to the caller.

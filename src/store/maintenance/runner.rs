@@ -132,7 +132,7 @@ impl Maintainer {
         }
     }
 
-    /// Does everything that is due. If `asked`, deletions that wait for a file are tried again at once.
+    /// Does all work that is due. If `asked` is true, deletions that wait for a file are tried again at once.
     fn round(&mut self, cpu_share: f64, asked: bool) -> Result<Report, StoreError> {
         let config = self.worker.config.clone();
         let mut report = Report::default();

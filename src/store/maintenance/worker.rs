@@ -31,7 +31,7 @@ pub(super) struct Worker {
     pub(super) metrics: Metrics,
     pub(super) published: Arc<Published>,
     pub(super) lifecycle: Arc<Lifecycle>,
-    /// Recently stored profiles. Those of a tenant are forgotten after a deletion.
+    /// Recently stored profiles. After a deletion, the profiles of its tenant are forgotten.
     pub(super) repeats: Arc<Repeats>,
     pub(super) tables: Exchanger,
     /// Live files that are known to be damaged.
@@ -93,7 +93,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs work. If another server has replaced its files, repeats it on the new state of the tables.
+    /// Runs work. If another server has replaced its files, repeats the work on the new state of the tables.
     pub(super) fn again<T>(
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
@@ -121,7 +121,7 @@ impl Worker {
         }
     }
 
-    /// Marks the start of a job. Tests make it fail here.
+    /// Marks the start of a job. Tests make the job fail here.
     pub(super) fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
         let config = &self.config;
         let result = config.faults.run(Place::Job(reason), || Ok(()));
@@ -198,8 +198,8 @@ impl Worker {
     }
 }
 
-/// Returns the worse of two results. [`StoreError::Outdated`], which says that another server has replaced the files,
-/// is worse than success. Every other error is worse than both.
+/// Returns the worse of two results. [`StoreError::Outdated`], which means that another server has replaced the files,
+/// is worse than success. Every other error is worse than `Outdated`.
 pub(super) fn worse<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
     match (one, other) {
         (one @ Err(StoreError::Closed), _) => one,

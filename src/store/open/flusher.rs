@@ -1,5 +1,5 @@
 //! The flush thread. It flushes one frozen generation at a time, and retries until it succeeds. Between flushes, and
-//! after a flush whose caller asks for it, the thread polls for the commits of other servers.
+//! after a flush if its caller requests that, the thread polls for the commits of other servers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::store::flush::write::{Generation, Progress, Tables};
 use crate::store::intake::append::Pending;
 use crate::store::log::wal::Log;
 
-/// Waits between attempts of a flush that fails. The last one repeats.
+/// Waits between attempts of a flush that fails. The last wait repeats.
 const RETRY_WAITS: [Duration; 5] = [
     Duration::from_millis(500),
     Duration::from_secs(2),
@@ -125,7 +125,7 @@ impl Flusher {
         };
         match self.flush_generation(&generation, progress) {
             Err(error) if error.may_be_the_data() => {
-                // The tables already have the older segments, which may still exist because their deletion failed.
+                // The tables already contain the older segments, which may still exist because their deletion failed.
                 let first = self.tables.committed()?.into_iter().min().unwrap_or(0) + 1;
                 let Some(rest) = self.without_bad_records(&generation, first)? else {
                     return Err(error);
@@ -177,7 +177,7 @@ impl Flusher {
             milliseconds = start.elapsed().as_millis() as u64,
             "flushed"
         );
-        // The tables have everything. The next flush or start deletes a segment that cannot be deleted here.
+        // The tables contain all profiles. The next flush or start deletes a segment that cannot be deleted here.
         if let Err(error) = self.tables.delete_segments(&self.log_folder, generation.last_segment) {
             tracing::warn!(error = %error, "cannot delete flushed segments");
         }

@@ -2,7 +2,7 @@
 //!
 //! `VERSION` holds the layout version. `LOCK` is locked while a process writes. `WRITER` names the writer in the
 //! tables' transactions. Other modules manage `wal/` and `tables/`. A folder of a newer program is refused before
-//! anything in it is changed; a folder of an older program gets this program's version.
+//! anything in it is changed. In a folder of an older program, `VERSION` is set to this program's version.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) struct Folder {
     pub(crate) tables: PathBuf,
     /// Identity of the writer: a UUID that is kept in the folder.
     pub(crate) writer: String,
-    /// The file `LOCK`, whose lock keeps other processes out.
+    /// The file `LOCK`. Its lock prevents other processes from writing.
     lock: File,
 }
 
@@ -41,7 +41,7 @@ impl Folder {
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(dir.to_owned())),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &lock_path)(error)),
         }
-        // This comes before anything of this layout is written: from here on, older programs refuse the folder.
+        // The version is written before any other data of this layout. From here on, older programs refuse the folder.
         let version_path = dir.join("VERSION");
         if check_version(dir)? < Some(LAYOUT_VERSION) {
             write_whole(&version_path, &format!("{LAYOUT_VERSION}\n"), faults)?;

@@ -2,8 +2,8 @@
 //! server.
 //!
 //! The log is read before the tables. If a segment is flushed in between, its profiles come from the tables and are
-//! omitted from the heads. If only some tables have a generation, it is read from the log for the others. If a flush
-//! began later, or belongs to another server, its samples are left out unless its profiles are committed.
+//! omitted from the heads. If only some tables contain a flush, its rows of the other tables come from the log. If a
+//! flush began later, or belongs to another server, its samples are left out unless its profiles are committed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct ReadOnlyStore {
 }
 
 impl ReadOnlyStore {
-    /// Reads the folder, which must exist. Missing parts count as empty.
+    /// Reads the folder, which must exist. A missing log or table is treated as empty.
     pub fn open(at: At<'_>) -> Result<Self, StoreError> {
         let dir = at.dir;
         std::fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
@@ -41,7 +41,7 @@ impl ReadOnlyStore {
                 let mut records = Vec::new();
                 match reader::read(&wal::segment_path(&log, number), |record| records.push(record)) {
                     Ok(_) => segments.push((number, records)),
-                    // The segment was flushed and deleted after the listing, so the tables have it.
+                    // The segment was flushed and deleted after the listing, so the tables contain it.
                     Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
                 }

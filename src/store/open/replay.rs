@@ -1,11 +1,11 @@
 //! Recovery of the write-ahead log when a store is opened.
 //!
-//! The tables' transaction versions say which segments are committed. Segments that are committed to all tables are
-//! deleted. Segments that are committed to some tables are one generation, which is rebuilt and committed to the other
-//! tables. Later segments go into the head, and their profiles are recognised if they are sent again. An unfinished
-//! write at the end of the last segment is normal after a crash, and is cut off. Damage is counted and logged, and the
-//! segment is kept under another name. A record that is intact but cannot be used is kept beside the log ([`damaged`]),
-//! and the replay continues.
+//! The tables' transaction versions show which segments are committed. Segments that are committed to all tables are
+//! deleted. Segments that are committed to some tables form one generation, which is rebuilt and committed to the other
+//! tables. Later segments are replayed into the head, and their profiles are recognised if they are sent again. An
+//! unfinished write at the end of the last segment is normal after a crash, and is cut off. Damage is counted and
+//! logged, and the segment is kept under another name. A record that is intact but cannot be used is kept beside the
+//! log ([`damaged`]), and the replay continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -30,11 +30,12 @@ use crate::store::log::reader::{Ending, read};
 use crate::store::log::{damaged, wal};
 use crate::store::tables::snapshot::FileEntry;
 
-/// The state with which a store starts.
+/// The result of the recovery, with which a store starts.
 pub(crate) struct Recovered {
     /// Profiles that are in no table yet.
     pub(crate) head: Head,
-    /// A generation that some tables have and that could not be committed to the others because the disk is full.
+    /// A generation that some tables contain, and that could not be committed to the other tables because the disk is
+/// full.
     pub(crate) frozen: Option<Generation>,
     /// Number of the first new segment.
     pub(crate) next_segment: u64,
@@ -44,7 +45,7 @@ pub(crate) struct Recovered {
 /// starting: a record that cannot be replayed or written is kept beside the log.
 ///
 /// The function first checks that tables and log belong together, and only then removes files that no table lists. If
-/// something is missing, such files may be the only copy of profiles.
+/// the tables or the log lack data, such files may be the only copy of profiles.
 pub(crate) fn recover(
     folder: &Path,
     tables: &mut Tables,
@@ -81,7 +82,7 @@ pub(crate) fn recover(
     }
     if frozen.is_none() && segments.iter().any(|number| *number <= high) {
         match tables.delete_segments(folder, high) {
-            // The next flush deletes them.
+            // The next flush deletes the segments.
             Err(error) if error.is_full() => tracing::warn!(error = %error, "cannot delete flushed segments"),
             result => result?,
         }
@@ -89,7 +90,7 @@ pub(crate) fn recover(
     let later: Vec<u64> = segments.iter().copied().filter(|number| *number > high).collect();
     let last = later.last().copied();
     let head = head_of(folder, (later, last), known, (metrics, repeats))?;
-    // If a sender pushes a profile again that is in the head, it gets a success. So the last segment must be durable.
+    // If a sender repeats a profile that is in the head, it receives a success. So the last segment must be durable.
     if let Some(path) = last
         .map(|last| wal::segment_path(folder, last))
         .filter(|path| path.exists())
@@ -103,7 +104,7 @@ pub(crate) fn recover(
     })
 }
 
-/// Commits a generation to the tables that lack it. Returns the generation if the disk is too full for that.
+/// Commits a generation to the tables that lack it. Returns the generation if the disk has no room for the commit.
 fn finish(
     folder: &Path,
     range: isolate::Range,
@@ -115,7 +116,7 @@ fn finish(
     let within = |number: &u64| range.contains(number);
     let segments: Vec<u64> = wal::segments(folder)?.into_iter().filter(within).collect();
     let generation = Generation {
-        // The flush has ended the last segment, so none may end in an unfinished write.
+        // The flush has ended the last segment, so no segment may end in an unfinished write.
         head: Arc::new(head_of(folder, (segments, None), &none, (metrics, repeats))?),
         last_segment,
     };
@@ -141,8 +142,8 @@ fn finish(
     Ok(None)
 }
 
-/// Fails if samples of the generation that ends with `last` have been merged with others. Queries would then find them
-/// both in the files and in memory.
+/// Fails if samples of the generation that ends with `last` have been merged with other samples. Queries would then
+/// find the samples of the generation twice, in the merged files and in memory.
 fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
     for table in tables.tables.iter().filter(|table| table.table() == Table::Samples) {
         let is_committed = table.committed(&tables.writer)? == Some(last as i64);
@@ -191,7 +192,7 @@ fn head_of(
             }
         }
         if let Err(record) = applied {
-            // The head may hold a part of the record, so it is built again without the record.
+            // The head may hold a part of the record, so the head is built again without the record.
             bad.insert(record.place, record);
             continue;
         }
@@ -251,7 +252,7 @@ impl Replayed {
                 bytes = ending.torn_bytes,
                 "the segment ends in an unfinished write"
             );
-            // It would count as damage once another segment follows.
+            // The unfinished write would be treated as damage once another segment follows.
             if let Err(error) = reader::cut(&path, ending.torn_bytes) {
                 tracing::warn!(error = %error, "cannot cut off an unfinished write of the log");
             }

@@ -211,7 +211,7 @@ impl Store {
         Ok(Arc::new(store))
     }
 
-    /// Starts a thread. If it panics, callers that wait for it get an error.
+    /// Starts a thread. If the thread panics, callers that wait for it receive an error.
     fn spawn(&mut self, name: &'static str, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
         let (lifecycle, flushes, maintenance) =
             (self.lifecycle.clone(), self.flushes.clone(), self.maintenance.clone());
@@ -251,7 +251,7 @@ impl Store {
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
-    /// Returns the memory of the parts of the store that have a limit, with these limits.
+    /// Returns the memory in use and its limit, in bytes, for each part of the store that has a limit.
     pub(crate) fn memory(&self) -> [MemoryPart; 3] {
         let Intake { config, metrics, .. } = self.intake.as_ref();
         let part = |name, used, limit| MemoryPart { name, used, limit };
@@ -271,9 +271,9 @@ impl Store {
     }
 
     /// Refuses further profiles, flushes, ends the threads and unlocks the folder. If the flush takes longer than
-    /// `deadline`, the store gives it up; the log keeps the rest. If the disk does not answer a thread within
-    /// `stuck_after`, the store gives up the thread and fails with [`StoreError::Stuck`]. The folder then stays locked
-    /// until the process ends.
+    /// `deadline`, the store stops the flush, and the log keeps the remaining profiles. If the disk does not respond to
+    /// a thread within `stuck_after`, the store no longer waits for the thread, and the close fails with
+    /// [`StoreError::Stuck`]. The folder then stays locked until the process ends.
     pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
         self.lifecycle.close();
         self.flushes.release_appends();

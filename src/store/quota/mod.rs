@@ -1,7 +1,7 @@
 //! Quotas of the tenants: which tenants may send, how many bytes per second, and how many active series.
 //!
-//! In: a tenant, its limits, and a prepared profile. Out: a rejection, which may not recur on a later attempt. Usage is
-//! kept only for tenants that have such a limit. It is deleted when a tenant has sent nothing for [`IDLE`]. It is not
+//! In: a tenant, its limits, and a prepared profile. Out: a rejection; a later attempt may succeed. Usage is kept only
+//! for tenants with a limit on rate or series. It is deleted when a tenant has sent nothing for [`IDLE`], and it is not
 //! kept across restarts.
 
 mod rate;
@@ -26,7 +26,7 @@ pub use tenants::TenantRules;
 /// Number of tenants below which no search for idle tenants runs.
 const FEW_TENANTS: usize = 1_024;
 
-/// The usage of all tenants that have such a limit.
+/// The rules for tenants, and the usage of the tenants with limits on rate or series.
 pub(in crate::store) struct Quotas {
     clock: Clock,
     rules: TenantRules,
@@ -51,7 +51,7 @@ struct Usage {
 }
 
 impl Quotas {
-    /// Creates quotas without any usage, on the monotonic side of `clock`. `stored` returns the tenants that have
+    /// Creates quotas without any usage. They use the monotonic time of `clock`. `stored` returns the tenants that have
     /// stored data.
     pub(in crate::store) fn new(
         clock: Clock,
@@ -66,7 +66,7 @@ impl Quotas {
         }
     }
 
-    /// Refuses a tenant that may not send at all. The check is cheap and gives the tenant no place.
+    /// Refuses a tenant that may not send at all. The check is cheap and does not count the tenant.
     pub(in crate::store) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
         self.rules.check_list(tenant)?;
         if !self.rules.counts() {

@@ -1,11 +1,11 @@
 //! A token bucket of bytes.
 //!
-//! A profile is accepted while the bucket is not empty, and may leave a debt. The rate therefore holds over time, and
-//! no profile is too large to pass at any time.
+//! A profile is accepted while the bucket is not empty, and may leave a debt. So the tenant keeps the rate on average,
+//! and a profile of any size can be accepted.
 
 use std::time::Duration;
 
-/// Bytes that may arrive at once, and the time to which that number applies.
+/// Bytes that are left in the bucket, and the time of the last refill.
 #[derive(Debug)]
 pub(super) struct Rate {
     left: f64,

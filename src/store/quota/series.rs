@@ -1,4 +1,4 @@
-//! The active series of a tenant, that is, those with a recent profile.
+//! The active series of a tenant, that is, the series with a recent profile.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Decides which tenants may send: those of a list, or a limited number, with a limit on new tenants per minute.
+//! Decides which tenants may send: the tenants of a list, or a limited number of tenants, with a limit on new tenants
+//! per minute.
 //!
 //! A tenant takes a place with its first accepted profile. It keeps the place until none of its data is stored.
 
@@ -29,7 +30,7 @@ pub struct TenantRules {
 }
 
 impl Default for TenantRules {
-    /// All tenants may send, but a client that invents tenants cannot fill the disk with a folder for each.
+    /// All tenants may send, but a client that invents tenants cannot fill the disk with a folder for each tenant.
     fn default() -> Self {
         Self {
             allowed: None,
@@ -68,7 +69,7 @@ impl TenantRules {
 }
 
 impl Places {
-    /// Refuses a tenant that has no place and cannot get one. `stored` returns the tenants that have stored data.
+    /// Refuses a tenant that has no place and cannot take one. `stored` returns the tenants that have stored data.
     pub(super) fn check(
         &mut self,
         tenant: &TenantId,
@@ -82,7 +83,8 @@ impl Places {
         self.has_room(tenant, rules, now)
     }
 
-    /// Refuses a tenant without a place if no place is free, or if too many other tenants have just taken one.
+    /// Refuses a tenant without a place if no place is free, or if too many new tenants took a place in the last
+/// minute.
     pub(super) fn has_room(&self, tenant: &TenantId, rules: &TenantRules, now: Duration) -> Result<(), Rejection> {
         if self.last.contains_key(tenant) {
             return Ok(());
@@ -108,7 +110,7 @@ impl Places {
         Ok(())
     }
 
-    /// Gives a tenant its place.
+    /// Assigns a place to a tenant with an accepted profile.
     pub(super) fn take(&mut self, tenant: &TenantId, rules: &TenantRules, now: Duration) {
         if let Some(last) = self.last.get_mut(tenant) {
             *last = now;
@@ -121,7 +123,7 @@ impl Places {
         }
     }
 
-    /// Adds the stored tenants and removes the others, unless the last search was a moment ago.
+    /// Adds the stored tenants and removes tenants without stored data, unless the last search was a moment ago.
     fn search(&mut self, now: Duration, stored: impl FnOnce() -> HashSet<TenantId>) {
         if self.searched.is_some_and(|at| now.saturating_sub(at) < SEARCH_EVERY) {
             return;

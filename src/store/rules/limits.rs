@@ -1,8 +1,8 @@
 //! The limits of a tenant: sizes, counts, label lengths, the accepted range of time, rate and series.
 //!
-//! The names are Pyroscope's, so that its configuration files keep their meaning. The defaults are Pyroscope's too,
-//! except those of rate and series. This file checks labels and times. `ingest` checks the contents of a profile, and
-//! `quota` checks rate and series.
+//! The limits have Pyroscope's names, so that Pyroscope's configuration files keep their meaning. They also have
+//! Pyroscope's defaults, except for rate and series. This file checks labels and times. `ingest` checks the contents
+//! of a profile, and `quota` checks rate and series.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::store::rules::relabel_rules::RelabelRules;
 /// Limits on profiles. 0 (or a zero duration) means no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// `max_profile_size_bytes`: maximum size of the uncompressed pprof. Defaults to 4 MiB.
+    /// `max_profile_size_bytes`: maximum size of the uncompressed pprof in bytes. Defaults to 4 MiB.
     pub max_profile_size_bytes: usize,
     /// `max_profile_stacktrace_samples`: maximum number of samples of a profile. Defaults to 16,000.
     pub max_profile_stacktrace_samples: usize,
@@ -26,11 +26,11 @@ pub struct Limits {
     /// `max_profile_symbol_value_length`: maximum length of a name in bytes. Defaults to 65,535. Longer names lose
     /// their start.
     pub max_profile_symbol_value_length: usize,
-    /// `max_label_name_length`: maximum length in bytes. Defaults to 1,024.
+    /// `max_label_name_length`: maximum length of a label name in bytes. Defaults to 1,024.
     pub max_label_name_length: usize,
-    /// `max_label_value_length`: maximum length in bytes. Defaults to 2,048.
+    /// `max_label_value_length`: maximum length of a label value in bytes. Defaults to 2,048.
     pub max_label_value_length: usize,
-    /// `max_label_names_per_series`: maximum number of labels. Defaults to 30.
+    /// `max_label_names_per_series`: maximum number of labels of a series. Defaults to 30.
     pub max_label_names_per_series: usize,
     /// `reject_newer_than`: how far in the future a profile may start. Defaults to 10 minutes.
     pub reject_newer_than: Duration,
@@ -157,8 +157,8 @@ impl Limits {
         Ok(())
     }
 
-    /// Returns the limits for the time while the wall clock differs from the expected time. They refuse a profile only
-    /// if it is too old or too new by both clocks.
+    /// Returns the limits for the time while the wall clock differs from the expected time. These limits refuse a
+    /// profile only if it is too old or too new by both clocks.
     pub(crate) fn giving_way(self: &Arc<Self>, difference: Difference) -> Arc<Self> {
         if difference.is_none() {
             return self.clone();
@@ -216,7 +216,7 @@ fn rfc3339(time_ms: i64) -> String {
     )
 }
 
-/// Returns the start of a text, long enough to recognise it. The cut is at a character boundary.
+/// Returns the first 64 characters of a text, for a message.
 pub(crate) fn start_of(text: &str) -> &str {
     let end = text
         .char_indices()

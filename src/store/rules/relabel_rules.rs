@@ -1,5 +1,5 @@
-//! The relabel rules of a tenant, for the labels of its series and for the sample types of its profiles. They also say
-//! whether label names are sanitised.
+//! The relabel rules of a tenant, for the labels of its series and for the sample types of its profiles. The rules also
+//! contain the setting for the sanitisation of label names.
 //!
 //! In: the text of the rules, from the limits of a configuration or from a record of the log. Out: compiled rules. The
 //! log stores the text with each profile, so that a replay produces the same rows under another configuration. `ingest`
@@ -51,7 +51,7 @@ impl Default for RuleText {
     }
 }
 
-/// When Pyroscope's default rules apply. They rename `godeltaprof_` profiles and the CPU time of `wall` profiles.
+/// When Pyroscope's default rules apply. These rules rename `godeltaprof_` profiles and the CPU time of `wall` profiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DefaultRules {
@@ -104,7 +104,7 @@ pub(crate) enum RulesError {
         field: String,
         message: String,
     },
-    /// The rules of a tenant are too long together.
+    /// The text of all rules of a tenant is too long.
     #[error("the rules of a tenant have {0} bytes as JSON, but at most {MAX_TEXT_BYTES} are allowed")]
     TooLong(usize),
     /// This program did not write the text in the log.
@@ -112,7 +112,7 @@ pub(crate) enum RulesError {
     Unreadable(String),
 }
 
-/// The compiled rules of a tenant. Two are equal if their texts are equal.
+/// The compiled rules of a tenant. Two values are equal if their texts are equal.
 #[derive(Debug)]
 pub struct RelabelRules {
     written: RulesText,
@@ -133,7 +133,7 @@ impl PartialEq for RelabelRules {
 impl Eq for RelabelRules {}
 
 impl RelabelRules {
-    /// Compiles rules. Returns `None` if they are the default rules.
+    /// Compiles rules. Returns `None` if only the default rules apply.
     pub(crate) fn new(written: RulesText) -> Result<Option<Arc<Self>>, RulesError> {
         let has_rules = written.sanitize || !written.series.is_empty() || !written.sample_types.is_empty();
         if !has_rules && written.defaults != DefaultRules::Disabled {
@@ -218,7 +218,7 @@ fn compile(list: &'static str, rules: &[RuleText]) -> Result<Rules, RulesError> 
 pub(crate) struct KnownRules(HashMap<Box<str>, Option<Arc<RelabelRules>>>);
 
 impl KnownRules {
-    /// Returns the rules for their text in the log.
+    /// Returns the compiled rules for a text in the log.
     pub(crate) fn of(&mut self, text: &str) -> Result<Option<Arc<RelabelRules>>, RulesError> {
         if let Some(known) = self.0.get(text) {
             return Ok(known.clone());

@@ -1,5 +1,5 @@
-//! The limits of all tenants: those of the configuration, and overrides for some tenants, which may change while the
-//! store runs.
+//! The limits of all tenants: the limits of the configuration, and overrides for some tenants, which may change while
+//! the store runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use crate::profile::TenantId;
 use crate::store::rules::limits::Limits;
 
-/// The limits of all tenants. Clones share them.
+/// The limits of all tenants. Clones share the limits.
 #[derive(Debug, Clone, Default)]
 pub struct TenantLimits(Arc<Table>);
 
@@ -31,7 +31,7 @@ impl TenantLimits {
         &self.0.general
     }
 
-    /// Replaces all overrides. A tenant that is not among them has the general limits again.
+    /// Replaces all overrides. A tenant without a new override has the general limits again.
     pub(crate) fn replace(&self, overrides: impl IntoIterator<Item = (TenantId, Limits)>) {
         let overrides = overrides.into_iter();
         let overrides = overrides.map(|(tenant, limits)| (tenant, Arc::new(limits))).collect();

@@ -169,8 +169,8 @@ fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
     }
 }
 
-/// Carries out a request: rewrites the files that hold selected profiles, without these profiles, and replaces the files
-/// in all tables in one step for readers.
+/// Carries out a request: rewrites the files that hold selected profiles, without these profiles, and replaces the
+/// files in all tables in one step for readers.
 fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
     let start = Instant::now();
     worker.tables.settle()?;

@@ -134,8 +134,9 @@ impl Deletion {
         Ok(())
     }
 
-    /// If the request covers the file `removed`, makes it cover the files in `added` that replace the file. If `removed`
-    /// may hold covered and later rows, records the file in `mixed` instead. Returns true if the request has changed.
+    /// If the request covers the file `removed`, makes it cover the files in `added` that replace the file. If
+    /// `removed` may hold covered and later rows, records the file in `mixed` instead. Returns true if the request has
+    /// changed.
     pub(crate) fn pass_on(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
         let is_touched = self
             .selection()

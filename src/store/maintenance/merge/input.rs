@@ -1,12 +1,12 @@
-//! Parquet files as sorted inputs of a rewrite: opens, verifies and sorts them if necessary, and reads them in small
-//! batches.
+//! Reads Parquet files as sorted inputs of a rewrite, in small batches. Verifies each file, and sorts its rows if
+//! necessary.
 //!
-//! A rewrite gives its files fresh checksums, so it must not read bytes that differ from those that were written.
+//! A rewrite computes new checksums for its output, so it must not read bytes that differ from the written bytes.
 //! [`Verified`] compares the bytes that are read with the checksums in the table's log.
 //!
-//! The metadata of a file names its order ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose
-//! stacks are in another order are sorted one series at a time. A file of unknown order, for example of another
-//! program, is read as a whole and sorted in memory.
+//! The metadata of a file names its order ([`ORDER_KEY`], or the sorting columns of its row groups). If only the stacks
+//! of samples are in another order, the samples are sorted one series at a time. A file of unknown order, for example
+//! of another program, is read as a whole and sorted in memory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::store::tables::snapshot::FileEntry;
 pub(crate) const ORDER_KEY: &str = "alluvium.order";
 /// Rows in a batch of an input. A few dozen inputs are open at the same time.
 const BATCH_ROWS: usize = 8 << 10;
-/// Rows in a batch of stacks. A row takes kilobytes, at most a megabyte.
+/// Rows in a batch of stacks. A row takes some kilobytes, at most a megabyte.
 const STACK_ROWS: usize = 256;
 /// Rows in a batch of series. A row takes at most 90 KiB.
 const SERIES_ROWS: usize = 1 << 10;

@@ -1,6 +1,6 @@
 //! Merges the stacks of many files, and writes each stack once.
 //!
-//! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of them take some tens of
+//! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of stacks take some tens of
 //! megabytes. They are written in the order of their paths from the root, so that neighbours share most of their frames
 //! and the file compresses well. If memory cannot hold all stacks, the merge reads its inputs once for each [`Piece`].
 
@@ -26,8 +26,8 @@ const BATCH_FRAMES: usize = 32 << 10;
 /// Maximum number of times that a piece is halved.
 const MOST_HALVINGS: u32 = 10;
 
-/// The stacks whose ids begin with the same bits. Ids are hashes, so two pieces with the same number of bits have about
-/// as many stacks.
+/// The stacks whose ids begin with the same bits. Ids are hashes, so two pieces with the same number of bits contain
+/// about the same number of stacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// Number of leading bits of an id that are compared with `value`.
@@ -36,7 +36,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Returns true if the piece has all stacks.
+    /// Returns true if the piece contains all stacks.
     pub(crate) fn is_all(self) -> bool {
         self.bits == 0
     }
@@ -49,7 +49,7 @@ impl Piece {
         })
     }
 
-    /// Returns the piece of the same size after this one.
+    /// Returns the next piece of the same size; `None` after the last piece.
     pub(crate) fn next(self) -> Option<Self> {
         let value = self.value + 1;
         (value < 1 << self.bits).then_some(Self { value, ..self })
@@ -170,7 +170,7 @@ impl StackSet {
         Ok(())
     }
 
-    /// Writes the stacks to a file. Returns `None` if there are none.
+    /// Writes the stacks to a file. Returns `None` if there are no stacks.
     pub(crate) fn write(
         mut self,
         target: Target<'_>,

@@ -1,7 +1,7 @@
 //! Output files of a rewrite of samples: a single file, or one per hour, and optionally one per profile type.
 //!
 //! In: rows in the order of the merge. Out: files with their statistics. Columns are gathered per file and written in
-//! batches. If the effort asks for it, the stacks of a series are reordered first (`Effort::stacks_by_rows`).
+//! batches. If `Effort::stacks_by_rows` is true, the stacks of a series are reordered first.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,27 +22,28 @@ use crate::store::tables::stats::{Bounds, FileStats, extend};
 
 /// Number of rows in an output batch.
 const BATCH_ROWS: usize = 16 << 10;
-/// Number of rows of one series and type after which the rows gathered so far are reordered. They take about 30 MB.
+/// Number of gathered rows of one series and type at which the rows are reordered, even if the series continues. So
+/// many rows take about 30 MB.
 const STRETCH_ROWS: usize = 1 << 20;
 
 pub(crate) struct Parts {
     split: Split,
     open: Vec<Part>,
-    /// Index in `open` of the part that got the last row.
+    /// Index in `open` of the part that received the last row.
     last: usize,
     profile_type: Option<ProfileTypeId>,
     schema: SchemaRef,
     files: Vec<NewFile>,
 }
 
-/// Which rows get a file of their own, and the order of stacks in it.
+/// The division of rows into files, and the order of stacks in a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Split {
-    /// If true, each hour gets a file of its own.
+    /// If true, each hour has its own file.
     pub(crate) by_hour: bool,
-    /// If true, each profile type gets a file of its own.
+    /// If true, each profile type has its own file.
     pub(crate) by_type: bool,
-    /// If true, stacks with most rows come first in each series.
+    /// If true, the stacks with the most rows come first in each series.
     pub(crate) stacks_by_rows: bool,
 }
 
@@ -61,7 +62,7 @@ struct Columns {
     value: Vec<i64>,
     /// The profile types of the rows, in ascending order.
     types: Vec<TypeRows>,
-    /// Span and trace ids; `None` until a row has one.
+    /// Span and trace ids; `None` until a row has a span or trace id.
     links: Option<(StringBuilder, StringBuilder)>,
     /// Index of the first row of the current series and type.
     stretch: usize,
@@ -70,7 +71,7 @@ struct Columns {
 /// Consecutive rows of one profile type.
 struct TypeRows {
     profile_type: ProfileTypeId,
-    /// Index of the first row after these.
+    /// Index of the first row after these rows.
     end: usize,
 }
 
@@ -86,7 +87,7 @@ impl Parts {
         }
     }
 
-    /// Adds a row of a profile type. `create` opens a file.
+    /// Adds a row of a profile type. `create` creates an output file.
     pub(crate) fn push(
         &mut self,
         profile_type: &ProfileTypeId,
@@ -170,7 +171,7 @@ impl Part {
 }
 
 impl Columns {
-    /// Returns true if a row has the same series and type as the last one.
+    /// Returns true if a row has the same series and type as the last row.
     fn continues(&self, profile_type: &ProfileTypeId, row: &Row<'_>) -> bool {
         let last_type = self.types.last().map(|last| &last.profile_type);
         self.series.last() == Some(&row.series) && last_type == Some(profile_type)
@@ -264,7 +265,7 @@ impl Columns {
     }
 }
 
-/// Puts the rows of a column from `start` on in the order of `runs`. Each run is a range of rows of the whole column.
+/// Reorders the rows of a column from `start` to the end by `runs`. Each run is a range of rows of the whole column.
 fn reorder<T: Copy>(column: &mut Vec<T>, start: usize, runs: &[Range<usize>]) {
     let rows = column.split_off(start);
     column.extend(runs.iter().flat_map(|run| &rows[run.start - start..run.end - start]));
@@ -332,7 +333,7 @@ mod tests {
             by_type: false,
             stacks_by_rows: true,
         });
-        // Two series that share a row group, two with a group of their own, and the last one.
+        // The first two series share a row group, the next two have one row group each, and the last has one row.
         for (series, count) in [(1, 9_000), (2, 9_000), (3, 20_000), (4, 70_000), (5, 1)] {
             for time in 0..count {
                 let row = Row {

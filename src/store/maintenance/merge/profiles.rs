@@ -30,8 +30,8 @@ pub(crate) struct Row<'a> {
     pub(crate) time: i64,
 }
 
-/// Merges `inputs`. `choose` returns the output of a row, or `None` to leave the row out. `receive` gets the batches of
-/// each output.
+/// Merges `inputs`. `choose` returns the output of a row, or `None` to leave the row out. `receive` is called with the
+/// batches of each output.
 pub(crate) fn merge<O: Copy + PartialEq>(
     inputs: Vec<Input>,
     mut choose: impl FnMut(Row<'_>) -> Option<O>,
@@ -68,7 +68,7 @@ pub(crate) fn merge<O: Copy + PartialEq>(
         if count >= BATCH_ROWS || batches.len() > 4 * cursors.len() + 16 {
             flush(&mut gathered, &batches, &mut receive)?;
             count = 0;
-            // Only batches with a cursor in them are still needed.
+            // Only the current batch of each cursor is still needed.
             batches = cursors
                 .iter_mut()
                 .enumerate()

@@ -1,9 +1,9 @@
 //! Rewrites files: merges the rows of some files of a partition into new files, optionally without some of the rows.
 //!
-//! In: a [`Job`]. Out: files that are durable but not committed. The job says which rows are omitted. If it also names
-//! an interval, times are rounded and equal rows summed; otherwise rows keep their order and their values. Each input
-//! is read once. If memory cannot hold all stacks, inputs with stacks are read several times. The memory in use grows
-//! with the number of inputs.
+//! In: a [`Job`]. Out: files that are durable but not committed. The job selects the rows to omit. If the job has an
+//! interval, times are rounded and rows that become equal are summed; otherwise rows keep their order and their values.
+//! Each input is read once. If memory cannot hold all stacks, inputs with stacks are read several times. The memory in
+//! use grows with the number of inputs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 use crate::store::tables::stats::{FileStats, extend, extend_type};
 
-/// Merge level of a file with a part of the stacks of a merge, because memory could not hold all of them. Such a file
-/// is not merged again.
+/// Merge level of a file that contains only some of the stacks of a merge, because memory could not hold all stacks.
+/// Such a file is not merged again.
 pub(crate) const FULL_NAMES: u8 = 2;
 
 /// Number of rows between two calls of [`Environment::throttle`].
@@ -113,7 +113,7 @@ pub(crate) struct Job {
 pub(crate) struct MergedName {
     /// Merge level: 1 for files merged from flushed files, higher for later merges.
     pub(crate) level: u8,
-    /// Interval in seconds to which times are rounded, 0 if they are not.
+    /// Interval in seconds to which times are rounded, 0 if times are not rounded.
     pub(crate) resolution: u32,
 }
 
@@ -161,13 +161,13 @@ pub(crate) struct Environment<'a> {
     pub(crate) faults: &'a Faults,
     /// See [`MaintenanceConfig::memory_bytes`](crate::store::maintenance::MaintenanceConfig::memory_bytes).
     pub(crate) memory_bytes: usize,
-    /// Gauge of the bytes that are used of `memory_bytes`.
+    /// Gauge of the memory in use, in bytes, at most `memory_bytes`.
     pub(crate) memory_used: &'a Gauge,
     /// Called after every few thousand rows. It waits to keep within the CPU share, and fails if the work must end.
     pub(crate) throttle: &'a mut dyn FnMut() -> Result<(), StoreError>,
 }
 
-/// Writes the files of a job. If it fails, it removes the files that it has written.
+/// Writes the files of a job. After a failure, removes the files that were written.
 pub(crate) fn run(job: &Job, environment: &mut Environment<'_>) -> Result<Vec<NewFile>, StoreError> {
     let mut written = Written::default();
     let result = match job.table {
@@ -246,7 +246,7 @@ fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut Writ
     }
 }
 
-/// Reads the stacks of a piece. If `may_stop` is true and they take more than the allowed memory, returns `None`.
+/// Reads the stacks of a piece. If `may_stop` is true and the stacks exceed the allowed memory, returns `None`.
 fn read_stacks(
     job: &Job,
     environment: &mut Environment<'_>,

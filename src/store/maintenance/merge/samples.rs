@@ -74,7 +74,7 @@ impl Key {
     }
 }
 
-/// Merges `inputs`. `receive` gets every row in order.
+/// Merges `inputs`. `receive` receives every row in order.
 pub(crate) fn merge(
     inputs: Vec<Input>,
     mut receive: impl FnMut(&ProfileTypes, Row<'_>) -> Result<(), StoreError>,
@@ -86,7 +86,7 @@ pub(crate) fn merge(
             cursors.push(cursor);
         }
     }
-    // In descending order, so that the cursor with the first row is the last.
+    // The cursors are in descending order, so that the cursor with the smallest row is the last.
     let mut order: Vec<usize> = (0..cursors.len()).collect();
     order.sort_by(|left, right| cursors[*right].key().compare(&cursors[*left].key(), &types));
     while let Some(current) = order.pop() {

@@ -36,11 +36,11 @@ pub(crate) fn each_series(input: &mut Input, mut each: impl FnMut(SeriesId, Labe
 /// many series there are.
 pub(crate) struct SeriesMerge {
     sources: Vec<SeriesSource>,
-    /// The next series of each source that has one, the smallest first.
+    /// The next series of each source that is not at its end, the smallest first.
     next: BinaryHeap<Reverse<(SeriesId, usize)>>,
 }
 
-/// A file of a merge of series.
+/// An input file of a merge of series.
 struct SeriesSource {
     input: Input,
     batch: Option<RecordBatch>,
@@ -70,7 +70,7 @@ impl SeriesMerge {
         Ok(merge)
     }
 
-    /// Returns the next series, at most one batch of them. Returns none at the end.
+    /// Returns the next batch of series, which is empty at the end.
     pub(crate) fn batch(&mut self) -> Result<Vec<(SeriesId, Labels)>, StoreError> {
         let mut batch: Vec<(SeriesId, Labels)> = Vec::new();
         while let Some(Reverse((id, index))) = self.next.peek().copied() {
@@ -101,8 +101,8 @@ impl SeriesMerge {
         self.sources.iter().map(bytes).sum()
     }
 
-    /// Writes the series to a file. Returns `None` if there are none. `throttle` is called after each batch with the
-    /// memory in use, in bytes.
+    /// Writes the series to a file. Returns `None` if there are no series. `throttle` is called after each batch with
+    /// the memory in use, in bytes.
     pub(crate) fn write(
         mut self,
         target: Target<'_>,

@@ -22,10 +22,10 @@ pub struct Aging {
     pub retention: Duration,
     /// Retention of single tenants, which overrides `retention`.
     pub tenants: BTreeMap<TenantId, Duration>,
-    /// Retention of profile types, which overrides that of the tenant. The key is a whole type id or its first part,
-    /// such as `memory`.
+    /// Retention of profile types, which overrides the retention of the tenant. The key is a whole type id or its first
+    /// part, such as `memory`.
     pub types: BTreeMap<String, Duration>,
-    /// Retention of types of single tenants, which overrides all others.
+    /// Retention of types of single tenants, which overrides all other periods.
     pub tenant_types: BTreeMap<TenantId, BTreeMap<String, Duration>>,
     /// Steps of downsampling. Older samples are summed over longer intervals.
     pub downsample: Vec<Downsampling>,
@@ -238,7 +238,7 @@ mod tests {
         assert!(expired(&files, at(106), &aging).files.is_empty());
         let found = expired(&files, at(107), &aging).files;
         assert_eq!(found[&Table::Samples].len(), 1);
-        // A day later than the rows, because a late profile of that day may still come.
+        // Stacks are deleted a day later than the rows, because a late profile of that day may still arrive.
         assert!(!found.contains_key(&Table::Stacks));
         let found = expired(&files, at(110), &aging).files;
         assert_eq!(found[&Table::Stacks][0].day, 100);

@@ -1,8 +1,8 @@
-//! Keeps the tables within their size, and the free space of the disk above its floor, round by round.
+//! Keeps the tables below their size limits, and the free space of the disk above its floor, round by round.
 //!
-//! In: the live files and the free space. Out: the oldest files are removed from their tables. This counts as the job
-//! `retention_size` or `free_space`. Like all removed files, those of `retention_size` stay on disk for the deletion
-//! delay. If the disk is nearly full, removed files are deleted after a minute.
+//! In: the live files and the free space. Out: the oldest files are removed from their tables. The metrics count a
+//! removal as the job `retention_size` or `free_space`. Removed files stay on disk for the deletion delay. If the disk
+//! is nearly full, they are deleted after a minute.
 
 use std::time::Instant;
 
@@ -12,17 +12,18 @@ use crate::store::maintenance::retention::space::{Crowded, FreeFloor, oldest};
 use crate::store::maintenance::retention::vacuum_job::Vacuum;
 use crate::store::maintenance::worker::Worker;
 
-/// State of earlier rounds that the next one needs.
+/// State of earlier rounds that the next round needs.
 #[derive(Default)]
 pub(in crate::store::maintenance) struct Room {
-    /// Time by which the disk no longer has the files that were last removed for free space. Then more may be removed.
+    /// Time by which the files that were last removed for free space are deleted. Then more files may be removed.
     relieved_at: Option<Instant>,
-    /// True if the log already has the warning that the newest hour alone is too large.
+    /// True if the warning that the newest hour alone is too large was already logged.
     has_warned: bool,
 }
 
 impl Room {
-    /// Removes the oldest files beyond the limits on size. With `may_delete`, also keeps the floor of free space.
+    /// Removes the oldest files beyond the limits on size. If `may_delete` is true, also restores the floor of free
+/// space.
     pub(in crate::store::maintenance) fn keep(
         &mut self,
         worker: &mut Worker,
@@ -49,7 +50,7 @@ impl Room {
         Ok(())
     }
 
-    /// Deletes removed files, and removes the oldest live ones while free space is missing. Returns the bytes that are
+    /// Deletes removed files, and removes the oldest live files while free space is missing. Returns the bytes that are
     /// still missing because the remaining files must stay.
     fn relieve(
         &mut self,
@@ -84,7 +85,7 @@ impl Room {
         Ok(left_over)
     }
 
-    /// Logs that the files that must stay are too large. Logs it again only if they have fitted since then.
+    /// Logs a warning if the files that must stay are too large. Logs the warning again only after they have fitted.
     fn warn(&mut self, left_over: u64) {
         if left_over > 0 && !self.has_warned {
             tracing::warn!(

@@ -1,9 +1,9 @@
 //! Retention by size: chooses the files to remove if the tables exceed their limit, or if the disk is nearly full. All
-//! functions are pure, except the one that measures the disk.
+//! functions are pure, except the function that measures the disk.
 //!
-//! The oldest profiles are removed first, up to one moment for all files that compete. The result is the same as after
-//! a retention that ends at this moment. Only whole files are removed. Series and stacks of a day stay a day longer,
-//! as in `aging`, because a late profile may need them.
+//! The oldest profiles are removed first, up to the same moment for all files under one limit. The result is the same
+//! as if the retention period ended at this moment. Only whole files are removed. Series and stacks of a day stay a day
+//! longer, as in `aging`, because a late profile may need them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use crate::profile::{TenantId, TimeSpan};
 use crate::store::common::schema::Table;
 use crate::store::tables::snapshot::FileEntry;
 
-/// Limits on the size of the tables. Without any limit, they grow until retention deletes profiles or the disk is full.
+/// Limits on the size of the tables. Without a limit, tables grow until retention deletes profiles or the disk is full.
 #[derive(Debug, Clone, Default)]
 pub struct SpaceLimits {
     /// Maximum number of bytes of the files of all tables; the option `--retention-size`.
@@ -26,7 +26,7 @@ pub struct SpaceLimits {
     pub floor: Option<FreeFloor>,
 }
 
-/// Minimum of free space. The oldest profiles are removed to keep it.
+/// Minimum of free space. The oldest profiles are removed to restore the minimum.
 #[derive(Debug, Clone, Copy)]
 pub struct FreeFloor {
     pub bytes: u64,
@@ -46,8 +46,8 @@ impl FreeFloor {
         }
     }
 
-    /// How long removed files stay if space is short. This protects queries that read them, but not readers of other
-    /// programs.
+    /// How long removed files stay if space is short. The delay protects queries that read the files, but not readers
+    /// of other programs.
     pub(crate) const DELAY: Duration = Duration::from_mins(1);
 
     /// Returns the bytes that are missing in the file system of `folder`.
@@ -56,14 +56,14 @@ impl FreeFloor {
     }
 }
 
-/// Files to remove so that the others fit.
+/// Files to remove so that the other files fit.
 #[derive(Debug)]
 pub(crate) struct Crowded {
     pub(crate) files: BTreeMap<Table, Vec<FileEntry>>,
     pub(crate) bytes: u64,
     /// Time of the newest row to remove, in microseconds since 1970.
     pub(crate) until_us: i64,
-    /// Bytes that are still beyond the limit. They belong to the newest hour, which is never removed, and to names.
+    /// Bytes that are still beyond the limit: files of the newest hour, which is never removed, and stacks and series.
     pub(crate) left_over: u64,
 }
 
@@ -93,11 +93,11 @@ impl Crowded {
     }
 }
 
-/// Returns the files to remove so that the others have at most `most` bytes; `None` if all files fit.
+/// Returns the files to remove so that the other files have at most `most` bytes; `None` if all files fit.
 pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u64) -> Option<Crowded> {
     let mut total = 0;
     let mut newest = i64::MIN;
-    // Each file, with the moment that must be over before it can be removed.
+    // Each file with the time of its last row. For stacks and series, the time is the end of the next day.
     let mut in_order: Vec<(i64, &FileEntry)> = Vec::new();
     for file in files {
         total += file.size;
@@ -188,7 +188,7 @@ mod tests {
         let mut files: Vec<FileEntry> = (0..5).flat_map(|hour| rows("t", hour)).collect();
         files.push(file(Table::Stacks, "t", "names.parquet", None));
         let found = oldest(&files, 0).unwrap();
-        // The fourth hour ends at the moment at which the newest begins.
+        // The fourth hour ends at the moment at which the newest hour begins.
         assert_eq!((found.bytes, found.left_over), (60, 50));
         files.extend(rows("t", 72));
         let found = oldest(&files, 25).unwrap();

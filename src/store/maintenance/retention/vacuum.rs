@@ -1,8 +1,8 @@
 //! Deletes files that no reader can need: files that left a table longer ago than the grace period, files that were
 //! never in a table, and old entries of the log.
 //!
-//! The table's log says when a file was removed. So a reader that opened the table within the grace period finds all
-//! its files.
+//! The table's log contains the time at which a file was removed. So a reader that opened the table within the grace
+//! period finds all files of that version.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -18,22 +18,23 @@ use crate::store::tables::delta::log_files::{is_temporary, version_of};
 use crate::store::tables::delta::{last_checkpoint, unescape};
 use crate::store::tables::root::Root;
 
-/// Minimum age at which a file that is in no table and no log is deleted. Another program may be about to commit it.
+/// Minimum age at which a file that no table and no log entry names is deleted. Another program may be about to commit
+/// a younger file.
 pub(crate) const ORPHAN_AGE: Duration = Duration::from_hours(24);
 /// How long log entries that a checkpoint covers are kept, for readers of older versions of the table.
 const LOG_AGE: Duration = Duration::from_hours(168);
 
-/// A Parquet file in the folder of a table that is not live.
+/// A Parquet file that is in the folder of a table but is not live.
 #[derive(Debug, Clone)]
 pub(crate) struct Dead {
     /// Path relative to the root.
     pub(crate) path: String,
     pub(crate) size: u64,
-    /// When the file left the table; `None` if the log does not know it.
+    /// When the file was removed from the table; `None` if no entry of the log removes the file.
     pub(crate) removed: Option<SystemTime>,
     pub(crate) modified: SystemTime,
-    /// How much older the file is than the newest file of the table, by the clock of the bucket. In a folder there is
-    /// no limit, because its clock is the server's own.
+    /// How much older the file is than the newest file of the table, by the clock of the bucket. For a folder, this is
+    /// the maximum, because the folder has the server's own clock.
     pub(crate) older_by: Duration,
 }
 
@@ -43,15 +44,16 @@ impl Dead {
         let age = |since: SystemTime| now.duration_since(since).unwrap_or(Duration::ZERO);
         match self.removed {
             Some(removed) => age(removed) >= grace,
-            // The age counts by both clocks: a server whose clock is ahead must not delete a file that another one is
-            // about to commit.
+            // The file must be old by both clocks: a server whose clock is ahead must not delete a file that another
+            // server is about to commit.
             None => age(self.modified).min(self.older_by) >= ORPHAN_AGE.max(grace),
         }
     }
 }
 
 /// The times at which files were removed from a table, by path relative to the root, as far as its log was read. Each
-/// entry is read once: a log of a week has tens of thousands, and each read from a bucket costs money.
+/// entry is read once, because a log of a week has tens of thousands of entries, and each read from a bucket costs
+/// money.
 #[derive(Default)]
 pub(crate) struct Removals {
     /// Version of the first entry that was not read yet.
@@ -81,7 +83,7 @@ pub(crate) fn dead_files(
     };
     removals.read_on(root, table, log)?;
     let there: HashSet<&str> = found.iter().map(|file| file.path.as_str()).collect();
-    // Another server may have removed files of `live` meanwhile.
+    // The times for files in `live` stay, because another server may have removed these files meanwhile.
     (removals.left).retain(|path, _| there.contains(path.as_str()) || live.contains(path.as_str()));
     Ok(found
         .into_iter()
@@ -138,7 +140,7 @@ pub(crate) fn trim_log(
         if (covered && age >= LOG_AGE) || (is_temporary(name) && age >= ORPHAN_AGE) {
             match faults.run(Place::FileDelete(table), || root.remove(&file.path)) {
                 Ok(()) => done.entries += 1,
-                // Another server has deleted it.
+                // Another server has deleted the file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(StoreError::io("remove", &root.name(&file.path))(error)),
             }
@@ -186,7 +188,7 @@ impl Removals {
     }
 }
 
-/// Returns the files, relative to their table, that an entry of its log removes, and when.
+/// Returns the paths, relative to the table, of the files that an entry of its log removes, and the times of removal.
 fn removed_by(entry: &[u8]) -> impl Iterator<Item = (String, SystemTime)> {
     entry.split(|byte| *byte == b'\n').filter_map(|line| {
         if !line.starts_with(b"{\"remove\"") {
@@ -256,7 +258,7 @@ mod tests {
             .into_iter()
             .for_each(file);
         let first = entry(5, "a.parquet");
-        // The file is removed while it still counts as live.
+        // The file is removed while it is still in the list of live files.
         entry(6, "c.parquet");
         assert_eq!(
             left(&["samples/c.parquet", "samples/d.parquet"]),
@@ -274,7 +276,7 @@ mod tests {
                 told("d", Some(8))
             ]
         );
-        // An entry that the listing did not show.
+        // The earlier listing did not contain this entry.
         entry(7, "b.parquet");
         fs::remove_file(dir.path().join("samples/a.parquet")).unwrap();
         assert_eq!(left(&[]), [told("b", Some(7)), told("c", Some(6)), told("d", Some(8))]);

@@ -1,5 +1,5 @@
 //! The vacuum job, which deletes files that no table uses any more. One pass covers all tables. The job remembers the
-//! log entries that it has read, so the next pass reads only new ones.
+//! log entries that it has read, so the next pass reads only new entries.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -19,7 +19,8 @@ pub(in crate::store::maintenance) struct Vacuum {
 }
 
 impl Vacuum {
-    /// Deletes the files that were removed from their table more than `grace` ago, and old files that were never in it.
+    /// Deletes the files that were removed from their table more than `grace` ago, and old files that no table has ever
+/// contained.
     pub(in crate::store::maintenance) fn run(
         &mut self,
         worker: &mut Worker,

@@ -4,8 +4,8 @@
 //! old for that hour, and a deletion cannot be undone. The wall clock is therefore compared with an anchor: a trusted
 //! time that advances with the monotonic clock. Small steps of the wall clock add up, because the anchor follows it by
 //! at most an hour a day. The anchor survives a restart in the file `CLOCK` of the data folder, together with the time
-//! since the boot of the system. After a boot, only the time in the file is left for the comparison. After a jump
-//! forward nothing is deleted by age until the clock is back, or has run evenly for a day.
+//! since the boot of the system. After a boot, the wall clock can be compared only with the time in the file. After a
+//! jump forward, nothing is deleted by age until the clock is back, or has run for a day without another jump.
 
 use std::fs;
 use std::io;
@@ -29,15 +29,15 @@ const AWAY: Duration = DAY.saturating_mul(30);
 const SETTLE: Duration = DAY;
 /// Interval between writes of the time to `CLOCK`.
 const KEEP: Duration = HOUR;
-/// The anchor follows the wall clock by at most one part in this many of the time that passes. That is an hour a day,
-/// more than any time server corrects a clock without a jump.
+/// In this many hours, the anchor moves toward the wall clock by at most one hour. That is an hour a day. Without a
+/// jump, a time server corrects a clock by less than that.
 const FOLLOWED: u32 = 24;
 
 pub(crate) struct Watch {
     file: PathBuf,
     /// The anchor: a trusted time, with its monotonic time.
     believed: Option<Seen>,
-    /// Reading since which the clock has run evenly after a jump.
+    /// First reading after a jump, since which the clock has not jumped again.
     settling: Option<Seen>,
     /// Monotonic time of the last write to `CLOCK`.
     kept: Option<Duration>,
@@ -76,7 +76,7 @@ impl Seen {
         }
     }
 
-    /// Returns the anchor at the time of `later`, a reading at its expected place.
+    /// Returns the anchor at the time of `later`, which must be a reading close to the expected time.
     fn followed_by(&self, later: Self) -> Self {
         if self.slack > SLACK {
             // The machine was off for as long as its clock says.
@@ -118,7 +118,7 @@ impl Watch {
         }
     }
 
-    /// Checks the clock. Returns whether data may be deleted for its age.
+    /// Checks the clock. Returns true if data may be deleted by its age.
     pub(crate) fn look(&mut self, clock: &Clock, metrics: &Metrics) -> bool {
         let now = Seen {
             wall: clock.now(),
@@ -282,7 +282,7 @@ mod tests {
         for _ in 0..100 {
             assert!(machine.look());
             machine.hands.pass(HOUR);
-            // A time server corrects it now and then.
+            // A time server corrects the clock now and then.
             machine.hands.ahead(Duration::from_mins(1));
         }
         machine.hands.ahead(DAY * 2);
@@ -388,7 +388,7 @@ mod tests {
             "a machine without a battery gets the time after its start"
         );
         assert_eq!(machine.metrics.clock_jumps.get(), 0);
-        // A clock that is set back for good is also trusted after a day. A later jump is measured from there.
+        // A clock that is set back for good is also trusted after a day. A later jump is measured from the new time.
         machine.hands.back(DAY * 300);
         assert!(machine.look());
         machine.hands.pass(DAY);

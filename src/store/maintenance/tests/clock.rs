@@ -1,4 +1,4 @@
-//! A store whose clock jumps: a wrong clock must not delete anything that is still kept.
+//! Tests of a store whose clock jumps: a wrong clock must not cause the deletion of profiles within their retention.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -59,7 +59,7 @@ async fn nothing_is_deleted_or_made_coarser_after_a_jump_of_the_clock_until_it_h
         assert_eq!(store.maintain(Work::Due).await.unwrap(), Report::default());
         pass(HOUR);
     }
-    // A server that starts with that clock knows the last time of its predecessor.
+    // A server that starts with the wrong clock reads the last trusted time of the previous process.
     store.close(Duration::from_mins(1)).await.unwrap();
     drop(store);
     let store = open(with_clock(dir.path(), &hands));
@@ -68,7 +68,7 @@ async fn nothing_is_deleted_or_made_coarser_after_a_jump_of_the_clock_until_it_h
         (store.snapshot().files.len(), files_on_disk(dir.path())),
         (live, on_disk)
     );
-    // The clock was right after all.
+    // After a day without another jump, the clock is trusted.
     pass(DAY);
     assert!(store.maintain(Work::Due).await.unwrap().jobs > 0);
     assert_eq!(store.snapshot().files.len(), 0);

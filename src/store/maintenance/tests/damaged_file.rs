@@ -1,5 +1,5 @@
-//! Files whose bytes change on the disk: no job gives them fresh checksums, and the files beside them are still
-//! maintained.
+//! Tests of files whose bytes change on the disk: no job writes the changed bytes with new checksums, and other files
+//! are still maintained.
 
 use std::fs;
 use std::path::PathBuf;
@@ -99,7 +99,7 @@ async fn downsampling_leaves_an_altered_file_alone() {
         after: Duration::ZERO,
         interval: Duration::from_mins(5),
     }];
-    // A day after the profiles, whose times are in the future.
+    // The clock is a day after the profiles, whose times are in the future.
     config.clock = crate::store::common::clock::Clock::set_by(
         || std::time::UNIX_EPOCH + Duration::from_secs(1_800_100_000),
         || Duration::ZERO,

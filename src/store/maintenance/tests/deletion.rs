@@ -1,5 +1,5 @@
-//! Deletions that are finished late, or come back: profiles that were acknowledged after a request stay in all tables,
-//! and everything else is still maintained.
+//! Tests of deletions that are finished late or twice: profiles that were acknowledged after a request stay in all
+//! tables, and other files are still maintained.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ use crate::store::tests::scratch;
 
 const CARTS: &str = "{service_name=\"cart\"}";
 
-/// While it is true, requests cannot be removed.
+/// While the flag is true, requests cannot be removed.
 #[derive(Default)]
 struct Keep(AtomicBool);
 
@@ -100,7 +100,7 @@ async fn a_finished_request_that_comes_back_deletes_nothing_that_came_later() {
     };
     fs::write(&request, &text).unwrap();
     again(&store).await;
-    // The state after a power cut before the removal is durable.
+    // This is the state after a power cut before the removal of the request was durable.
     drop(store);
     fs::write(&request, &text).unwrap();
     again(&open(config(dir.path()))).await;
@@ -122,7 +122,7 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
         let error = store.maintain(Work::Delete(deletion(CARTS))).await.unwrap_err();
         assert!(error.to_string().contains(&*victim.to_string_lossy()), "{error}");
         let whole = contents_but(&store, &victim, &bytes, "t");
-        // Profiles after the request, of this tenant and of another.
+        // Profiles of this tenant and of another tenant arrive after the request.
         push(&store, "t", "cart", 100..103, 900).await;
         fill(&store, "other", 3, 1, 40).await;
         if restart {
@@ -135,7 +135,7 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
         assert_eq!(pending(dir.path()).len(), 1);
         for table in [Table::Samples, Table::Profiles] {
             assert_eq!(files(&store, table, "other"), 1, "{table:?}");
-            // Three covered files, and the merged later ones.
+            // Three covered files stay, and the later files were merged.
             assert_eq!(files(&store, table, "t"), 4, "{table:?}");
         }
         fs::write(&victim, &bytes).unwrap();
@@ -158,7 +158,7 @@ async fn a_deletion_that_waits_holds_its_own_files_only_and_takes_nothing_that_c
     }
 }
 
-/// Returns the contents with one file as it was before.
+/// Returns the contents of the tables with the bytes `bytes` in the file `path`.
 fn contents_but(store: &Store, path: &Path, bytes: &[u8], tenant: &str) -> Contents {
     let altered = fs::read(path).unwrap();
     fs::write(path, bytes).unwrap();
@@ -261,7 +261,7 @@ async fn a_deletion_reaches_what_another_server_has_merged_since_the_list_was_ma
     assert_eq!(contents(&asking.snapshot(), "t"), left);
 }
 
-/// Number of syncs of the folder of the samples' log that still fail, and a trace of all operations.
+/// Makes a number of syncs of the folder of the samples' log fail, and records all operations.
 #[derive(Default)]
 struct Unsynced {
     left: AtomicUsize,
@@ -327,7 +327,7 @@ async fn a_deletion_that_begins_or_ends_within_a_summed_interval_is_refused_with
     const START: i64 = START_NS / 1000;
     let dir = scratch();
     let store = open(config(dir.path()));
-    // Profiles from 08:00 to 08:57, and in the next hour.
+    // The profiles are from 08:00 to 08:57, and from the next hour.
     fill(&store, "t", 2, 20, 180).await;
     drop(store);
     let mut config = config(dir.path());

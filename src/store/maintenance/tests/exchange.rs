@@ -1,4 +1,4 @@
-//! An exchange of files whose entry was written but whose result was lost, while another server continues to work.
+//! Tests of an exchange of files with a lost result: its entry was written, and another server continues to work.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 
-/// Once it is on, the result of the next entry of the samples is lost, and another server removes one of the merged
-/// files that the entry adds.
+/// Once `is_on` is true, the result of the next entry of the samples is lost, and another server removes one of the
+/// merged files that the entry adds.
 struct Overtakes {
     tables: PathBuf,
     is_on: AtomicBool,
@@ -56,7 +56,7 @@ async fn files_of_an_exchange_that_another_server_has_overtaken_stay_while_they_
         faults: Faults::new(hook.clone()),
         ..config(dir.path())
     });
-    // Eight and a half hours of one day, so that a merge writes a file for each hour.
+    // The profiles cover eight and a half hours of one day, so that a merge writes a file for each hour.
     fill(&store, "t", 9, 2, 1700).await;
     let before = contents(&store.snapshot(), "t");
     hook.is_on.store(true, Ordering::SeqCst);

@@ -1,5 +1,6 @@
-//! A fault at every operation on the disk in turn, for every job of the store. The disk fails at the nth operation and
-//! at all later ones, then heals. In every second case the process dies in between. Then the job is done again.
+//! Tests with a fault at every operation on the disk in turn, for every job of the store. The disk fails at the nth
+//! operation and at all later operations, then heals. In every second case the process dies in between. Then the job is
+//! done again.
 //!
 //! Guarantee: every acknowledged profile exists once after the fault, after the start, and after the repeated job. The
 //! job ends as if nothing had happened, and no file is left over.
@@ -38,7 +39,7 @@ pub(in crate::store::maintenance) fn config(dir: &Path) -> StoreConfig {
 
 pub(in crate::store::maintenance) const DAY: Duration = Duration::from_hours(24);
 
-/// A disk that fails at the nth operation and at all later ones.
+/// A disk that fails at the nth operation and at all later operations.
 pub(super) struct FailFrom {
     pub(in crate::store::maintenance) left: AtomicUsize,
     /// A place at which the disk always fails.
@@ -113,7 +114,7 @@ struct Case<'a> {
     work: Vec<Work>,
     /// Number of operations from one fault to the next. It must be odd; 1 makes each operation fail. See [`step`].
     step: usize,
-    /// A number below the job's number of operations. It proves that the job's writes are places of faults at all.
+    /// A number below the job's number of operations. It proves that faults are injected into the job's writes.
     least: usize,
     check: &'a dyn Fn(&Contents, Stage, &str),
 }
@@ -311,7 +312,8 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
             ..config(dir.path())
         });
         fill(&store, "t", 1, 2, 40).await;
-        // Fails after the request is stored: the flush, which has nothing to do, then six steps of the request.
+        // The disk fails after the request is stored. The operations before are the flush, which has nothing to do, and
+// the six steps of the request.
         hook.left.store(9, Ordering::SeqCst);
         store
             .maintain(Work::Delete(deletion("{service_name=\"cart\"}")))
@@ -321,7 +323,7 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
         assert_eq!(request::pending(dir.path()).unwrap().len(), 1);
         let names = Names::new(SHAPE.functions);
         let mut total = 0;
-        // One profile is flushed to a file before the deletion is tried again; one stays in the log and the head.
+        // One profile is flushed to a file before the deletion is tried again. The other stays in the log and the head.
         for (seed, flush) in [(1, true), (2, false)] {
             assert!(
                 store
@@ -389,7 +391,7 @@ async fn a_file_that_cannot_be_read_does_not_stop_the_maintenance_of_others() {
             .filter(|file| file.tenant.as_str() == tenant);
         of.count()
     };
-    // The files beside it are merged nevertheless, and the next rounds do not touch it.
+    // Other files are merged nevertheless, and the next rounds do not touch the unreadable file.
     assert_eq!((samples("t"), samples("broken")), (1, 2));
     assert_eq!(contents(&store.snapshot(), "t"), before);
     store.maintain(Work::Due).await.unwrap();
@@ -416,7 +418,7 @@ async fn files_that_another_server_has_replaced_are_given_way_to_and_not_called_
     let store = open(config(one.path()));
     fill(&store, "t", 9, 1, 40).await;
     let expected = contents(&store.snapshot(), "t");
-    // This server has the present list of files, and acts on it later.
+    // This server reads the present list of files, and uses the list later.
     let late = open(config(two.path()));
     assert_eq!(contents(&late.snapshot(), "t"), expected);
     store.maintain(Work::Compact).await.unwrap();

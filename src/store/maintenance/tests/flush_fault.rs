@@ -1,5 +1,6 @@
-//! A fault at the operations on the disk of a flush with checkpoints, of a start, and of trimming the tables' logs. The
-//! disk fails at one operation and at all later ones, then heals. In some of the cases the process dies in between.
+//! Tests with a fault at the operations on the disk of a flush with checkpoints, of a start, and of trimming the
+//! tables' logs. The disk fails at one operation and at all later operations, then heals. In some cases the process
+//! dies in between.
 //!
 //! Guarantee: every acknowledged profile exists once after the fault and after every start, and the failed work is done
 //! later.
@@ -59,7 +60,7 @@ fn checkpoints(dir: &Path) -> usize {
         .count()
 }
 
-/// The kinds of operations in their order, with the number of each.
+/// Records the kinds of operations in their order, with the number of operations of each kind.
 #[derive(Default)]
 struct Kinds(Mutex<Vec<(Place, usize)>>);
 
@@ -77,7 +78,7 @@ impl FaultHook for Kinds {
     }
 }
 
-/// A disk that fails at the nth operation of a kind, and at all later ones of any kind.
+/// A disk that fails at the nth operation of a kind, and at all later operations of any kind.
 struct FailKind {
     kind: Discriminant<Place>,
     left: AtomicUsize,
@@ -188,7 +189,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             store
         };
         let now = contents(&store.snapshot(), "t");
-        // Refused profiles may come back after a crash, as a whole. Acknowledged profiles must.
+        // After a crash, either all or none of the refused profiles reappear. All acknowledged profiles must exist.
         assert!(&now == expected || (!refused.is_empty() && now == whole), "{case}");
         healed(&store).await;
         // One of the next entries makes up for the failed checkpoint.
@@ -196,7 +197,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             if flush > 0 && checkpoints(dir.path()) == 4 {
                 break;
             }
-            // Each profile differs, because a repeated one would not be stored again.
+            // Each profile differs, because a repeated profile would not be stored again.
             let more = vec![profile(&names, "late", 8 + flush, 900)];
             assert!(store.append(&tenant_id("t"), more).await.is_empty(), "{case}");
             store.flush().await.unwrap();
@@ -212,7 +213,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
 
 #[tokio::test]
 async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
-    // A folder whose flush has reached only one table.
+    // The flush of this folder has reached only one table.
     let first = scratch();
     let (expected, other) = {
         let hook = FailFrom::new();
@@ -234,7 +235,7 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
                 .await
                 .is_empty()
         );
-        // Fails after the files of all tables and the first entry are written.
+        // The disk fails after the files of all tables and the first entry are written.
         hook.fail_from(Place::Commit(Table::ALL[1]));
         // The fault persists, so that no retry of the flush succeeds before the end.
         store.flush().await.unwrap_err();
@@ -252,7 +253,8 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
             },
             &crate::telemetry::metrics::Scope::new(),
         );
-        // If the disk is full, the store may open only for reading. It has each profile once and accepts none.
+        // If the disk is full, the store may open only for reading. It contains each profile once and accepts no
+// new profile.
         let reads = opened.as_ref().is_ok_and(|store| store.unavailable().is_some());
         if let Ok(store) = &opened {
             let now = store.snapshot();

@@ -1,8 +1,8 @@
-//! A server that runs unattended. The test sets the clock. There is a flush every quarter of an hour, and a round of
-//! maintenance after each.
+//! A test of a server that runs unattended. The test sets the clock. There is a flush every quarter of an hour, and a
+//! round of maintenance after each flush.
 //!
 //! Guarantee: the numbers of live files, of files on disk and of entries of the tables' logs do not grow from one
-//! period of retention to the next, even if types have periods of their own. The profiles of the period are all there.
+//! period of retention to the next, even if types have their own periods. No profile of the period is missing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +36,7 @@ const TINY: Shape = Shape {
 async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_retention() {
     let kinds = ["process_cpu", "mutex"];
     let dir = scratch();
-    // A while after the files' own times, so that files that are old by the clock may be removed.
+    // The clock starts days after the files' own times, so that files that are old by the clock may be removed.
     let start = (SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400 + 10) * 86_400;
     let now = Arc::new(AtomicU64::new(start));
     let clock = now.clone();

@@ -1,4 +1,4 @@
-//! Merges of more names than memory may hold: they work in pieces, and write the same rows as others.
+//! Tests of merges of more names than memory may hold: they work in pieces, and write the same rows as other merges.
 
 use crate::profile::synthetic::{Names, cpu_profile};
 use crate::profile::tenant::tenant_id;
@@ -11,7 +11,7 @@ use crate::store::maintenance::*;
 use crate::store::tables::snapshot::{Snapshot, SnapshotSource};
 use crate::store::tests::scratch;
 
-/// Flushes profiles, half of whose series and stacks were flushed before.
+/// Flushes profiles. Half of their series and stacks were flushed before.
 async fn flush_one(store: &Store, flush: u64) {
     let names = Names::new(SHAPE.functions);
     let profiles = (0..40).map(|number| {

@@ -1,5 +1,5 @@
-//! Tests of maintenance on a whole store: contents stay, the number of files falls, and a failure at any write neither
-//! loses nor repeats anything.
+//! Tests of maintenance on a whole store: merges keep the contents and reduce the number of files, and a failure at any
+//! write neither loses nor repeats profiles.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -73,7 +73,7 @@ pub(super) fn profile(names: &Names, service: &str, seed: u64, seconds: i64) -> 
     }
 }
 
-/// Flushes `flushes` times, each time profiles of `per_flush` moments that are `step` seconds apart.
+/// Flushes profiles `flushes` times. Each flush has profiles of `per_flush` moments, `step` seconds apart.
 pub(super) async fn fill(store: &Store, tenant: &str, flushes: i64, per_flush: i64, step: i64) {
     let names = Names::new(SHAPE.functions);
     for flush in 0..flushes {
@@ -212,7 +212,7 @@ async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
     assert!(report.jobs >= 3, "{report:?}");
     let after = store.snapshot();
     assert_eq!(contents(&after, "t"), expected);
-    // One file of the hour, and two files of the other tenant, which are too few to merge.
+    // There are one file of the hour, and two files of the other tenant, which are too few to merge.
     assert_eq!(count(&after, Table::Samples), 3);
     // An earlier snapshot still has its files.
     assert_eq!(contents(&before, "t"), expected);
@@ -221,7 +221,7 @@ async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
     assert_eq!(contents(&read_only.snapshot(), "t"), expected);
     // Nothing is left to do.
     assert_eq!(store.maintain(Work::Due).await.unwrap().jobs, 0);
-    // Within the grace period nothing is deleted. After it, all files that left the tables are deleted.
+    // Within the grace period nothing is deleted. Later, all files that were removed from the tables are deleted.
     let report = store.maintain(Work::Vacuum(Duration::from_mins(1))).await.unwrap();
     assert_eq!(report.vacuumed.files, 0);
     assert!(report.vacuumed.waiting > 0);
@@ -254,7 +254,7 @@ async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
         let merged = rewrite::MergedName::of(&file.path).level > 0;
         assert!(!merged || low / HOUR_US == high / HOUR_US, "{file:?}");
     }
-    // After a restart the same stacks are written again. A merge keeps each once.
+    // After a restart the same stacks are written again. A merge keeps each stack once.
     drop(store);
     let store = open(config(dir.path()));
     fill(&store, "t", 9, 4, 2700).await;
@@ -429,7 +429,7 @@ async fn tables_that_are_too_large_lose_their_oldest_profiles() {
     let dir = scratch();
     let mut config = config(dir.path());
     config.maintenance.compaction = false;
-    // Profiles of eight hours. The newest hour stays, whatever the limit.
+    // The profiles cover eight hours. The newest hour stays, whatever the limit.
     config.maintenance.space.whole = Some(1);
     let store = open(config);
     fill(&store, "t", 8, 1, 3600).await;
@@ -500,7 +500,7 @@ async fn a_disk_that_is_nearly_full_is_relieved_of_the_oldest_profiles_once() {
     store.maintain(Work::Due).await.unwrap();
     let left = store.snapshot();
     assert_eq!((count(&left, Table::Samples), count(&left, Table::Profiles)), (7, 7));
-    // The next round deletes the removed files. Until this has helped, no other file is removed.
+    // The next round deletes the removed files. Until these files are deleted, no other file is removed.
     store.maintain(Work::Due).await.unwrap();
     assert_eq!(store.snapshot().files.len(), left.files.len());
     assert_eq!(files_on_disk(dir.path()), left.files.len());
@@ -523,7 +523,7 @@ async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
     fill(&store, "t", 3, 2, 40).await;
     fill(&store, "other", 1, 2, 40).await;
     let names = Names::new(SHAPE.functions);
-    // One more profile, which is only in memory.
+    // One more profile is only in memory.
     assert!(
         store
             .append(&tenant_id("t"), vec![profile(&names, "cart", 99, 900)])
@@ -707,8 +707,8 @@ async fn syncs_come_before_what_relies_on_them() {
     };
     let deleted = position(0, Place::LogDelete).unwrap();
     let mut last = 0;
-    // For each table: the file, its sync, its folders. When all tables have these, for each table: the entry, its sync,
-    // its name, the folder of the log. Tables of names come before the tables that refer to them.
+    // First, the files of each table are created and synced, then their folders. After that, the entry of each table is
+    // written, synced and renamed, and the folder of the log is synced. Stacks and series come before the other tables.
     let files = Table::ALL.map(|table| {
         [
             Place::FileCreate(table),

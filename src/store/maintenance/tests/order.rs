@@ -1,5 +1,5 @@
-//! The order of operations: no acknowledgement comes before the sync of its record, no deletion starts before its
-//! request is durable, and no request is removed before its deletion is durable.
+//! Tests of the order of operations: no acknowledgement comes before the sync of its record, no deletion starts before
+//! its request is durable, and no request is removed before its deletion is durable.
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::store::maintenance::tests::{SHAPE, Trace, deletion, fill, open, profi
 use crate::store::maintenance::*;
 use crate::store::tests::scratch;
 
-/// Counts the appends in the log, the synced ones, the acknowledged ones, and those acknowledged too early.
+/// Counts the appends that are written to the log, synced, acknowledged, and acknowledged too early.
 #[derive(Default)]
 struct Order {
     logged: AtomicU64,

@@ -72,7 +72,7 @@ struct Entry {
 }
 
 impl State {
-    /// Returns true if the block can be read. It then counts as the most recently used block.
+    /// Returns true if the block can be read. The block then becomes the most recently used block.
     fn touch(&mut self, key: BlockKey) -> bool {
         let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.written) else {
             return false;
@@ -99,7 +99,7 @@ impl State {
         self.bytes += bytes;
     }
 
-    /// Makes a written block readable. Returns false if it was evicted during the write.
+    /// Makes a written block readable. Returns false if the block was evicted during the write.
     fn set_written(&mut self, key: BlockKey) -> bool {
         let entry = self.entries.get_mut(&key);
         entry.map(|entry| entry.written = true).is_some()
@@ -125,7 +125,7 @@ impl BlockCache {
             let metadata = entry.metadata()?;
             match entry.file_name().to_str().and_then(BlockKey::parse) {
                 Some(key) => found.push((metadata.modified().ok(), key, metadata.len())),
-                // An unfinished write of an earlier process.
+                // An earlier process did not finish the write of this file.
                 None if metadata.is_file() => drop(fs::remove_file(entry.path())),
                 None => {}
             }
@@ -190,7 +190,7 @@ impl BlockCache {
         if bytes > self.limit {
             return;
         }
-        // The size counts before the write, so that the limit also holds with several writers.
+        // The size is added before the write, so that the limit also holds with several writers.
         {
             let mut state = self.state.lock();
             if state.entries.contains_key(&key) {

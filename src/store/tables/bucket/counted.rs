@@ -1,8 +1,8 @@
 //! An object store client that counts requests, caches log entries of the tables, and rejects truncated objects.
 //!
-//! An object that is shorter than its response announces would be cached in its truncated form, and the rest would be
-//! missing for ever. A log entry is written once and read on every reload of its table, so entries are cached in memory
-//! up to a bound. All other requests pass through.
+//! If a response has fewer bytes than it announces, a cache would store the truncated object and never read the missing
+//! bytes. A log entry is written once and read on every reload of its table, so entries are cached in memory up to a
+//! bound. All other requests pass through.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -62,7 +62,7 @@ impl Counted {
     fn remember(&self, meta: &ObjectMeta, bytes: &Bytes) {
         let mut entries = self.entries.lock();
         if entries.bytes + bytes.len() > ENTRIES_BYTES {
-            // The cache is full. The newer entries are read next, so dropping all older ones is cheap.
+            // The cache is full. The newer entries are read next, so dropping all older entries is cheap.
             *entries = Entries::default();
         }
         if entries
@@ -85,7 +85,7 @@ fn result_of(meta: ObjectMeta, bytes: Bytes) -> GetResult {
     }
 }
 
-/// Returns a stream of `length` bytes. It ends with an error if fewer bytes arrive. Errors are counted.
+/// Returns a stream of `length` bytes. If fewer bytes arrive, the stream ends with an error. Errors are counted.
 fn whole(
     stream: BoxStream<'static, Result<Bytes>>,
     length: u64,

@@ -44,7 +44,7 @@ use crate::store::tables::snapshot::{ScanFilter, SnapshotSource};
 use crate::store::tests::scratch;
 use crate::telemetry::metrics::Scope;
 
-/// The effect on the drawn change.
+/// The effect of a fault on the chosen change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The change fails, and the bucket becomes unreachable.
@@ -66,7 +66,7 @@ type Put = (Location, PutPayload, PutOptions);
 pub(super) struct Faulty {
     inner: Arc<InMemory>,
     fault: Fault,
-    /// Number of changes up to the drawn one; 0 for none.
+    /// Number of changes up to the change with the fault; 0 for no fault.
     left: Arc<AtomicUsize>,
     away: Arc<AtomicBool>,
     /// The entry that is put late.
@@ -345,8 +345,8 @@ pub(super) fn once(numbers: impl IntoIterator<Item = i64>) -> [BTreeMap<i64, usi
     [numbers.clone(), numbers]
 }
 
-/// Runs all operations that change a bucket: a flush, a deletion, merging and vacuum. Each runs even if the one before
-/// failed.
+/// Runs all operations that change a bucket: a flush, a deletion, merging and vacuum. Each operation runs even if an
+/// earlier operation has failed.
 async fn work(store: &Store) -> Vec<String> {
     let mut failed = Vec::new();
     let flushed = store.flush().await;
@@ -395,12 +395,12 @@ async fn a_flush_to_a_bucket_needs_no_room_on_the_disk() {
         );
     }
     store.flush().await.unwrap();
-    // Four tables. Each file is tried on the disk and then in memory.
+    // There are four tables. The creation of each file is tried on the disk and then in memory.
     assert_eq!(spool.0.load(Ordering::SeqCst), 8);
     assert_eq!(found(&store, &bucket).await, once(1..=3));
 }
 
-/// A disk that the log fills. A further segment can only be created after one was deleted.
+/// A disk that the log fills. A further segment can only be created after a segment was deleted.
 #[derive(Default)]
 struct FullOfLog(AtomicBool);
 
@@ -608,7 +608,8 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
             assert_eq!(found(&store, &bucket).await, once(1..=number), "{before}, {number}");
         }
         drop(store);
-        // The process is killed after the last commit, before the log knows of it. The commit must not be repeated.
+        // The process is killed after the last commit, before it deletes the log segments. The commit must not be
+// repeated.
         let hook = Arc::new(Killed::default());
         let store = open_on(dir.path(), &bucket, Faults::new(hook.clone()));
         assert_eq!(found(&store, &bucket).await, once(1..=last), "{before}, after a start");
@@ -706,7 +707,7 @@ async fn start_a_copy_within(merges: bool) {
         }
     });
     tokio::task::block_in_place(|| is_reached.recv()).unwrap();
-    // A copy of the folder, as a snapshot of the disk would contain it.
+    // The copy of the folder is made at one moment, like a snapshot of the disk.
     let copied = std::process::Command::new("cp")
         .args(["-r", &format!("{}/.", dir.path().display())])
         .arg(copy.path())

@@ -1,6 +1,6 @@
 //! Metric handles of a bucket and its cache. Every name starts with `alluvium_store_object_`.
 //!
-//! Only a store with tables in a bucket registers them. An operation counts once, regardless of its retries.
+//! Only a store with tables in a bucket registers the metrics. An operation is counted once, regardless of its retries.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -18,7 +18,7 @@ pub struct Operation {
 /// The metric handles. Clones share the values.
 #[derive(Debug, Clone, Default)]
 pub struct BucketMetrics {
-    /// Operations. Retries within one operation do not count.
+    /// Operations on the bucket. Retries within one operation are not counted.
     pub requests: Family<Operation, Counter>,
     /// Operations that failed after all attempts. `NotFound` and `AlreadyExists` are not failures.
     pub failures: Family<Operation, Counter>,

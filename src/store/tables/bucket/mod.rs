@@ -56,7 +56,7 @@ pub struct Found {
     pub modified: SystemTime,
 }
 
-/// The place of the tables in an object store.
+/// The part of an object store that holds the tables.
 pub struct Bucket {
     store: Arc<dyn ObjectStore>,
     reads: Arc<CachedReads>,
@@ -72,8 +72,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Creates the client without a request to the bucket. `dir` is the data folder, which receives `cache/` and
-    /// `spool/`. It is `None` for a reader that stores nothing on disk.
+    /// Creates the client without a request to the bucket. `dir` is the data folder, in which `cache/` and `spool/` are
+    /// created. It is `None` for a reader that stores nothing on disk.
     pub fn open(options: &BucketOptions, dir: Option<&Path>, metrics: BucketMetrics) -> Result<Self, StoreError> {
         let address = options.address();
         let refused = |reason: String| StoreError::Bucket {
@@ -141,7 +141,7 @@ impl Bucket {
         self.store.clone()
     }
 
-    /// Returns the client behind the cache, for queries.
+    /// Returns the client that reads through the cache, for queries.
     pub fn reads(&self) -> Arc<dyn ObjectStore> {
         self.reads.clone()
     }
@@ -193,7 +193,7 @@ impl Bucket {
         self.run(async move { store.list(Some(&prefix)).try_next().await.map(|found| found.is_some()) })
     }
 
-    /// Returns true if an object exists at a path. This does not depend on listings.
+    /// Returns true if an object exists at a path. The check does not depend on listings.
     pub(crate) fn has(&self, path: &str) -> io::Result<bool> {
         let location = self.location(path).map_err(io::Error::other)?;
         let store = self.store.clone();
@@ -213,7 +213,7 @@ impl Bucket {
         self.run(async move { store.get(&location).await?.bytes().await })
     }
 
-    /// Copies the object to an unnamed local file. Cached blocks are not requested.
+    /// Copies the object to an unnamed local file. Cached blocks are not requested from the bucket.
     pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
         let location = self.location(path).map_err(io::Error::other)?;
         let mut file = self.scratch()?;
@@ -253,8 +253,8 @@ impl Bucket {
         Ok(file)
     }
 
-    /// Writes a small object, and replaces one of the same path. Its blocks are not cached, so only [`Bucket::read`]
-    /// may read it.
+    /// Writes a small object, or replaces the object at the same path. Its blocks are not cached, so only
+    /// [`Bucket::read`] may read it.
     pub(crate) fn put(&self, path: &str, bytes: Vec<u8>) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;
         let store = self.store.clone();
@@ -305,7 +305,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Deletes an object. On some kinds of store, a missing object is no error.
+    /// Deletes an object. On some kinds of store, a missing object is not an error.
     pub fn remove(&self, path: &str) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;
         let store = self.store.clone();

@@ -16,7 +16,7 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
 use tokio::runtime::Handle;
 
-/// Timeout of one request, which moves at most one file.
+/// Timeout of one request, which transfers at most one file.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for a connection to the server of the bucket.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -157,8 +157,7 @@ impl BucketOptions {
         }
     }
 
-    /// Creates the client. Its connections live in the runtime of `handle`. Fails on invalid options, without a
-    /// request.
+    /// Creates the client. Its connections use the runtime of `handle`. Fails on invalid options, without a request.
     pub fn client(&self, handle: &Handle) -> Result<Arc<dyn ObjectStore>, String> {
         let connector = SpawnedReqwestConnector::new(handle.clone());
         let retry = RetryConfig {
@@ -167,7 +166,7 @@ impl BucketOptions {
                 max_backoff: Duration::from_secs(4),
                 base: 2.0,
             },
-            // Only the timeout limits the retries. Waits are random, and ten of them have lasted only 1.6 s together.
+            // Only the timeout limits the retries, because the waits are random: ten waits once lasted only 1.6 s in total.
             max_retries: usize::MAX,
             retry_timeout: RETRY_TIMEOUT,
         };
@@ -220,7 +219,7 @@ impl S3Options {
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&self.bucket)
             .with_virtual_hosted_style_request(self.virtual_hosted);
-        // These options replace client options from the environment, because they carry the timeouts.
+        // These client options replace those from the environment, because they contain the timeouts.
         let mut client = client;
         if let Some(url) = self.endpoint_url()? {
             client = client.with_allow_http(url.starts_with("http://"));
@@ -317,7 +316,7 @@ impl GcsOptions {
             builder = builder.with_base_url(endpoint.trim_end_matches('/'));
         }
         if self.anonymous {
-            // Even without signing, the client wants a token for puts, and would request one from the machine's
+            // Even without signing, the client needs a token for puts, and would request a token from the machine's
             // metadata server.
             let bearer = String::new();
             builder = builder
