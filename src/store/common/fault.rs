@@ -62,7 +62,7 @@ pub enum Place {
     EntryFolderSync(Table),
     /// A maintenance job begins. The name of the job is its name in the metrics.
     Job(&'static str),
-    /// The checksums of an entry or checkpoint are written. Nothing relies on them.
+    /// The checksums of an entry or checkpoint are written. A commit is valid without its checksums.
     LogSums(Table),
     /// A checkpoint is written under a temporary name.
     CheckpointWrite(Table),

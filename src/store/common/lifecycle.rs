@@ -42,7 +42,7 @@ impl Lifecycle {
     }
 
     /// Returns why the store cannot work any more, or `None` while all threads run. If several threads have ended, the
-/// reason is that of the first.
+    /// reason is that of the first.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().clone()
     }

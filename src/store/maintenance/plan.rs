@@ -32,7 +32,7 @@ pub struct Policy {
     /// retention. Otherwise the ids of profiles, which their types share, would be repeated in each file.
     pub split_profiles: bool,
     /// Time after the end of an hour at which the hour is considered over. Late profiles of the hour may arrive until
-/// then.
+    /// then.
     pub settle: Duration,
     /// If true, every hour and day is considered over.
     pub eager: bool,

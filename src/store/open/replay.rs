@@ -35,7 +35,7 @@ pub(crate) struct Recovered {
     /// Profiles that are in no table yet.
     pub(crate) head: Head,
     /// A generation that some tables contain, and that could not be committed to the other tables because the disk is
-/// full.
+    /// full.
     pub(crate) frozen: Option<Generation>,
     /// Number of the first new segment.
     pub(crate) next_segment: u64,

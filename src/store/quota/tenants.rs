@@ -84,7 +84,7 @@ impl Places {
     }
 
     /// Refuses a tenant without a place if no place is free, or if too many new tenants took a place in the last
-/// minute.
+    /// minute.
     pub(super) fn has_room(&self, tenant: &TenantId, rules: &TenantRules, now: Duration) -> Result<(), Rejection> {
         if self.last.contains_key(tenant) {
             return Ok(());

@@ -51,7 +51,7 @@ impl Default for RuleText {
     }
 }
 
-/// When Pyroscope's default rules apply. These rules rename `godeltaprof_` profiles and the CPU time of `wall` profiles.
+/// When Pyroscope's default rules apply. They rename `godeltaprof_` profiles and the CPU time of `wall` profiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DefaultRules {

@@ -1,10 +1,10 @@
-//! Checksums of Parquet files: one of the whole file for `store check`, and one for each block. With the latter, each
-//! of this program's readers verifies exactly the bytes that it decodes.
+//! Checksums of Parquet files: one of the whole file for `store check`, and one for each block. With the checksums of
+//! blocks, each reader of this program verifies exactly the bytes that it decodes.
 //!
-//! A file is data (row groups) and then a tail (page indexes and footer). The footer holds a CRC-32 for each
+//! A file consists of data (row groups) and a tail (page indexes and footer). The footer holds a CRC-32 for each
 //! [`BLOCK_BYTES`] of the data. The table's log holds the XXH3 of the tail and of the whole file. Parquet also defines
-//! a checksum for each page, but the writer of the `parquet` crate does not compute it, and it covers neither page
-//! headers nor the footer. Files of earlier versions have only the checksum of the whole file.
+//! a checksum for each page. The writer of the `parquet` crate does not compute page checksums, and they cover neither
+//! page headers nor the footer. Files of earlier versions have only the checksum of the whole file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -183,7 +183,7 @@ impl Sums {
         merged
     }
 
-    /// Verifies bytes from `start` on. They must be a range from [`Sums::covers`].
+    /// Verifies bytes from `start` on. The bytes must be a range from [`Sums::covers`].
     pub(crate) fn verify(&self, start: u64, bytes: &[u8]) -> Result<(), Altered> {
         let data = self.tail.start.saturating_sub(start).min(bytes.len() as u64);
         let (data, tail) = bytes.split_at(data as usize);
@@ -216,7 +216,7 @@ pub(crate) fn metadata_of(tail: &Bytes, size: u64, policy: PageIndexPolicy) -> R
     reader.finish()
 }
 
-/// A Parquet file for readers of the store. They get an error instead of altered bytes.
+/// A Parquet file for readers of the store. Readers receive an error instead of altered bytes.
 pub(crate) struct Verified(Kept);
 
 enum Kept {

@@ -84,7 +84,7 @@ fn a_file_is_read_as_it_was_written_or_not_at_all() {
         file.write_all_at(&byte, place).unwrap();
     }
     assert_eq!(read(&file, &entry).unwrap(), expected);
-    // Cutting off or adding bytes must fail too.
+    // A read must also fail after bytes were cut off or added.
     file.set_len(entry.size - 1).unwrap();
     assert!(read(&file, &entry).unwrap_err().contains("the table's log says"));
 }

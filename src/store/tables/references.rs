@@ -1,7 +1,7 @@
 //! References between the tables. Every stack and series of a row must have its own row, of the same tenant and day.
 //!
 //! In: files of rows, and files of names (stacks or series). Out: the files with rows that refer to missing names. The
-//! ids of the names of a tenant's day are in memory, eight bytes each, and one batch of rows.
+//! check holds the ids of the names of one tenant's day in memory, eight bytes each, and one batch of rows.
 
 use std::collections::{BTreeMap, HashSet};
 

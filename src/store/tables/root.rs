@@ -1,8 +1,8 @@
 //! The root of the tables: a local folder or a bucket.
 //!
-//! In: paths relative to the root, as in the tables' logs. Out: the same few operations for both kinds. Their errors
-//! are `io::Error`s, so that callers can distinguish a missing file from a failure without knowing the kind. In a
-//! folder, the writers do the necessary syncs themselves.
+//! In: paths relative to the root, as in the tables' logs. Out: the same few operations for both kinds of root. Their
+//! errors are `io::Error`s, so that callers can distinguish a missing file from a failure in the same way for both
+//! kinds. In a folder, the writers do the necessary syncs themselves.
 
 use std::fs::{self, File};
 use std::io;
@@ -130,8 +130,8 @@ impl Root {
         }
     }
 
-    /// Returns the Parquet files of a table for which `wanted` is true, without those of its log. Files that disappear
-    /// during the listing are left out.
+    /// Returns the Parquet files of a table for which `wanted` is true, without the files of its log. Files that
+    /// disappear during the listing are left out.
     pub(crate) fn parquet_files(&self, table: Table, wanted: impl Fn(&str) -> bool) -> Result<Vec<Found>, StoreError> {
         match self {
             Root::Folder(folder) => {

@@ -20,14 +20,14 @@ use crate::store::tables::root::Root;
 /// The folder that holds the items of all tenants.
 const FOLDER: &str = "kept";
 
-/// Stores items of tenants. Clones share it.
+/// Stores items of tenants. Clones share the items.
 #[derive(Debug, Clone)]
 pub struct Shelf(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     place: Place,
-    /// The lock while an item is read and replaced.
+    /// Locked while an item is read and replaced.
     changing: Mutex<()>,
 }
 
@@ -92,7 +92,7 @@ impl Shelf {
         }
     }
 
-    /// Stores an item and replaces one of the same name. The item is durable when this returns.
+    /// Stores an item, or replaces the item of the same name. The item is durable when the function returns.
     pub fn write(&self, tenant: &TenantId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
         let written = match &self.0.place {
@@ -102,7 +102,7 @@ impl Shelf {
         written.map_err(StoreError::io("write", &self.full_name(&path)))
     }
 
-    /// Removes an item. A missing item is no error.
+    /// Removes an item. A missing item is not an error.
     pub fn remove(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
         let removed = match &self.0.place {
@@ -120,7 +120,8 @@ impl Shelf {
         }
     }
 
-    /// Runs work while no other such work runs in this process, so that nothing changes between its reads and writes.
+    /// Runs `work` while no other call of this function runs in this process. No such call can change an item between
+    /// the reads and writes of `work`.
     pub fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
         let _changing = self.0.changing.lock();
         work()

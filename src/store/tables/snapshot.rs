@@ -52,7 +52,7 @@ pub struct FileEntry {
 pub struct Checksum {
     /// XXH3 of the whole file.
     pub file: u64,
-    /// The end of the file, which holds the checksums of the rest. `None` in files of earlier versions.
+    /// The end of the file, which holds the checksums of the blocks before it. `None` in files of earlier versions.
     pub tail: Option<Tail>,
 }
 
@@ -83,14 +83,14 @@ pub struct ScanFilter {
     pub projection: Option<Arc<[usize]>>,
 }
 
-/// Receives each batch as soon as it is built. `Break` ends the scan. The head calls it without holding a lock.
+/// Receives each batch as soon as it is built. `Break` ends the scan. The head calls the function without a lock.
 pub type Receive<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
-/// Rows in memory, as batches with the table's schema ([`Table::schema`]): all columns, or those of
+/// Rows in memory, as batches with the table's schema ([`Table::schema`]): all columns, or only the columns of
 /// [`ScanFilter::projection`].
 pub trait HeadScan: Send + Sync {
     /// Passes the rows of `table` that the filter selects to `receive`. No batch is built after a `Break`, so a reader
-    /// with a limit on bytes gets at most one batch more than it wants.
+    /// with a limit on bytes exceeds the limit by at most one batch.
     fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>);
 
     /// Collects the same rows, for scans that are known to be small.
@@ -110,8 +110,8 @@ pub trait HeadScan: Send + Sync {
     }
 
     /// Returns true if [`HeadScan::scan`] applies tenant, time, profile type and series exactly. If a table has only
-    /// the day, the time is applied by the day. A reader then need not request these columns only to check them. Two of
-    /// them are text.
+    /// the day, the time is applied by the day. If the result is true, a reader need not request these columns to check
+    /// the rows again. Two of the columns are text.
     fn is_exact(&self) -> bool {
         false
     }
@@ -119,7 +119,7 @@ pub trait HeadScan: Send + Sync {
 
 /// A source of snapshots: the store, or a test.
 pub trait SnapshotSource: Send + Sync {
-    /// Returns the present snapshot. This is cheap, because snapshots share all data.
+    /// Returns the present snapshot. The call is cheap, because snapshots share all data.
     fn snapshot(&self) -> Arc<Snapshot>;
 
     /// Returns the object store that holds the files of all snapshots, or `None` for the local disk.

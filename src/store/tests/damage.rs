@@ -1,6 +1,6 @@
-//! Damages each part of a data folder in turn. A table of cases says what `check` reports, whether the store still
-//! opens or which error it returns, what `repair` does, and which profiles remain. The folder has a checkpoint, entries
-//! after it, files and a log.
+//! Tests that damage each part of a data folder in turn. For each damage, a table of cases contains the findings of
+//! `check`, the error if the store does not open, the findings after `repair`, and the number of remaining profiles.
+//! The folder has a checkpoint, entries after it, files and a log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ fn sound() -> &'static Path {
                     push(&store, 1).await;
                     store.flush().await.unwrap();
                 });
-                // Empty entries of another writer, up to the one before the checkpoint.
+                // Another writer adds empty entries, up to the entry before the checkpoint.
                 for table in Table::ALL {
                     let mut opened = DeltaTable::open(&Root::from(dir.path().join("tables").as_path()), table).unwrap();
                     for version in 1..=8 {

@@ -1,4 +1,4 @@
-//! Disks that never answer, and disks on which written records cannot be cut off again.
+//! Tests of disks that never respond, and of disks on which written records cannot be cut off again.
 
 use std::io;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::telemetry::metrics::Scope;
 /// Longest time that a test waits for an event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A disk on which operations at one place block while it is dead.
+/// A disk on which operations at one place block while the disk is dead.
 struct DeadDisk {
     place: Place,
     is_dead: Mutex<bool>,
@@ -111,7 +111,7 @@ async fn a_push_that_the_disk_never_syncs_is_refused_and_the_store_is_unavailabl
     assert!(refused[0].error.message.contains("may be stored"), "{refused:?}");
     until_unavailable(&store, "a write or sync of the write-ahead log has not finished").await;
     assert!(metric(&scope, "alluvium_store_disk_wait_seconds{thread=\"log\"}") > 0.2);
-    // The store queues nothing more.
+    // The store queues no more profiles.
     let refused = push().await;
     assert!(refused[0].error.message.contains("does not respond"), "{refused:?}");
     assert_eq!(
@@ -237,7 +237,8 @@ impl FaultHook for Failing {
 }
 
 /// Opens a store and stores one profile, then lets the disk fail at `places`. Pushes another profile, which the store
-/// refuses, and kills the store. Returns the sum of the first profile, the refused profile, and its sum.
+/// refuses, and kills the store. Returns the sum of the first profile, the refused profile, and the sum of the refused
+/// profile.
 async fn refused_and_killed(dir: &Path, places: &[Place], has_id: bool) -> (i64, RawProfile, i64) {
     let disk = Arc::new(Failing(Mutex::default()));
     let store = open(StoreConfig {

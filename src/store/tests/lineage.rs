@@ -1,5 +1,5 @@
-//! Folders whose parts do not belong together: copies that write to the same tables, and tables and logs of different
-//! moments. Nothing is deleted, and the error names the contradiction.
+//! Tests of folders with parts that do not belong together: copies that write to the same tables, and tables and logs
+//! of different moments. Nothing is deleted, and the error names the contradiction.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,7 +53,7 @@ async fn push(store: &Store, seed: u64) {
     assert!(store.append(&tenant_id("t"), vec![profile]).await.is_empty());
 }
 
-/// Returns the number of profiles that queries find. Each has two types.
+/// Returns the number of profiles that queries find. Each profile has two types.
 fn profiles(store: &impl SnapshotSource) -> u64 {
     let snapshot = store.snapshot();
     let in_files = snapshot.files.iter().filter(|file| file.table == Table::Profiles);
@@ -160,7 +160,7 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
     assert_eq!(kinds(dir.path()), ["uncommitted", "entry-missing"]);
     assert_eq!(repair::repair(dir.path(), false).unwrap(), []);
     assert_eq!(files(dir.path()), before);
-    // The result is the same if all tables have lost their last entry, so that they are of one moment.
+    // The result is the same if all tables have lost their last entry, so that all tables are of the same moment.
     let others = [Table::Stacks, Table::Series, Table::Samples].map(|table| {
         let path = dir.path().join(format!("tables/{}/_delta_log/{entry}", table.name()));
         let bytes = fs::read(&path).unwrap();
@@ -179,7 +179,7 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
         fs::write(log.join(name), bytes).unwrap();
     }
     assert_eq!(profiles(try_open(dir.path()).unwrap().as_ref()), 3);
-    // It also opens after the loss is accepted.
+    // The store also opens after the loss is accepted.
     for name in [&entry, &sums] {
         fs::remove_file(log.join(name)).unwrap();
     }

@@ -1,4 +1,5 @@
-//! Tests of the whole store: each acknowledged profile exists, once, whatever fails and wherever the process dies.
+//! Tests of the whole store: each acknowledged profile exists exactly once, whatever fails and wherever the process
+//! dies.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -37,8 +38,8 @@ const SHAPE: Shape = Shape {
     labelled_every: 7,
 };
 
-/// Creates a folder, in memory if the system has room for it. Tests in which one write after the other fails sync ten
-/// thousand times, and a real disk that does not lose power would prove nothing more.
+/// Creates a folder, in memory if the system has room for it. Tests that make each write fail in turn sync ten thousand
+/// times. On a real disk they would be slower and prove no more, because the disk does not lose power.
 pub(in crate::store) fn scratch() -> tempfile::TempDir {
     static IN_MEMORY: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
         let room = || fs::write(tempfile::NamedTempFile::new_in("/dev/shm")?.path(), vec![1; 32 << 20]);
@@ -51,7 +52,7 @@ pub(in crate::store) fn scratch() -> tempfile::TempDir {
     }
 }
 
-/// A disk that fails at one place while it is on, after `skip` operations there have succeeded.
+/// A disk that fails at one place while the fault is on, after `skip` operations at the place have succeeded.
 struct FailAt {
     place: Place,
     skip: AtomicUsize,
@@ -110,7 +111,7 @@ fn raw(name: &str, profile: &Profile<'_>) -> RawProfile {
 pub(in crate::store) struct Load {
     names: Names,
     next: u64,
-    /// Part of the ids, so that equal profiles of two rounds do not count as one profile that is sent again.
+    /// Part of the ids, so that equal profiles of two rounds are not treated as one profile that is sent again.
     round: u64,
 }
 
@@ -134,7 +135,7 @@ impl Load {
         (raw, profile.values.iter().sum())
     }
 
-    /// Appends profiles and returns the sum of the acknowledged ones.
+    /// Appends profiles and returns the sum of the acknowledged profiles.
     pub(in crate::store) async fn append(&mut self, store: &Store, tenant: &str, count: usize) -> i64 {
         let mut total = 0;
         for _ in 0..count {
@@ -443,7 +444,7 @@ async fn torn_and_damaged_segments_lose_only_what_is_damaged() {
     // The segment ends in an unfinished sixth record.
     fs::write(&path, [clean.as_slice(), &[9, 0, 0, 0, 1, 2]].concat()).unwrap();
     check(&open(config(dir.path())).snapshot(), "t", total);
-    // The start cuts it off, so that it does not count as damage once another segment follows.
+    // The start cuts off the unfinished record, which would be treated as damage once another segment follows.
     drop(open(config(dir.path())));
     assert_eq!(fs::read(&path).unwrap(), clean);
     assert!(!path.with_extension("damaged").exists());
@@ -580,7 +581,7 @@ async fn appends_wait_for_the_flush_before_memory_grows() {
     store.flush().await.unwrap();
     let rows: u64 = store.snapshot().files.iter().map(|file| file.rows).sum();
     assert!(rows > 0);
-    // One profile of each client may still enter. The first profile of a head takes room for its names.
+    // One profile of each client may still be accepted. The first profile of a head needs memory for its names.
     assert!(most < flush_bytes * 6, "{most} bytes at most");
     store.close(Duration::from_secs(30)).await.unwrap();
 }
@@ -632,7 +633,7 @@ fn a_folder_has_one_writer_and_no_newer_layout() {
     assert!(Store::open(config(&file), &Scope::new()).is_err());
 }
 
-/// A reader may hold a batch of the head for any time. A push does not wait for it.
+/// A reader may hold a batch of the head for any time. A push does not wait for the reader.
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_that_are_paused_in_a_scan_hold_up_no_push() {
     let dir = scratch();

@@ -1,4 +1,4 @@
-//! The behaviour of a store if one of its threads ends, and with records that cannot be replayed or flushed.
+//! Tests of a store in which a thread ends, and of a store with records that cannot be replayed or flushed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ fn open(dir: &Path, hook: Option<Arc<dyn FaultHook>>) -> Arc<Store> {
     Store::open(config, &Scope::new()).unwrap()
 }
 
-/// Returns the ids of the profiles in heads and files, sorted, each once.
+/// Returns the sorted ids of the profiles in heads and files, without duplicates.
 fn ids(dir: &Path) -> Vec<String> {
     let snapshot = Store::open_read_only(dir).unwrap().snapshot();
     let mut found: Vec<String> = Vec::new();
@@ -147,7 +147,7 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
     }
 }
 
-/// While it is on, panics when profiles whose id starts with `poison` are encoded.
+/// While the flag is true, panics when profiles with an id that starts with `poison` are encoded.
 struct Unwritable(AtomicBool);
 
 impl FaultHook for Unwritable {

@@ -23,10 +23,10 @@ const SHAPE: Shape = Shape {
     labelled_every: 0,
 };
 
-/// Time after which a series counts as idle.
+/// A time after which a series is no longer active.
 const LONG: Duration = Duration::from_mins(20);
 
-/// A store whose tenant `shop` has limits of its own, with a clock that the test moves.
+/// A store with separate limits for the tenant `shop`, and with a clock that the test moves.
 struct Limited {
     store: Arc<Store>,
     metrics: Scope,

@@ -1,12 +1,12 @@
 //! Copies a data folder, even while a server writes to it.
 //!
-//! In: the folder, and the path of a new one. Out: a folder on which a server can start, which has every profile that
-//! was acknowledged before the copy began, once.
+//! In: the folder, and the path of a new folder. Out: a folder on which a server can start. It contains every profile
+//! that was acknowledged before the copy began, exactly once.
 //!
-//! The server takes no part, and nothing is locked or changed. Files of tables and entries of their logs never change,
-//! so the last entry decides what belongs to the copy of a table. All tables must end with the same flush. The
-//! write-ahead log is copied before the tables, so these have whatever a flush removes from the log meanwhile. If
-//! something disappears before it is copied, or if the parts of the copy disagree, the copy starts another attempt.
+//! The server is not involved, and nothing is locked or changed. Files of tables and entries of their logs never
+//! change, so the last entry determines the copy of a table. All tables must end with the same flush. The write-ahead
+//! log is copied before the tables, so the tables contain every segment that a flush removes from the log meanwhile. If
+//! a file disappears before it is copied, or if the parts of the copy disagree, the copy starts another attempt.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -31,7 +31,7 @@ use crate::store::tools::inspect::on_a_thread;
 
 /// Maximum number of attempts before the copy fails.
 const ATTEMPTS: usize = 60;
-/// Number of attempts after which a flush that only some tables have counts as one that does not end.
+/// Number of attempts after which the copy accepts a flush that only some tables contain, because it may never end.
 const PATIENT_ATTEMPTS: usize = 30;
 /// Wait before another attempt. A flush of a busy server ends within seconds.
 const WAIT: Duration = Duration::from_millis(200);
@@ -47,7 +47,7 @@ pub(crate) struct Backup {
     pub(crate) files: u64,
     /// Number of bytes of the segments and files.
     pub(crate) bytes: u64,
-    /// Number of attempts that the copy took.
+    /// Number of attempts that the copy needed.
     pub(crate) attempts: u64,
 }
 
@@ -112,8 +112,8 @@ struct Copy<'a> {
     to: PathBuf,
     root: Root,
     writer: String,
-    /// Parquet files that are copied already, with paths as in [`FileEntry`]. They never change, so another attempt
-    /// keeps them.
+    /// Parquet files that are copied already, with paths as in [`FileEntry`]. The files never change, so another
+    /// attempt keeps them.
     files: BTreeSet<String>,
     done: Backup,
 }
@@ -121,9 +121,9 @@ struct Copy<'a> {
 /// The end of the copy of a table.
 struct End {
     table: Table,
-    /// The last version of the table's log that the copy has.
+    /// The last version of the table's log that the copy contains.
     version: u64,
-    /// The last segment of the writer that the table has.
+    /// The last segment of the writer that the table contains.
     committed: Option<i64>,
     files: Vec<FileEntry>,
 }
@@ -147,8 +147,8 @@ impl Copy<'_> {
         )))
     }
 
-    /// Copies everything. With `partial_flush`, some of the tables may have a flush that others lack, as when a flush
-    /// fails again and again. The log still has all of such a flush.
+    /// Copies the whole folder. If `partial_flush` is true, some of the tables may contain a flush that other tables
+    /// lack, for example because the flush fails again and again. The log still contains the whole flush then.
     fn attempt(&mut self, partial_flush: bool) -> Result<(), Failure> {
         for name in ["wal", "deletions", "kept"] {
             let folder = self.to.join(name);
@@ -200,7 +200,7 @@ impl Copy<'_> {
         let numbers = wal::segments(&log)?;
         for number in &numbers {
             let path = wal::segment_path(&log, *number);
-            // If a segment is gone, the tables have it, which are read later.
+            // If a segment is gone, the tables contain its profiles. The tables are read later.
             if let Some(bytes) = self.copy_file(&path)? {
                 self.copy_file(&cut::path_of(&path))?;
                 self.done.segments += 1;
@@ -228,7 +228,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Returns the present end of each table, tables of names first. Returns none if the tables are in a bucket.
+    /// Returns the present end of each table, tables of names first. Returns no ends if the tables are in a bucket.
     fn ends(&self) -> Result<Vec<End>, StoreError> {
         let mut ends = Vec::new();
         for table in Table::ALL {
@@ -281,7 +281,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Makes sure that the copied tables equal the originals at their ends, and that the copied log belongs to them.
+    /// Checks that the copied tables equal the originals at their ends, and that the copied log belongs to the tables.
     fn verify(&mut self, ends: &[End]) -> Result<(), Failure> {
         let changed = |what: &str| Failure::Changed(format!("{what} while it was copied"));
         let root = Root::Folder(self.to.join("tables"));

@@ -14,7 +14,8 @@ use crate::store::tables::delta::DeltaTable;
 use crate::store::tables::root::Root;
 use crate::store::tools::findings::{Checked, Severity};
 
-/// Number of times that tables and log are read before a contradiction counts, because a running server changes both.
+/// Number of times that tables and log are read before a contradiction is reported, because a running server changes
+/// both.
 const LOOKS: usize = 10;
 
 /// Checks the segments of the log, and reports the damaged records beside it.
@@ -69,7 +70,7 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
 struct Segment {
     ending: Ending,
     records: u64,
-    /// Why records cannot be used.
+    /// The reasons why records cannot be used.
     bad_records: Vec<String>,
 }
 
@@ -97,14 +98,14 @@ impl Segment {
     }
 }
 
-/// Checks whether tables and log have what the folder remembers, and whether another folder has committed under the
-/// same writer.
+/// Checks whether tables and log contain the commits that the folder remembers, and whether another folder has
+/// committed as the same writer.
 pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
     let found = match contradictions(dir, root, writer) {
         Ok(found) => found,
         Err(error @ StoreError::Damaged { .. }) => {
             let path = dir.join(commits::FILE);
-            // Damage in a table's log has findings of its own.
+            // Damage in a table's log is reported elsewhere.
             if Remembered::read(dir, writer).is_err() {
                 checked.add(Severity::Error, "folder", dir, &path, error.to_string());
             }
@@ -124,8 +125,8 @@ pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut
     Ok(())
 }
 
-/// Returns the contradictions in a folder to which a server may be writing. The server's next commit is no
-/// contradiction.
+/// Returns the contradictions in a folder to which a server may be writing. The server's next commit is not reported
+/// as a contradiction.
 pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Vec<StoreError>, StoreError> {
     let open = || -> Result<(Vec<DeltaTable>, Vec<Option<i64>>), StoreError> {
         let mut tables = Vec::new();

@@ -1,13 +1,13 @@
-//! The result of a check of a data folder: findings, each with a severity, and how much was read.
+//! The result of a check of a data folder: findings, each with a severity, and the amount of data that was read.
 
 use std::path::Path;
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Normal, or the server cleans it up by itself.
+    /// The finding is normal, or the server removes its cause by itself.
     Info,
-    /// Abnormal, but no acknowledged profile is at risk.
+    /// The finding is abnormal, but no acknowledged profile is at risk.
     Warning,
     /// Profiles, or files needed to read them, are damaged.
     Error,
@@ -33,14 +33,14 @@ pub struct Finding {
     pub kind: &'static str,
     /// The file or folder, relative to the data folder.
     pub path: String,
-    /// What is wrong with the file or record.
+    /// Description of the fault of the file or record.
     pub detail: String,
 }
 
 /// All results of a check of a data folder.
 #[derive(Debug, Clone, Default)]
 pub struct Checked {
-    /// The findings, the worst ones last.
+    /// The findings in ascending order of their severity.
     pub findings: Vec<Finding>,
     /// Number of segments of the log that were read.
     pub segments: u64,

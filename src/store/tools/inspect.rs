@@ -1,8 +1,8 @@
-//! Checks a data folder from outside, for damage, leftovers and sizes. Locks and changes nothing.
+//! Checks a data folder for damage and leftovers, and measures its size. Locks and changes nothing.
 //!
-//! In: the folder, which a running server may use. Out: findings, each with the file and whether data is at risk. If
-//! the table has checksums of a file, these are compared; other files are decoded completely. The stacks and series to
-//! which rows refer must exist.
+//! In: the folder, which a running server may use. Out: findings, each with the file and a severity, or sizes. If the
+//! table's log contains the checksum of a file, the check compares the checksum; other files are decoded completely.
+//! The stacks and series to which rows refer must exist.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -90,7 +90,7 @@ pub fn stats<'a>(at: impl Into<At<'a>>) -> Result<Stats, StoreError> {
     on_a_thread(|| stats_here(at))
 }
 
-/// Runs `work` on a thread outside of any runtime, because `object_store` would move its work to that runtime.
+/// Runs `work` on a thread outside of any runtime. Inside a runtime, `object_store` would move its work there.
 pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
     std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
 }
@@ -263,7 +263,7 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
     }
 }
 
-/// Checks the bytes of a file against their checksum, or by decoding them if there is none.
+/// Compares the bytes of a file with their checksum. Without a checksum, decodes the file instead.
 fn fault_of_content<C: ChunkReader + 'static>(
     file: &FileEntry,
     bytes: impl Read,

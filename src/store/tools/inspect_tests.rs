@@ -33,7 +33,7 @@ fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-/// A folder with two flushed profiles and one in the log.
+/// Returns a folder with two flushed profiles and one profile in the log.
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -190,7 +190,7 @@ fn what_was_never_committed_is_named_and_removed() {
     assert_eq!(kinds(dir.path()), ["uncommitted", "orphan", "leftover"]);
     let actions = repair::repair(dir.path(), false).unwrap();
     assert_eq!(actions.len(), 2, "{actions:?}");
-    // Another program may be about to commit its file.
+    // The orphan stays, because another program may be about to commit it.
     assert_eq!(kinds(dir.path()), ["orphan"]);
     assert!(!ours.exists());
     assert_eq!(profiles(dir.path()), all);

@@ -1,8 +1,8 @@
 //! Repairs a data folder as far as this is possible without loss: leftovers, files that were never committed,
 //! unfinished ends of the log.
 //!
-//! In: a data folder that no process has locked. Out: a list of what was done. Damaged files stay unchanged, and a
-//! later check reports them.
+//! In: a data folder that no process has locked. Out: a list of the steps of the repair. Damaged files stay unchanged,
+//! and a later check reports them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -31,8 +31,8 @@ pub(crate) struct Action {
     pub done: String,
 }
 
-/// Repairs a folder, and the files that its writer left in the bucket if the tables are there. With `accept_loss`,
-/// tables and log count as complete even if they lack something.
+/// Repairs a folder. Files in a bucket are never removed. If `accept_loss` is true, tables and log are treated as
+/// complete even if they lack data.
 pub(crate) fn repair<'a>(at: impl Into<At<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
     let at = at.into();
     inspect::on_a_thread(|| repair_here(at, accept_loss))
@@ -69,7 +69,7 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
             "accepted the loss: the contents of tables and log count as complete".to_owned(),
         );
     }
-    // If something is missing, files that no table lists may be the only copy of profiles.
+    // If tables or log lack data, files that no table lists may be the only copy of profiles.
     let is_whole = check_log::contradictions(dir, &root, &folder.writer).is_ok_and(|found| found.is_empty());
     for table in Table::ALL.into_iter().filter(|_| is_whole) {
         if !root.has_log(table)? {
@@ -108,8 +108,8 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
     }
     let segments = wal::segments(&folder.log)?;
     for path in damaged::list(&folder.log)? {
-        // The segment of the record was never flushed. The next start replays the record from it, and must not find the
-        // record twice.
+        // The segment of the record was never flushed. The next start replays the record from the segment, and must not
+        // find the record twice.
         if damaged::segment_of(&path).is_some_and(|number| segments.contains(&number)) {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             damaged::forget_reason(&path);
@@ -141,8 +141,8 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
     Ok(actions)
 }
 
-/// Makes the folder remember only the segments that its tables have, and every process that they name. Returns false if
-/// they agree already.
+/// Makes the folder remember only the segments that its tables contain, and every process that the tables name. Returns
+/// false if folder and tables agree already.
 fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
     if check_log::contradictions(dir, root, writer)?.is_empty() {
         return Ok(false);

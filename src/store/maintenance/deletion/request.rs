@@ -269,7 +269,7 @@ impl Deletion {
     }
 
     /// Returns the jobs that remove the profiles from the files in `covered`. Finds the selected series in the series
-/// files among `live`.
+    /// files among `live`.
     pub(crate) fn jobs(&self, root: &Root, live: &[FileEntry], covered: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
         let parsed = self.parse().map_err(StoreError::Request)?;
         let mut selection = self.selection().map_err(StoreError::Request)?;

@@ -23,7 +23,7 @@ pub(in crate::store::maintenance) struct Room {
 
 impl Room {
     /// Removes the oldest files beyond the limits on size. If `may_delete` is true, also restores the floor of free
-/// space.
+    /// space.
     pub(in crate::store::maintenance) fn keep(
         &mut self,
         worker: &mut Worker,

@@ -20,7 +20,7 @@ pub(in crate::store::maintenance) struct Vacuum {
 
 impl Vacuum {
     /// Deletes the files that were removed from their table more than `grace` ago, and old files that no table has ever
-/// contained.
+    /// contained.
     pub(in crate::store::maintenance) fn run(
         &mut self,
         worker: &mut Worker,

@@ -313,7 +313,7 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
         });
         fill(&store, "t", 1, 2, 40).await;
         // The disk fails after the request is stored. The operations before are the flush, which has nothing to do, and
-// the six steps of the request.
+        // the six steps of the request.
         hook.left.store(9, Ordering::SeqCst);
         store
             .maintain(Work::Delete(deletion("{service_name=\"cart\"}")))

@@ -254,7 +254,7 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
             &crate::telemetry::metrics::Scope::new(),
         );
         // If the disk is full, the store may open only for reading. It contains each profile once and accepts no
-// new profile.
+        // new profile.
         let reads = opened.as_ref().is_ok_and(|store| store.unavailable().is_some());
         if let Ok(store) = &opened {
             let now = store.snapshot();

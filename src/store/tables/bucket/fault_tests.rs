@@ -609,7 +609,7 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
         }
         drop(store);
         // The process is killed after the last commit, before it deletes the log segments. The commit must not be
-// repeated.
+        // repeated.
         let hook = Arc::new(Killed::default());
         let store = open_on(dir.path(), &bucket, Faults::new(hook.clone()));
         assert_eq!(found(&store, &bucket).await, once(1..=last), "{before}, after a start");

@@ -166,7 +166,7 @@ impl BucketOptions {
                 max_backoff: Duration::from_secs(4),
                 base: 2.0,
             },
-            // Only the timeout limits the retries, because the waits are random: ten waits once lasted only 1.6 s in total.
+            // Only the timeout limits the retries. Waits are random: ten waits once lasted only 1.6 s in total.
             max_retries: usize::MAX,
             retry_timeout: RETRY_TIMEOUT,
         };

@@ -1,7 +1,7 @@
 //! An object store for queries that reads objects in blocks through the local cache.
 //!
-//! In: ranges of an object. Out: their bytes, from the cache if possible. Neighbouring missing blocks are one request.
-//! Only reads go through the cache. All other operations go to the client.
+//! In: ranges of an object. Out: their bytes, from the cache if possible. One request fetches neighbouring missing
+//! blocks. Only reads go through the cache. All other operations go to the client.
 
 use std::fmt;
 use std::ops::Range;
@@ -70,7 +70,7 @@ impl CachedReads {
                 Some(stripe) => Some(stripe.lock().await),
                 None => None,
             };
-            // Another reader may have fetched the blocks while this one waited for the lock.
+            // Another reader may have fetched the blocks while this reader waited for the lock.
             blocks = self.cached(location, first, count).await;
             self.fetch(location, first, &mut blocks).await?;
         }

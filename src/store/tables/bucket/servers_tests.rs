@@ -1,4 +1,4 @@
-//! Tests of several servers on one bucket: what one server shows and deletes while another flushes, or after its flush.
+//! Tests of several servers on one bucket: one server queries or deletes profiles during or after a flush of another.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -26,7 +26,7 @@ fn deletion(service: &str) -> Work {
 async fn a_deletion_reaches_what_another_server_flushed_before_it_was_asked_for() {
     let (one, two, three) = (scratch(), scratch(), scratch());
     let bucket = Faulty::new(Fault::Refused);
-    // Their intervals are an hour, so no server polls the tables on its own.
+    // The poll intervals are an hour, so no server polls the tables on its own.
     let asked = open(one.path(), &bucket);
     let other = open(two.path(), &bucket);
     let refused = other.append(&tenant_id("t"), vec![numbered(1, "gone")]).await;

@@ -62,8 +62,8 @@ impl NewFile {
     }
 }
 
-/// Returns which rows of a batch are live files with a path in `wanted`. The batch is scan metadata of the kernel. The
-/// paths have the form of [`FileEntry::path`].
+/// Returns a flag for each row of a batch: true if the row is a live file with a path in `wanted`. The batch is scan
+/// metadata of the kernel. The paths have the form of [`FileEntry::path`].
 pub(crate) fn select(
     table: Table,
     batch: &RecordBatch,
@@ -163,7 +163,7 @@ fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> 
 }
 
 /// Returns the live files from the rows that `selected` marks. The batch is scan metadata of the kernel with the
-/// columns `path`, `size`, `stats` and `fileConstantValues`. The error says what the batch lacks.
+/// columns `path`, `size`, `stats` and `fileConstantValues`. The error names a missing column or value.
 pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
     let column = |name: &str| {
         batch
@@ -221,7 +221,7 @@ pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> R
     Ok(files)
 }
 
-/// Adds the statistics of a file. They are optional, so unreadable statistics are ignored.
+/// Adds the statistics of a file. Statistics are optional, so unreadable statistics are ignored.
 fn read_stats(text: &str, entry: &mut FileEntry) {
     let Ok(stats) = serde_json::from_str::<serde_json::Value>(text) else {
         return;
@@ -254,7 +254,7 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
 
 /// Returns a day in the form of paths, such as `2026-11-21`.
 pub(crate) fn day_text(day: i32) -> String {
-    // Unreachable in practice, because 64-bit microseconds give no day outside of chrono's range.
+    // The fallback is unreachable in practice, because 64-bit microseconds cover no day outside of chrono's range.
     NaiveDate::from_epoch_days(day).map_or_else(|| day.to_string(), |date| date.to_string())
 }
 

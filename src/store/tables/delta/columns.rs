@@ -38,7 +38,7 @@ pub(super) fn create(url: &Url, engine: &dyn Engine, table: Table, committer: Bo
     }
 }
 
-/// Returns the transaction that adds the columns of the layout that a table lacks, or `None` if it has them all.
+/// Returns the transaction that adds the missing columns of the layout to a table, or `None` if no column is missing.
 pub(super) fn addition(
     snapshot: &SnapshotRef,
     table: Table,

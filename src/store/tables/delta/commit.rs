@@ -75,8 +75,8 @@ impl Committer for SyncedCommitter {
     }
 }
 
-/// Writes the checksums of a file of the log. Errors are ignored, because the commit is valid without checksums. Only
-/// damage then goes unnoticed.
+/// Writes the checksums of a file of the log. Errors are logged and ignored, because the commit is valid without
+/// checksums. However, damage of a file without checksums goes unnoticed.
 pub(crate) fn write_sums(path: &Path, table: Table, faults: &Faults) {
     if let Err(error) = faults.run(Place::LogSums(table), || sums::write(path)) {
         tracing::warn!(error = %error, path = %path.display(), "cannot write the checksums of a file of the table's \

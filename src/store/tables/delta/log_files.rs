@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{fs, io};
 
 /// Returns true for a name from [`temporary_name`](crate::base::file::temporary_name), also with the suffix that
-/// `object_store` adds to it.
+/// `object_store` adds to the name.
 pub(crate) fn is_temporary(name: &str) -> bool {
     let staged = || {
         let (name, number) = name.rsplit_once('#')?;
@@ -16,9 +16,9 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// Returns true if a table has a log, that is, any entry or checkpoint. The first entry is deleted in time, and the
-/// hint is optional. If there is no log, removes the leftovers of an interrupted creation. With any file there, the
-/// kernel would treat the table as an existing one. Checksums may exist without their entry.
+/// Returns true if a table has a log, that is, any entry or checkpoint. The first entry may be missing, because it is
+/// deleted after some time. If there is no log, removes the leftovers of an interrupted creation, such as checksums
+/// without an entry. Otherwise the kernel would treat the table as an existing table.
 pub(crate) fn has_begun(log: &Path) -> io::Result<bool> {
     let mut left = Vec::new();
     for entry in fs::read_dir(log)? {

@@ -1,10 +1,11 @@
-//! The object store through which the kernel reads the log of a table. It ensures that the kernel reads all that was
-//! committed, unchanged.
+//! The object store through which the kernel reads the log of a table. It ensures that the kernel reads all commits
+//! unchanged.
 //!
 //! On a local disk, every range of an entry or checkpoint is compared with the checksums of the file ([`sums`]). A bit
 //! that flips while the table is open therefore cannot change a result. In a bucket, a listing that lags behind is
-//! completed. Otherwise a server with a listing that lacks its last commits would not find its profiles, or would
-//! commit them again. Versions of a log have no gaps, and a request for a known name returns the last write.
+//! completed. Otherwise, if a listing lacked the last commits of a server, the server would not find its profiles, or
+//! would commit them again. The missing files are requested by name: versions of a log have no gaps, and a request for
+//! a known name returns the last write.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -35,7 +36,7 @@ pub(super) struct LogStore {
     place: Place,
 }
 
-/// Place of the log, which decides what can go wrong with it.
+/// Place of the log. It decides whether reads are verified or listings are completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Disk,
@@ -172,7 +173,7 @@ impl Log {
         })
     }
 
-    /// Adds the files that the listing lacks. Requests each next name until one does not exist.
+    /// Adds the files that the listing lacks. Requests each next name until a file does not exist.
     async fn complete(&self, store: &Arc<dyn ObjectStore>, mut found: Vec<ObjectMeta>) -> Result<Vec<ObjectMeta>> {
         let listed = found.len();
         let of_kind = |found: &[ObjectMeta], suffix: &str| -> BTreeSet<u64> {
@@ -184,7 +185,7 @@ impl Log {
         };
         let entries = of_kind(&found, ENTRY);
         let mut checkpoint = of_kind(&found, CHECKPOINT).last().copied();
-        // A listing from a version above 0 begins at a checkpoint that a hint names, or after the last version read.
+        // A listing from a version above 0 begins at a checkpoint that a hint names, or after the last known version.
         if self.first > 0 && checkpoint.is_none() && !entries.contains(&self.first) {
             let meta = self.look(store, self.first, CHECKPOINT).await?;
             checkpoint = meta.as_ref().map(|_| self.first);
@@ -256,11 +257,11 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let all = ["4.checkpoint.parquet", "5.json", "6.json"];
-        // The hint names checkpoint 4. The listing has nothing, only that checkpoint, or a part of the later files.
+        // The hint names checkpoint 4. The listing is empty, or contains only that checkpoint or a later file.
         assert_eq!(complete(4, &[]).await, all);
         assert_eq!(complete(4, &["00000000000000000004.checkpoint.parquet"]).await, all);
         assert_eq!(complete(5, &["00000000000000000006.json"]).await, all[1..]);
-        // Files after a gap stay in the listing. The reader reports the missing ones.
+        // Files after a gap stay in the listing. The reader reports the missing files.
         assert_eq!(
             complete(5, &["00000000000000000008.json"]).await,
             ["5.json", "6.json", "8.json"]

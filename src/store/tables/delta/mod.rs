@@ -1,8 +1,8 @@
 //! The four Delta tables of a data folder. They are created, opened, appended to with a transaction id, checkpointed
 //! and listed.
 //!
-//! delta_kernel implements the protocol. This module adds what its defaults lack on a local disk: every entry and
-//! checkpoint is synced before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only one
+//! delta_kernel implements the protocol. Its defaults do not sync files on a local disk. This module syncs every entry
+//! and checkpoint before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only one
 //! writer can win. `docs/adr/0002-delta-kernel.md` has the details. Other modules write the data files.
 
 mod actions;
@@ -47,9 +47,10 @@ pub(crate) use transactions::Stamp;
 
 /// Number of commits between checkpoints. Opening a table reads at most this many entries one by one.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 50;
-/// A failed checkpoint is retried when the version is a multiple of this.
+/// A failed checkpoint is retried when the version is a multiple of this number.
 const CHECKPOINT_RETRY: u64 = 5;
-/// Maximum number of attempts of a commit against other writers. Then the commit fails, and the flush retries later.
+/// Maximum number of attempts of a commit against other writers. After them, the commit fails, and the flush retries it
+/// later.
 const COMMIT_ATTEMPTS: usize = 20;
 
 /// One table, opened at a version of its log.
@@ -89,8 +90,8 @@ impl DeltaTable {
             }
         }
         let mut opened = Self::open(root, table)?.with_faults(faults);
-        // A killed process may have left an entry with a name that is not durable. An entry that was read counts as
-        // committed: segments are deleted and deletions are finished because of it.
+        // A killed process may have left an entry with a name that is not durable. The store treats every entry that it
+        // reads as committed, and then deletes segments and finishes deletions.
         opened.make_durable()?;
         let added = opened.add_new_columns();
         added.map_err(StoreError::table("add columns to", table))?;
@@ -139,7 +140,7 @@ impl DeltaTable {
         self
     }
 
-    /// Returns the layout version in the table's properties, which is that of its creation.
+    /// Returns the layout version in the table's properties, that is, the version at the creation of the table.
     pub(crate) fn layout_version(&self) -> Option<u32> {
         self.snapshot
             .metadata_configuration()
@@ -183,14 +184,15 @@ impl DeltaTable {
             .map_err(StoreError::table("read the transactions of", self.table))
     }
 
-    /// Returns the number of profiles of the last commit of `writer`, if that is `version` and records the number.
+    /// Returns the number of profiles of the last commit of `writer`, if that commit is `version` and records the
+    /// number.
     pub(crate) fn profiles(&self, writer: &str, version: i64) -> Result<Option<u64>, StoreError> {
         transactions::profiles(&self.snapshot, self.engine.as_ref(), writer, version)
             .map_err(StoreError::table("read the transactions of", self.table))
     }
 
-    /// Adds files as transaction `version` of `writer`. The commit is durable when this returns. If that version is
-    /// already committed, returns `false` and does nothing.
+    /// Adds files as transaction `version` of `writer`. The commit is durable when the function returns. If `version`
+    /// is already committed, returns `false` and adds nothing.
     pub(crate) fn append(
         &mut self,
         (writer, version): (&str, i64),
@@ -201,8 +203,8 @@ impl DeltaTable {
             .map_err(StoreError::table("commit to", self.table))
     }
 
-    /// Writes a checkpoint if enough commits followed the last one. A failure only slows down opening the table. It is
-    /// logged, and a later commit retries.
+    /// Writes a checkpoint if enough commits followed the last checkpoint. A failure only slows down the opening of the
+    /// table. The failure is logged, and a later commit retries.
     pub(crate) fn checkpoint_if_due(&mut self) {
         let version = self.snapshot.version();
         // The check that needs no read of the log comes first, because the log may be in a bucket.
@@ -272,7 +274,7 @@ impl DeltaTable {
         Err(KernelError::generic("other writers committed first on every attempt"))
     }
 
-    /// Adds the columns that the table's schema lacks, in one entry. The entry is durable when this returns.
+    /// Adds the columns that the table's schema lacks, in one entry. The entry is durable when the function returns.
     fn add_new_columns(&mut self) -> KernelResult<()> {
         let engine = self.engine.clone();
         for attempt in 0..COMMIT_ATTEMPTS {
@@ -293,13 +295,13 @@ impl DeltaTable {
         committer(&self.root, self.table, self.faults.clone())
     }
 
-    /// Makes all visible entries durable. The attempt that wrote one may have failed before its folder was synced.
+    /// Makes all visible entries durable. An attempt may have written an entry and failed before it synced the folder.
     pub(crate) fn make_durable(&self) -> Result<(), StoreError> {
         self.sync_log()
             .map_err(StoreError::table("sync the log of", self.table))
     }
 
-    /// Syncs the log's folder, if the storage needs it, so that the names in it are durable.
+    /// Syncs the log's folder on a local disk, so that the names in it are durable.
     fn sync_log(&self) -> KernelResult<()> {
         let Some(folder) = self.root.folder() else {
             return Ok(());
@@ -318,7 +320,8 @@ impl DeltaTable {
         }
     }
 
-    /// Reads the commits since the last read, which are from other writers or from an own attempt that failed late.
+    /// Reads the commits since the last read. They are from other writers, or from an attempt of this store that failed
+    /// after its entry was visible.
     pub(crate) fn reload(&mut self) -> Result<(), StoreError> {
         self.refresh().map_err(StoreError::table("read", self.table))
     }
@@ -350,7 +353,7 @@ impl DeltaTable {
                 }
                 Some((Staged::new(&path), path))
             }
-            // Objects are written atomically, so an existing one needs no check.
+            // Objects are written atomically, so an existing checkpoint needs no check.
             Root::Bucket(_) => None,
         };
         let target = match &staged {

@@ -1,4 +1,4 @@
-//! Replaces files of a table with others, in one entry of its log.
+//! Replaces files of a table with other files, in one entry of its log.
 
 use std::collections::HashSet;
 
@@ -23,11 +23,12 @@ pub(crate) enum Operation {
 /// Result of an attempt to replace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replaced {
-    /// The replacement is committed, by this attempt or an earlier one.
+    /// The replacement is committed, by this attempt or an earlier attempt.
     Done,
     /// An earlier attempt committed the replacement, and another server has replaced some of the new files since.
     Overtaken,
-    /// Some of the files to replace are no longer live. This attempt changed nothing, but an earlier one may have.
+    /// Some of the files to replace are no longer live. This attempt changed nothing, but an earlier attempt may have
+    /// been committed.
     Stale,
 }
 
@@ -41,8 +42,8 @@ impl Operation {
 }
 
 impl DeltaTable {
-    /// Replaces the live files with a path in `remove` by the files `add`, in one entry. The entry is durable when this
-    /// returns. If an earlier attempt failed after its entry became visible, its files show that.
+    /// Replaces the live files with a path in `remove` by the files `add`, in one entry. The entry is durable when the
+    /// function returns. If an earlier attempt failed after its entry became visible, its files are already live.
     pub(crate) fn replace(
         &mut self,
         remove: &HashSet<String>,

@@ -1,9 +1,9 @@
-//! Checksums of a table's log on a local disk: a file `.NAME.crc` beside each entry and checkpoint. It has the format
-//! of Hadoop's local file system, which Spark reads and other readers ignore.
+//! Checksums of a table's log on a local disk: a file `.NAME.crc` beside each entry and checkpoint. The file has the
+//! format of Hadoop's local file system, which Spark reads and other readers ignore.
 //!
-//! Delta has no checksum for an entry, and an entry with a flipped bit may still be valid JSON. It could then repeat
-//! profiles, or hide them through wrong statistics. A missing or torn checksum proves nothing, because it is written
-//! after the entry and not synced. A checksum that differs means damage.
+//! Delta has no checksum for an entry, and an entry with a flipped bit may still be valid JSON. Such an entry could
+//! repeat profiles, or hide them through wrong statistics. A missing or torn checksum proves nothing, because checksums
+//! are written after the entry and not synced. A checksum that differs means damage.
 
 use std::fs::{self, File};
 use std::io;
@@ -129,8 +129,8 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
     })
 }
 
-/// Repairs a file in which each damaged chunk has one flipped bit. Returns false if there is more damage, or none. A
-/// 32-bit checksum distinguishes every single flipped bit of 512 bytes from every other and from any two.
+/// Repairs a file in which each damaged chunk has one flipped bit. Returns false if there is more damage, or no damage.
+/// In 512 bytes, a 32-bit checksum distinguishes each single flipped bit from every other bit and from any two bits.
 pub(crate) fn mend(path: &Path) -> io::Result<bool> {
     let mut bytes = fs::read(path)?;
     let Ok(sums) = fs::read(sums_path(path)) else {
@@ -232,7 +232,7 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
     }
     let start = checkpoints.last().map(|(version, _)| *version);
     let from = start.map_or(0, |version| version + 1);
-    // Without a checkpoint the first entry is 0. After the first entry none may be missing. An entry that appeared
+    // Without a checkpoint the first entry is 0. After the first entry no entry may be missing. An entry that appeared
     // during the listing exists by this time.
     let last = entries.last().map_or(from, |(version, _)| version + 1);
     for version in from..last {

@@ -1,5 +1,5 @@
-//! Tests of the tables: appended files are listed once, with their statistics, also after a checkpoint and beside
-//! another writer.
+//! Tests of the tables: appended files are listed once, with their statistics, also after a checkpoint and with two
+//! writers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -93,7 +93,7 @@ fn checkpoints_keep_files_and_transactions() {
     };
     opens();
     // The hint is not needed either. A backup omits a hint that is newer than the copy, and `repair` removes a damaged
-    // one.
+    // hint.
     fs::remove_file(log.join("_last_checkpoint")).unwrap();
     let sums = || {
         let names = fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().file_name());

@@ -1,13 +1,13 @@
 //! Transactions of a writer in a table's log: the last segment that the writer committed, and details of that commit.
 //!
-//! Delta has one number for each application id. The id of the writer holds the segment. Three derived ids hold what a
-//! later start compares: the process, the number of profiles, and the segment to which these two belong. The last one
-//! is needed because an older program writes only the number of the writer itself. Checkpoints preserve these numbers,
-//! unlike the fields of `commitInfo`.
+//! Delta has one number for each application id. The id of the writer holds the segment. Three derived ids hold values
+//! that a later start compares: the process, the number of profiles, and the segment to which these two values belong.
+//! The third id is needed because an older program writes only the id of the writer. Checkpoints preserve these
+//! numbers, unlike the fields of `commitInfo`.
 
 use delta_kernel::{Engine, KernelResult, SnapshotRef};
 
-/// What a flush records of itself in addition to its segment.
+/// The details that a flush records in addition to its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Random number of the committing process.
@@ -42,8 +42,8 @@ pub(super) fn process(snapshot: &SnapshotRef, engine: &dyn Engine, writer: &str)
     Ok(process.map(|process| process as u64))
 }
 
-/// Returns the number of profiles of the commit `version` of `writer`. The result is `None` if that is not the last
-/// commit, or if it does not record the number.
+/// Returns the number of profiles of the commit `version` of `writer`. The result is `None` if `version` is not the
+/// last commit, or if the commit does not record the number.
 pub(super) fn profiles(
     snapshot: &SnapshotRef,
     engine: &dyn Engine,
