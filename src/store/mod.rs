@@ -1,5 +1,5 @@
-//! Stores profiles durably: write-ahead log, head in memory, Parquet files in Delta tables. No other module uses the
-//! crates parquet and delta_kernel.
+//! Stores profiles durably: write-ahead log, head in memory, Parquet files in Delta tables. Only this module uses the
+//! crates parquet and delta_kernel directly.
 //!
 //! A profile is checked and decoded (`rules`, `ingest`), written to the log and synced (`log`), applied to the head
 //! (`head`) and acknowledged (`intake`). Later the head is flushed to the tables (`flush`, [`tables`]) and its part of

@@ -75,8 +75,8 @@ pub enum StoreError {
         found: u64,
     },
     /// Another process has committed with the writer identity of this folder.
-    #[error("table `{}` has a commit by a process that did not run on this data folder, with the identity of its \
-        writer {writer}: the data folder was copied, and both copies write to the same tables. The write-ahead log is \
+    #[error("table `{}` has a commit of this data folder's writer {writer} by a process that did not run on this \
+        data folder: the folder was copied, and both copies write to the same tables. The write-ahead log is \
         kept; stop one of the servers, and remove the file WRITER of its data folder to give it an identity of its \
         own (docs/operations.md, Copies of a data folder)", table.name())]
     CopiedFolder {
@@ -103,7 +103,7 @@ pub enum StoreError {
         reason: String,
     },
     /// Another program has already replaced or deleted the files that an operation was about to replace.
-    #[error("another program has removed files of table `{}` first; the store reads its list again", .0.name())]
+    #[error("another program has removed files of table `{}`; the store reads the list of files again", .0.name())]
     Outdated(Table),
     /// A Parquet file could not be written.
     #[error("cannot write the parquet file {}: {reason}", path.display())]
@@ -113,7 +113,7 @@ pub enum StoreError {
         /// The reason that the Parquet library reported.
         reason: String,
     },
-    /// The store accepted a request for a deletion but cannot finish it. The request stays.
+    /// The store accepted a request for a deletion but cannot finish it. The file of the request stays.
     #[error("cannot finish the deletion {}: {reason}; request the same deletion again", request.display())]
     Unfinished {
         /// Path of the request's file.
@@ -137,7 +137,7 @@ pub enum StoreError {
     #[error("the operation failed because of a bug in the program: {0}")]
     Panicked(String),
     /// The last flush did not end in time. The next start replays the remaining profiles from the write-ahead log.
-    #[error("the last flush did not end within {0:?}: the rest stays in the write-ahead log")]
+    #[error("the last flush did not end within {0:?}: the remaining profiles stay in the write-ahead log")]
     Deadline(std::time::Duration),
     /// Threads did not end because the disk does not respond to them.
     #[error(

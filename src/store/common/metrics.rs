@@ -88,11 +88,11 @@ metrics! {
         replayed: Counter => "alluvium_store_replayed_profiles", "Profiles that the start replayed from the log.";
         records_put_aside: Counter => "alluvium_store_records_put_aside",
             "Damaged records of the log that cannot be replayed or flushed. Each is kept in a file.";
-        // Unfinished writes at the end of the log do not count.
+        // The metric does not count unfinished writes at the end of the log.
         damaged_bytes: Counter => "alluvium_store_damaged_bytes", "Bytes of the log that the start could not read.";
         damaged_files: Counter => "alluvium_store_damaged_files",
             "Parquet files that maintenance skips because their contents do not match their checksums.";
-        /// Bytes of memory of the names that maintenance holds. The server reports them with its other memory.
+        /// Memory in bytes of the names that maintenance holds. The server reports it with its other memory.
         maintenance_bytes: Gauge;
         job_runs: Family<JobLabel, Counter> => "alluvium_store_jobs", "Maintenance jobs that succeeded.";
         job_errors: Family<JobLabel, Counter> => "alluvium_store_job_failures", "Maintenance jobs that failed.";

@@ -43,7 +43,7 @@ pub mod column {
     pub(crate) const DURATION_NS: &str = "duration_ns";
     /// Period of the pprof profile: the amount that one recorded event stands for.
     pub(crate) const PERIOD: &str = "period";
-    /// Id that the sender gave the profile.
+    /// Id of the profile, chosen by its sender.
     pub(crate) const PROFILE_ID: &str = "profile_id";
     /// Hash of the frames of the stack.
     pub const STACK: &str = "stack";
@@ -247,8 +247,8 @@ pub(crate) fn frame_fields() -> Fields {
     ])
 }
 
-/// Returns the `line` of a frame without a function whose `address` is an offset in the file of its mapping. `mapped`
-/// is the offset at which the mapping begins, and is less than 2^63.
+/// Returns the `line` of a frame without a function. The `line` marks the `address` of the frame as an offset in the
+/// file of its mapping. `mapped` is the offset at which the mapping begins, and is less than 2^63.
 pub(crate) fn in_file(mapped: u64) -> i64 {
     -1 - mapped as i64
 }

@@ -24,7 +24,7 @@ pub(crate) const FILE: &str = "COMMITS";
 /// may still reach a bucket after a few more processes have started.
 const PROCESSES: usize = 64;
 
-/// The contents of the file.
+/// The contents of the file, called the folder's memory of its commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Remembered {
     /// The writer of the commits. A new writer of the folder starts with an empty memory.
@@ -104,7 +104,7 @@ impl Commits {
         self.process
     }
 
-    /// True if `process` is this process, or one that committed from this folder before.
+    /// True if `process` is this process, or a process that committed from this folder before.
     pub(crate) fn is_ours(&self, process: u64) -> bool {
         process == self.process || self.remembered.processes.contains(&process)
     }

@@ -187,14 +187,14 @@ pub(crate) struct Target<'a> {
 pub(crate) struct Effort {
     /// Compression level of zstd.
     pub(crate) zstd: i32,
-    /// Rows of a page. Longer pages compress better; shorter ones let readers skip in smaller steps.
+    /// Rows of a page. Longer pages compress better; shorter pages let readers skip in smaller steps.
     pub(crate) page_rows: usize,
     /// Rows of a row group. Many readers can skip only whole row groups, and each row group has its own dictionary.
     pub(crate) group_rows: usize,
     /// For samples: if true, the stacks of a series are ordered by their number of rows, largest first, instead of by
-    /// id, and a row group ends where a series ends. Frequent stacks then come first. So the entries of a row group's
-    /// dictionary of times rise with time, and the indexes of one series in an hour fit in a byte. Both compress
-    /// better, at the cost of a second pass over the rows.
+    /// id, and a row group ends where a series ends. The first stack of a series then has the most times, so the
+    /// dictionary of times of a row group is in ascending order, and the dictionary indexes of one series in an hour
+    /// fit in a byte. Both compress better, at the cost of a second pass over the rows.
     pub(crate) stacks_by_rows: bool,
 }
 
@@ -205,7 +205,7 @@ pub(crate) const FLUSHED: Effort = Effort {
     group_rows: 1 << 20,
     stacks_by_rows: false,
 };
-/// Effort for files of first merges, which are merged again when their hour is over.
+/// Effort for files that are merged from flushed files. They are merged again when their hour is over.
 pub(crate) const MERGED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
@@ -346,7 +346,7 @@ impl Output {
 }
 
 /// Converts an error of the Parquet writer. An error of the disk is not the fault of the data, so it becomes an I/O
-/// error. Otherwise each flush to a full disk would check every record of the log for whether it can be encoded.
+/// error. Otherwise each flush to a full disk would search its records for one that cannot be encoded.
 fn parquet_error(path: &Path, error: &ParquetError) -> StoreError {
     if let ParquetError::External(source) = error
         && let Some(source) = source.downcast_ref::<io::Error>()
@@ -412,7 +412,7 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
     Ok(builder)
 }
 
-/// A choice among the uncommitted files of flushes.
+/// Selects uncommitted files of flushes.
 #[derive(Debug)]
 pub(crate) enum Uncommitted {
     /// Files of these attempts of this process.

@@ -77,7 +77,7 @@ impl Flushes {
     pub(crate) fn answer(callers: Vec<Caller>, result: Result<(), StoreError>) {
         let mut result = Some(result);
         for caller in callers {
-            // Errors cannot be cloned, so the first caller receives the error, and later callers a hint at the log.
+            // Errors cannot be cloned, so only the first caller receives the error itself.
             let answer = match result.take() {
                 Some(first) => {
                     result = first.is_ok().then_some(Ok(()));

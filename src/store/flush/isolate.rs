@@ -106,7 +106,7 @@ fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &
     let before = bad.len();
     search(left, test, bad);
     search(right, test, bad);
-    // Each half passes without the other, so the later half is left out.
+    // Each half passes the test alone, so leaving out the later half is enough.
     if bad.len() == before {
         bad.extend(right.iter().map(found));
     }

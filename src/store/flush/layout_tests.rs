@@ -1,5 +1,5 @@
-//! Measures physical layouts with an hour of profiles of the simulated fleet: bytes per value as flushed and as merged,
-//! and candidates for the tables of samples and stacks, with the times of three queries. Prints tables;
+//! Measures physical layouts with an hour of profiles of the simulated fleet: the bytes per value of flushed and of
+//! merged files, and the bytes per value and the times of three queries for candidate layouts. Prints tables;
 //! `docs/adr/0004-layout.md` contains them.
 //!
 //! Run it with `cargo test --lib store::flush::files::layout -- --ignored --nocapture`. `LAYOUT_TICKS` sets the number
@@ -35,7 +35,7 @@ const START_NS: i64 = 1_800_000_000_000_000_000;
 /// Ticks between flushes: five minutes.
 const FLUSH_TICKS: u64 = 20;
 
-/// The columns of the samples table that the candidates order.
+/// The columns of the samples table, which the candidate layouts sort.
 #[derive(Default)]
 struct Rows {
     kind: Vec<u8>,
@@ -389,7 +389,8 @@ fn measure(candidate: &Candidate, rows: &Rows) {
     );
 }
 
-/// Returns the milliseconds, the best of five runs, to sum values by stack, with pages chosen by their statistics.
+/// Returns the shortest time of five runs of a query, in milliseconds. The query sums values by stack and skips pages
+/// by their statistics.
 fn question(bytes: &Bytes, kind: &str, series: Option<&[i64]>, since: Option<i64>) -> f64 {
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
     let metadata = ArrowReaderMetadata::load(bytes, options).unwrap();

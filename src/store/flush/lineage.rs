@@ -89,7 +89,7 @@ impl Lineage<'_> {
             let ending = reader::read(&wal::segment_path(self.log, number), |_| found += 1)?;
             damaged += ending.damaged_bytes + ending.torn_bytes;
         }
-        // Entries of older programs do not contain the number of profiles, but a generation always has at least one.
+        // Entries of older programs do not contain the number of profiles, but a flush has at least one profile.
         if found >= expected.unwrap_or(1) || damaged > 0 {
             return Ok(None);
         }

@@ -103,7 +103,7 @@ impl Published {
         &self.known
     }
 
-    /// Returns the tenants that have anything stored.
+    /// Returns the tenants with stored profiles.
     pub(crate) fn tenants(&self) -> HashSet<TenantId> {
         let view = self.view.read();
         let mut tenants: HashSet<TenantId> = view.files.iter().map(|file| file.tenant.clone()).collect();
@@ -135,7 +135,7 @@ impl Published {
         view.active.bytes() + view.frozen.as_ref().map_or(0, |frozen| frozen.head.bytes())
     }
 
-    /// Freezes the head, whose records end with `last_segment`, and starts an empty one.
+    /// Freezes the head and starts an empty head. `last_segment` contains the last records of the frozen head.
     pub(crate) fn freeze(&self, last_segment: u64) {
         let mut view = self.view.write();
         let next = Arc::new(Head::new(self.known.clone()));

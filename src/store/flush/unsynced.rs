@@ -20,8 +20,8 @@ use crate::store::tables::root::Root;
 
 /// Maximum number of files that are held open.
 const OPEN_FILES: usize = 128;
-/// Maximum number of bytes of files that wait for their upload. The upload of a small file holds it in memory, so this
-/// also bounds the memory of all concurrent uploads.
+/// Maximum number of bytes of files that wait for their upload. The upload of a small file holds the file in memory, so
+/// this limit also bounds the memory of all concurrent uploads.
 const WAITING_BYTES: u64 = 32 << 20;
 /// Maximum number of threads that sync or upload.
 const THREADS: usize = 16;
@@ -166,7 +166,7 @@ mod tests {
     use crate::store::tables::bucket::options::GivenStore;
     use crate::store::tables::bucket::{Bucket, BucketOptions, Provider};
 
-    /// Records the syncs, and fails the one whose number is `failing`.
+    /// Records the syncs, and fails the sync with the number `failing`.
     #[derive(Default)]
     struct Syncs {
         done: Mutex<Vec<Place>>,

@@ -156,7 +156,7 @@ impl Tables {
     }
 
     /// Writes the files of all tables before the first commit. So rows that cannot be encoded are found before any
-    /// table has a part of the generation.
+    /// table contains a part of the generation.
     fn try_commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         self.attempt += 1;
         let name = FileName {

@@ -37,7 +37,7 @@ pub(in crate::store) struct Batch<'a> {
     repeats: Option<&'a Repeats>,
     /// The relabel rules of the records.
     rules: KnownRules,
-    /// Memory in bytes that decoding the waiting records may need.
+    /// Maximum memory in bytes for decoding the waiting records.
     bytes: usize,
     /// Number of records seen so far, including the skipped ones.
     pub records: u64,
@@ -56,7 +56,7 @@ impl From<ReplayError> for StoreError {
 }
 
 impl<'a> Batch<'a> {
-    /// Creates a batch for the records of `segment`, without those in `skipped`.
+    /// Creates a batch for the records of `segment`, without the records in `skipped`.
     pub(in crate::store) fn new(segment: u64, head: &'a Head, skipped: &'a BTreeSet<RecordPlace>) -> Self {
         Self {
             segment,

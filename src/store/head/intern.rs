@@ -116,8 +116,8 @@ impl SharedTexts {
         let Some(chunk) = self.chunks.last_mut() else {
             return 0;
         };
-        // If a reader shares the chunk, this copies it. A chunk is small, and a copy happens at most once after each
-        // call of `follow` by a reader.
+        // If a reader shares the chunk, `make_mut` copies the chunk. A chunk is small, and a copy happens at most once
+        // after each call of `follow` by a reader.
         let chunk = Arc::make_mut(chunk);
         chunk.buffer.push_str(text);
         chunk.ends.push(chunk.buffer.len() as u32);

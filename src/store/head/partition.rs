@@ -103,7 +103,7 @@ pub(crate) struct ProfileRow {
     /// Length of the collection in nanoseconds.
     pub(crate) duration_ns: i64,
     pub(crate) period: i64,
-    /// Id that the sender gave the profile.
+    /// Id of the profile, chosen by its sender.
     pub(crate) id: TextId,
     /// End of the profile's rows in the group.
     pub(crate) rows_end: u32,

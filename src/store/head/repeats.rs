@@ -47,7 +47,7 @@ struct Seen {
     last: Duration,
 }
 
-/// The state of a profile.
+/// The result of the lookup of a profile.
 pub(crate) enum Sight {
     /// The profile must be stored. The claim is `None` if the profile is not remembered.
     New(Option<Claim>),

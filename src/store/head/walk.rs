@@ -1,5 +1,5 @@
 //! Walks over the rows of a partition in steps. Each step is short and holds the lock. The next step continues where
-//! the last one ended.
+//! the last step ended.
 //!
 //! In: a partition behind its lock, a filter, and the number of profiles in the view. Out: pieces of groups. A walk
 //! visits each selected row once, even if profiles are applied between two steps, because partitions only grow.
@@ -17,9 +17,9 @@ pub(super) const STEP: usize = if cfg!(test) { 61 } else { 8 << 10 };
 /// The number of units of a step that a profile uses. A step has [`STEP`] units.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
-    /// The number of its rows. Several steps may visit the rows of one profile.
+    /// One unit for each row of the profile. Several steps may visit the rows of one profile.
     Rows,
-    /// One, regardless of the number of its rows.
+    /// One unit, regardless of the number of rows of the profile.
     Profiles,
 }
 

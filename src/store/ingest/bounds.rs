@@ -20,7 +20,7 @@ const MAX_TYPE_BYTES: usize = 1024;
 const MAX_ID_BYTES: usize = 256;
 /// Maximum size of a span or trace id in bytes. The row of each sample contains it. A trace id has 32.
 const MAX_LINK_BYTES: usize = 128;
-/// Maximum number of frames of one stack, including inlined ones. By default the deepest accepted stack has 1,000
+/// Maximum number of frames of one stack, including inlined frames. By default the deepest accepted stack has 1,000
 /// locations.
 const MAX_STACK_FRAMES: u64 = 16 << 10;
 /// Maximum size of all names in one stack in bytes: 1,000 frames of 1,000 bytes. Readers hold a few hundred stacks at a
@@ -30,9 +30,9 @@ const MAX_STACK_TEXT: u64 = 1 << 20;
 const MAX_FRAMES: u64 = 4_000_000;
 /// Maximum size of the names in the distinct stacks of a profile in bytes. A flush writes these names one by one.
 const MAX_TEXT: u64 = 512 << 20;
-/// Maximum size of the names of all functions and mappings in bytes. A shared text counts once for each use.
+/// Maximum size of the names of all functions and mappings in bytes. A shared text is counted once for each use.
 const MAX_NAMES: usize = 64 << 20;
-/// Maximum size of the text labels of all samples in bytes. A shared text counts once for each use.
+/// Maximum size of the text labels of all samples in bytes. A shared text is counted once for each use.
 const MAX_LABELS: usize = 64 << 20;
 /// Maximum number of profile rows from one profile: its series times its sample types.
 const MAX_PROFILE_ROWS: usize = 64 << 10;
@@ -197,7 +197,7 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
         all.add(stack);
         stacks.push(stack);
     }
-    // Most profiles are far below the bounds even if repeated stacks count each time.
+    // Most profiles are far below the bounds even if repeated stacks are counted each time.
     if all.frames > MAX_FRAMES || all.text > MAX_TEXT {
         let mut seen = HashSet::with_capacity(stack_ids.len());
         all = Extent::default();

@@ -1,5 +1,5 @@
-//! An accepted profile: rows by series, and the symbols of their stacks. It owns its data and can be applied to any
-//! head.
+//! An accepted profile: rows by series, and the symbols of their stacks. The profile owns its data and can be applied
+//! to any head.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct Prepared {
     pub duration_ns: i64,
     /// Period of the pprof profile: the amount that one recorded event stands for.
     pub period: i64,
-    /// Id that the sender gave the profile. It may be empty.
+    /// Id of the profile, chosen by its sender. It may be empty.
     pub profile_id: Arc<str>,
     /// The profile types by Pyroscope's default rules, one per column of `values`.
     pub types: Vec<ProfileTypeId>,
@@ -29,7 +29,7 @@ pub(crate) struct Prepared {
     pub stack_ids: Vec<StackId>,
     /// The series, each with its samples. There is at least one.
     pub series: Vec<SeriesRows>,
-    /// Spans and traces of the samples that have them, ascending by sample.
+    /// Span and trace ids of the samples that have any, ascending by sample.
     pub links: Vec<Link>,
     /// Names of the frames of the stacks.
     pub symbols: Symbols,
@@ -50,7 +50,7 @@ pub(crate) struct Prepared {
 pub(crate) struct SeriesRows {
     /// Identity of the series: the hash of `labels`.
     pub id: SeriesId,
-    /// Labels without those that start with `__`.
+    /// Labels with names that do not start with `__`.
     pub labels: Labels,
     /// Indices of the samples.
     pub samples: Samples,

@@ -22,7 +22,7 @@ use crate::store::rules::relabel_rules::{DefaultRules, RelabelRules, TYPE, UNIT}
 
 /// Label that holds the name that the default rules have replaced.
 const NAME_REPLACED: &str = "__name_replaced__";
-/// Label that says whether values are cumulative.
+/// Label with the value `false` if the values of a profile are increments already.
 const DELTA: &str = "__delta__";
 
 /// A column of a profile with the type of its values.
@@ -126,7 +126,7 @@ fn keeps_type(rules: &RelabelRules, own: &Labels, profile: &Profile<'_>, column:
     rules.sample_types.change(&mut map)
 }
 
-/// The input of the series rules that may differ between columns.
+/// The part of the input of the series rules that may differ between columns.
 #[derive(PartialEq, Eq)]
 struct Input<'a> {
     name: &'a str,
@@ -291,8 +291,8 @@ impl Part {
     }
 }
 
-/// Returns the labels with sanitised names: dots become underscores, as in Pyroscope. Fails if a name contains
-/// characters other than letters, digits, underscores and dots.
+/// Returns the labels with sanitised names: dots become underscores, as in Pyroscope. Fails if a name starts with a
+/// digit, or contains characters other than letters, digits, underscores and dots.
 pub(super) fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
     let is_allowed = |(index, byte): (usize, u8)| {
         byte == b'_' || byte == b'.' || byte.is_ascii_alphabetic() || (index > 0 && byte.is_ascii_digit())
@@ -323,7 +323,7 @@ pub(super) fn sanitized(labels: &Labels) -> Result<Labels, Rejection> {
     })
 }
 
-/// Sets a label. An empty value removes it.
+/// Sets a label. An empty value removes the label.
 fn set(map: &mut LabelMap, name: &str, value: &str) {
     if value.is_empty() {
         map.remove(name);

@@ -33,7 +33,7 @@ const LIGHT_BYTES: usize = 1 << 20;
 /// Groups whose records have fewer bytes than this are copied to the log's buffer on the calling thread.
 const LIGHT_RECORD_BYTES: usize = 256 << 10;
 
-/// Maximum number of profiles that are decoded together, and the maximum memory that they may take in bytes.
+/// Maximum number of profiles that are decoded together, and their maximum memory in bytes.
 const GROUP_PROFILES: usize = 256;
 const GROUP_BYTES: usize = 8 << 20;
 
@@ -389,7 +389,7 @@ fn on_its_way(raw: &RawProfile) -> Rejection {
         REPEATED,
         SinkErrorKind::Unavailable,
         format!(
-            "profile {} is just being stored under the same id, try again",
+            "profile {} with the same id is being stored at the moment, try again",
             raw.labels.short()
         ),
     )

@@ -1,4 +1,4 @@
-//! The write path: takes a profile from the caller to the acknowledgement.
+//! The write path: all steps from the arrival of a profile to its acknowledgement.
 //!
 //! In: profiles of a tenant. Out: the refused profiles, once all other profiles are in the log and in the head
 //! ([`append`]).

@@ -1,5 +1,5 @@
-//! Damaged records of the log, which cannot be replayed or flushed. Each is kept beside the log in its own file, with
-//! the reason.
+//! Damaged records of the log, which cannot be replayed or flushed. Each record is kept beside the log in its own file,
+//! with the reason.
 //!
 //! `NNNNNNNNNNNN-K.damaged` is a segment file that holds record `K` (from 0) of segment `NNNNNNNNNNNN`. A file with the
 //! ending `.damaged.txt` holds the reason. The server never reads or deletes these files. `repair` turns a damaged

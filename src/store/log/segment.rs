@@ -40,8 +40,8 @@ impl Segment {
         let path = segment_path(folder, number);
         let created = faults
             .run(Place::LogCreate, || {
-                // An earlier segment with this number may have left a file. The removal of that file becomes durable
-                // together with the new name.
+                // An earlier segment with this number may have left a `.cut` file. Its removal becomes durable together
+                // with the new name.
                 cut::remove(&path)?;
                 key.create(&path)
             })

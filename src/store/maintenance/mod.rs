@@ -1,5 +1,5 @@
-//! Maintenance: merges small files into large sorted ones, downsamples and deletes old data, and deletes files that are
-//! no longer needed.
+//! Maintenance: merges small files into large sorted files, downsamples and deletes old data, and deletes files that
+//! are no longer needed.
 //!
 //! One thread works in rounds (`runner`): it plans jobs for the live files ([`plan`]), rewrites some of the files
 //! (`merge`), commits the exchange to the table in one entry and publishes it (`worker`, `exchange`). Readers keep the

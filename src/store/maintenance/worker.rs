@@ -23,7 +23,7 @@ use crate::store::tables::snapshot::FileEntry;
 
 /// Length of a period of work between two waits.
 const STRETCH: Duration = Duration::from_millis(20);
-/// Maximum number of times that requested work starts again because another server had replaced its files.
+/// Maximum number of times that requested work starts again because another server has replaced its files.
 const GIVE_WAY_ATTEMPTS: usize = 10;
 
 pub(super) struct Worker {

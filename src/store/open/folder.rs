@@ -84,7 +84,7 @@ impl Folder {
     }
 }
 
-/// Returns the layout version of a folder, if it has one. Fails if the version is newer than this program's.
+/// Returns the layout version of a folder, if it has one. Fails if this program does not know the version yet.
 pub(crate) fn check_version(dir: &Path) -> Result<Option<u32>, StoreError> {
     let path = dir.join("VERSION");
     let text = match fs::read_to_string(&path) {

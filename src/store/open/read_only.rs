@@ -2,7 +2,7 @@
 //! server.
 //!
 //! The log is read before the tables. If a segment is flushed in between, its profiles come from the tables and are
-//! omitted from the heads. If only some tables contain a flush, its rows of the other tables come from the log. If a
+//! omitted from the heads. If only some tables contain a flush, the rows for the other tables come from the log. If a
 //! flush began later, or belongs to another server, its samples are left out unless its profiles are committed.
 
 use std::collections::BTreeSet;

@@ -156,7 +156,7 @@ fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns true if the disk has no room for a small file. Errors of the Delta library do not name their cause.
+/// Returns true if the disk has no room for a small file. An error of the Delta library does not contain this cause.
 fn has_no_room(folder: &Path) -> bool {
     let path = temporary_name(&folder.join("room"));
     let written = File::create(&path).and_then(|mut file| {

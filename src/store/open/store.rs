@@ -1,7 +1,7 @@
 //! The open store: opens the data folder, starts the threads, accepts profiles, flushes and closes.
 //!
 //! In: a [`StoreConfig`], and profiles of tenants. Out: refusals, snapshots for queries, and the results of flushes and
-//! maintenance. Each part of the work has a folder of its own; this file creates the parts and joins them.
+//! maintenance. Each part of the work has its own folder; this file creates the parts and connects them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -125,7 +125,7 @@ impl Store {
             maintenance::remove_unnamed(&root, table, &folder.writer, &live, &config.faults)?;
         }
         if let Some(frozen) = &recovered.frozen {
-            // Until all tables have the generation, queries find it only in memory.
+            // Until all tables contain the generation, queries find it only in memory.
             files.retain(|file| FileName::segment_of(&file.path, &folder.writer) != Some(frozen.last_segment));
         }
         let (tx, rx) = sync_channel(WAITING_EVENTS);
@@ -301,7 +301,7 @@ impl Store {
             }
             if Instant::now() >= deadline {
                 let threads = waiting.join(", ");
-                // Even dropping the store does not wait for these threads.
+                // A drop of the store does not wait for these threads either.
                 self.log.give_up();
                 self.threads.lock().clear();
                 self.folder.keep_locked();
@@ -316,8 +316,8 @@ impl Store {
         self.intake.config.limits.of(tenant)
     }
 
-    /// Returns why the store accepts no profiles at the moment, or why a flush makes no progress; `None` if all is
-    /// well. For health checks.
+    /// Returns why the store accepts no profiles at the moment, or why a flush makes no progress. Returns `None` if the
+    /// store is healthy.
     pub fn unavailable(&self) -> Option<String> {
         let intake = &self.intake;
         let refuses = intake.unavailable().map(|(_, message)| message);
@@ -329,7 +329,7 @@ impl Store {
         refuses.or_else(flush_is_stuck)
     }
 
-    /// Returns the shelf, where users keep settings and uploaded profiles beside their profiles.
+    /// Returns the shelf, which stores settings and uploaded files of users.
     pub fn shelf(&self) -> &Shelf {
         &self.shelf
     }
@@ -346,7 +346,7 @@ impl Store {
         self.lifecycle.stop();
         self.flushes.wake();
         self.maintenance.wake();
-        // This also ends the applier, because it receives no more events.
+        // This also ends the applier thread, which receives no more events.
         self.log.begin_stop();
     }
 

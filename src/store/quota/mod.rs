@@ -66,7 +66,7 @@ impl Quotas {
         }
     }
 
-    /// Refuses a tenant that may not send at all. The check is cheap and does not count the tenant.
+    /// Refuses a tenant that may not send at all. The check is cheap and assigns no place to the tenant.
     pub(in crate::store) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
         self.rules.check_list(tenant)?;
         if !self.rules.counts() {

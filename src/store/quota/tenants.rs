@@ -69,7 +69,7 @@ impl TenantRules {
 }
 
 impl Places {
-    /// Refuses a tenant that has no place and cannot take one. `stored` returns the tenants that have stored data.
+    /// Refuses a tenant that has no place and cannot take a place. `stored` returns the tenants that have stored data.
     pub(super) fn check(
         &mut self,
         tenant: &TenantId,
@@ -92,7 +92,7 @@ impl Places {
         let refuse = |reason, message| Err(Rejection::new(reason, SinkErrorKind::LimitExceeded, message));
         if rules.max > 0 && self.last.len() >= rules.max {
             let message = format!(
-                "the tenant `{tenant}` is new beside {} others, but at most {} are allowed: raise tenants.max in the \
+                "the tenant `{tenant}` is new, {} tenants exist, and at most {} are allowed: raise tenants.max in the \
                  configuration of the server",
                 self.last.len(),
                 rules.max
@@ -102,7 +102,7 @@ impl Places {
         let lately = self.new.iter().filter(|at| now.saturating_sub(**at) < MINUTE).count();
         if rules.new_per_minute > 0 && lately >= rules.new_per_minute {
             let message = format!(
-                "the tenant `{tenant}` is new, and {lately} other new tenants in this minute are the maximum: \
+                "the tenant `{tenant}` is new, and {lately} other new tenants within a minute are the maximum: \
                  try again later, or raise tenants.new_per_minute in the configuration of the server"
             );
             return refuse("tenant_rate", message);

@@ -68,8 +68,8 @@ impl Default for Limits {
     }
 }
 
-/// Why a profile was refused: an error for the sender, and a value for the metric's label `reason`. The values are
-/// Pyroscope's.
+/// The reason why a profile was refused: an error for the sender, and a value for the metric's label `reason`, as in
+/// Pyroscope.
 #[derive(Debug, Clone)]
 pub struct Rejection {
     /// Value of the label `reason`.

@@ -107,7 +107,7 @@ pub(crate) enum RulesError {
     /// The text of all rules of a tenant is too long.
     #[error("the rules of a tenant have {0} bytes as JSON, but at most {MAX_TEXT_BYTES} are allowed")]
     TooLong(usize),
-    /// This program did not write the text in the log.
+    /// The text in the log is invalid, because this program did not write it.
     #[error("cannot read the rules: {0}")]
     Unreadable(String),
 }

@@ -65,7 +65,7 @@ pub struct Tail {
     pub hash: u64,
 }
 
-/// The rows that a reader wants. A head may return more rows than these, but never fewer.
+/// The rows that a reader requests. A head returns all of these rows, and may return more rows.
 #[derive(Debug, Clone, Default)]
 pub struct ScanFilter {
     /// Only rows of these tenants; `None` for all.
@@ -78,8 +78,8 @@ pub struct ScanFilter {
     pub series: Option<Arc<HashSet<SeriesId>>>,
     /// Only rows of these stacks (for [`Table::Stacks`]).
     pub stacks: Option<Arc<HashSet<StackId>>>,
-    /// Only these columns, as indices into [`Table::schema`], in this order; `None` for all. An unused text column
-    /// costs more than all numbers of a head together.
+    /// Only these columns, as indices into [`Table::schema`], in this order; `None` for all. Building an unused text
+    /// column costs more than building all columns of numbers.
     pub projection: Option<Arc<[usize]>>,
 }
 

@@ -109,7 +109,7 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
             .await
             .unwrap();
         let _ = tokio::time::timeout(wait, store.flush()).await.unwrap();
-        // A second file, so that two files can be merged.
+        // This push makes a second file, so that two files can be merged.
         let _ = tokio::time::timeout(wait, store.append(&tenant_id("t"), vec![profile("0")]))
             .await
             .unwrap();

@@ -195,7 +195,7 @@ fn check_table(
         let (kind, detail) = match dead.removed {
             Some(_) => ("replaced", "it left the table and waits for its deletion".to_owned()),
             None if ours => ("uncommitted", "it was never committed".to_owned()),
-            None => ("orphan", "no table knows it".to_owned()),
+            None => ("orphan", "no table lists it".to_owned()),
         };
         checked.add(Severity::Info, kind, dir, &root.name(&dead.path), detail);
     }

@@ -161,7 +161,7 @@ pub(crate) struct Environment<'a> {
     pub(crate) faults: &'a Faults,
     /// See [`MaintenanceConfig::memory_bytes`](crate::store::maintenance::MaintenanceConfig::memory_bytes).
     pub(crate) memory_bytes: usize,
-    /// Gauge of the memory in use, in bytes, at most `memory_bytes`.
+    /// Gauge of the memory in bytes that `memory_bytes` limits.
     pub(crate) memory_used: &'a Gauge,
     /// Called after every few thousand rows. It waits to keep within the CPU share, and fails if the work must end.
     pub(crate) throttle: &'a mut dyn FnMut() -> Result<(), StoreError>,

@@ -85,7 +85,7 @@ impl Room {
         Ok(left_over)
     }
 
-    /// Logs a warning if the files that must stay are too large. Logs the warning again only after they have fitted.
+    /// Logs a warning if the files that must stay exceed the limit. Logs it again only after they have fitted.
     fn warn(&mut self, left_over: u64) {
         if left_over > 0 && !self.has_warned {
             tracing::warn!(

@@ -33,8 +33,8 @@ pub(crate) struct Dead {
     /// When the file was removed from the table; `None` if no entry of the log removes the file.
     pub(crate) removed: Option<SystemTime>,
     pub(crate) modified: SystemTime,
-    /// How much older the file is than the newest file of the table, by the clock of the bucket. For a folder, this is
-    /// the maximum, because the folder has the server's own clock.
+    /// How much older the file is than the newest file of the table, by the clock of the bucket. For a folder, the
+    /// value is the maximum, because the clock of a folder is the server's own.
     pub(crate) older_by: Duration,
 }
 

@@ -79,7 +79,7 @@ impl Seen {
     /// Returns the anchor at the time of `later`, which must be a reading close to the expected time.
     fn followed_by(&self, later: Self) -> Self {
         if self.slack > SLACK {
-            // The machine was off for as long as its clock says.
+            // The machine may have been off, so only the wall clock shows the present time.
             return later;
         }
         let expected = self.expected(later.running);

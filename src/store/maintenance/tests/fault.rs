@@ -216,7 +216,7 @@ async fn of_days(dir: &Path, days: &[i64]) {
     store.flush().await.unwrap();
 }
 
-/// Returns the samples of the last `days` days whose type starts with `kind`.
+/// Returns the samples of the last `days` days with a type that starts with `kind`.
 fn young(
     contents: &Contents,
     days: i64,
@@ -284,7 +284,7 @@ async fn a_failure_at_any_write_of_a_retention_by_type_takes_only_that_type() {
         name: "retention by type",
         first: first.path(),
         config: &aging,
-        // The first round splits the files, the second removes some.
+        // The first round splits the files, the second round removes some files.
         work: vec![Work::Due, Work::Due],
         // Each operation occurs for several files.
         step: step(3),
@@ -353,8 +353,8 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
         }
         assert_eq!(request::pending(dir.path()).unwrap().len(), 0);
         let left = contents(&store.snapshot(), "t");
-        // Profiles of two moments of the other service, and the later profiles. Each profile has two types, and one
-        // more for a label.
+        // The later profiles and the profiles of the other service from two moments are left. Each profile has two
+        // types, and one more for a label.
         let late = left.profiles.iter().filter(|line| line.contains("08:15:00")).count();
         assert!(late >= total, "{late} of {total}: {:?}", left.profiles);
         assert!(left.profiles.len() > late, "{:?}", left.profiles);

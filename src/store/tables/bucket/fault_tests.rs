@@ -587,7 +587,7 @@ impl FaultHook for Killed {
 
 #[tokio::test]
 async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
-    // The listings stop while there is no table, a few commits, or a checkpoint.
+    // The listings begin to lag when there is no table, when there are a few commits, or after a checkpoint.
     for before in [0, 3, 7] {
         let (dir, other) = (scratch(), scratch());
         let bucket = Faulty::new(Fault::Refused);
@@ -647,7 +647,7 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
     }
 }
 
-/// Waits once at a place until it is released.
+/// Blocks the first operation at a place until the test releases it.
 pub(super) struct Waits {
     pub(super) place: Mutex<Option<Place>>,
     pub(super) reached: SyncSender<()>,

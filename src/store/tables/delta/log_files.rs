@@ -49,7 +49,7 @@ pub(crate) fn version_of(name: &str) -> Option<u64> {
     if is_number { digits.parse().ok() } else { None }
 }
 
-/// Returns the version of the checkpoint that the contents of a `_last_checkpoint` file name.
+/// Returns the checkpoint version in the contents of a `_last_checkpoint` file.
 pub(crate) fn version_of_hint(text: &[u8]) -> Option<u64> {
     let hint: serde_json::Value = serde_json::from_slice(text).ok()?;
     hint.get("version")?.as_u64()

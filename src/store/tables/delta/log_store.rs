@@ -218,7 +218,7 @@ impl Log {
     }
 }
 
-/// Ends of the names of entries and checkpoints, after the version.
+/// Suffixes of the names of entries and checkpoints, after the version.
 const ENTRY: &str = ".json";
 const CHECKPOINT: &str = ".checkpoint.parquet";
 

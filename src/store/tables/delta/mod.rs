@@ -49,8 +49,8 @@ pub(crate) use transactions::Stamp;
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 50;
 /// A failed checkpoint is retried when the version is a multiple of this number.
 const CHECKPOINT_RETRY: u64 = 5;
-/// Maximum number of attempts of a commit against other writers. After them, the commit fails, and the flush retries it
-/// later.
+/// Maximum number of attempts of a commit while other writers commit first. If all attempts fail, the flush retries the
+/// commit later.
 const COMMIT_ATTEMPTS: usize = 20;
 
 /// One table, opened at a version of its log.
@@ -312,7 +312,8 @@ impl DeltaTable {
         synced.map_err(KernelError::IOError)
     }
 
-    /// Waits before the next attempt against other writers. The wait is random and grows with each attempt.
+    /// Waits before the next attempt, because another writer committed first. The wait is random and grows with each
+    /// attempt.
     fn give_way(&self, attempt: usize) {
         if self.root.bucket().is_some() {
             let most = 10u64 << attempt.min(6);

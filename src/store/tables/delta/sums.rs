@@ -280,7 +280,7 @@ pub(crate) fn check(log: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Repairs a table's log where that loses nothing. Returns the repaired files, each with the kind of repair.
+/// Repairs a table's log where a repair loses nothing. Returns the repaired files, each with the kind of repair.
 pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
     let mut done = Vec::new();
     for Fault { path, .. } in look(log, Extent::Whole)?.faults {
