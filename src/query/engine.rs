@@ -48,7 +48,7 @@ struct Shared {
     template: Arc<Template>,
     /// Slots of queries that are not SQL.
     places: Semaphore,
-    /// Created with the first session, because a server without the PostgreSQL listener does not need their memory.
+    /// Created with the first session, so that a server without the PostgreSQL listener uses no memory for sessions.
     sessions: OnceLock<Arc<Sessions>>,
 }
 
@@ -149,8 +149,8 @@ impl QueryEngine {
             let sets = self.label_sets(tenants, matchers, range).await?;
             return self.limited(selection::names(sets, Vec::new())).await;
         }
-        // Without matchers, the combinations of type and series are not needed. One series with each type has all names
-        // that types add. A type without a period adds fewer.
+        // Without matchers, the combinations of type and series are not needed. The label sets of one series with each
+        // of the types contain all names that types add. A type without a period adds fewer names.
         let (own, types) = self.occurring(tenants, range).await?;
         let first = own.first().cloned();
         let with = |of_type| Some(selection::Synthetic::of(of_type).with(first.as_ref()?));
@@ -177,8 +177,8 @@ impl QueryEngine {
         self.limited(selection::values(sets, name.to_owned())).await
     }
 
-    /// Returns the distinct label sets of the series that the matchers select, sorted. They are reduced to
-    /// `label_names` unless that is empty.
+    /// Returns the distinct label sets of the series that the matchers select, sorted. If `label_names` is not empty,
+    /// each set is reduced to these labels.
     pub async fn series(
         &self,
         tenants: &Tenants,
@@ -196,7 +196,7 @@ impl QueryEngine {
         self.limited(lines::select(self.context(tenants), query)).await
     }
 
-    /// Returns for each step how many profiles or spans have a value in which range.
+    /// Returns, for each step and each range of values, the number of profiles or spans with a value in the range.
     pub async fn select_heatmap(&self, tenants: &Tenants, query: HeatmapQuery) -> Result<Vec<HeatmapLine>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
         self.limited(heatmap::select(self.context(tenants), query)).await
@@ -252,7 +252,7 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// Merges the stacks to a pprof profile and returns it as converted by `write`.
+    /// Merges the stacks of a query into a pprof profile, and returns the result of `write` for this profile.
     pub async fn merge_profile<T: Send + 'static>(
         &self,
         tenants: &Tenants,
@@ -288,14 +288,14 @@ impl QueryEngine {
         holdings(&self.shared.contexts.snapshot(), tenants)
     }
 
-    /// Estimates what a query for stacks would read, without reading it.
+    /// Estimates the amount of data that a query for stacks would read, without reading the data.
     pub(crate) async fn impact(&self, tenants: &Tenants, query: StackQuery) -> Result<Impact, QueryError> {
         query.range.check(self.limits().max_query_length)?;
         self.limited(impact::impact(self.context(tenants), query)).await
     }
 
-    /// Runs one read-only SQL query over the tables of the tenants. The time limit covers the stream of the result to
-    /// its end.
+    /// Runs one read-only SQL query over the tables of the tenants. The time limit applies until the stream of the
+    /// result ends.
     pub async fn sql(&self, tenants: &Tenants, text: &str) -> Result<SqlResult, QueryError> {
         let context = self.context(tenants);
         statement::run(&self.shared.template, context, self.limits(), text).await

@@ -1,4 +1,4 @@
-//! Queries over the store: Pyroscope's fixed queries and read-only SQL, answered by DataFusion over a snapshot.
+//! Queries over the store: Pyroscope's fixed queries and read-only SQL, which DataFusion runs over a snapshot.
 //!
 //! In: a [`SnapshotSource`](crate::store::tables::snapshot::SnapshotSource). Out: label sets, time series, flame graph
 //! trees, pprof bytes and record batches. No other layer runs DataFusion. Every query has tenants, a time limit and a

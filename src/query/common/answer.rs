@@ -1,4 +1,5 @@
-//! Enforces the limits of a query on the rows of its result: time, rows and bytes. A panic ends only its own query.
+//! Enforces the limits of a query on the rows of its result: time, rows and bytes. If a query panics, only that query
+//! ends.
 //!
 //! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). The query stops when the
 //! stream is dropped, and at the deadline, even if nobody reads the stream.
@@ -37,7 +38,7 @@ pub struct SqlResult {
 }
 
 impl SqlResult {
-    /// Returns the deadline of the stream. Buffered rows are useless after it.
+    /// Returns the deadline of the stream. After the deadline, buffered rows are useless.
     pub(crate) fn ends_at(&self) -> Instant {
         self.deadline.at
     }
@@ -58,7 +59,7 @@ impl SqlResult {
     }
 }
 
-/// The latest end of a query, with the time limit that determines it.
+/// The time at which a query must end at the latest, and the time limit from which that time was computed.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline {
     at: Instant,
@@ -87,7 +88,7 @@ impl Deadline {
         Ok(())
     }
 
-    /// Waits for `work`, at most until the deadline.
+    /// Waits for `work`. If the deadline passes first, drops `work` and fails.
     pub(crate) async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, QueryError> {
         self.check()?;
         tokio::time::timeout_at(self.at, work).await.map_err(|_| self.passed())
@@ -136,8 +137,8 @@ pub fn until<T: Send + 'static>(
     taken.boxed()
 }
 
-/// Adds the limits to a result. `held` (the slot of the query, and its threads) is released when the stream ends or is
-/// dropped, and at the deadline at the latest.
+/// Returns the result with limits on its time, rows and bytes. `held` contains the slot of the query and its threads.
+/// It is dropped when the stream ends or is dropped, at the latest at the deadline.
 pub(crate) fn guarded(
     schema: &SchemaRef,
     rows: BatchStream,
@@ -208,7 +209,8 @@ impl Guarded {
     }
 }
 
-/// Returns the size of the rows of a batch in bytes. Of a shared buffer, only the part that the rows use counts.
+/// Returns the size of the rows of a batch in bytes. If a buffer is shared, only the range that the rows use is
+/// counted.
 pub(crate) fn bytes_of(batch: &RecordBatch) -> usize {
     let of = |column: &ArrayRef| {
         let data = column.to_data();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
 
-/// Tells a closure whether its query was dropped.
+/// A flag with which a closure checks whether its query was dropped.
 pub(crate) struct Cancellation(Weak<()>);
 
 impl Cancellation {

@@ -8,10 +8,10 @@ pub(crate) fn add(sum: &mut i64, value: i64) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// Fails if the sum of all these values, or of any part of them, may not fit in 64 bits.
+/// Fails if the sum of all these values, or of any subset of these values, could overflow 64 bits.
 pub(crate) fn check_total(values: impl IntoIterator<Item = i64>) -> Result<(), QueryError> {
     let total: u128 = values.into_iter().map(|value| u128::from(value.unsigned_abs())).sum();
-    // A value may have been capped at the largest number. Then the total is at least as large.
+    // A value may have been capped at `i64::MAX`. In that case, the total is at least `i64::MAX`.
     if total >= i64::MAX as u128 {
         return Err(too_large());
     }

@@ -1,6 +1,6 @@
-//! Shared types of all rooms of the query layer: queries and answers as plain values, errors, streams and cancellation.
+//! Types that the whole query layer shares: queries and results as plain values, errors, streams and cancellation.
 //!
-//! In: nothing from the other rooms. Out: types that every other room of the layer imports.
+//! In: nothing from the other folders of the layer. Out: types that every other folder of the layer imports.
 
 pub(in crate::query) mod answer;
 pub(in crate::query) mod blocking;

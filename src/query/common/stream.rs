@@ -12,8 +12,8 @@ use crate::query::common::error::QueryError;
 /// A stream of batches that may end with an error.
 pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
 
-/// Runs each stream in its own task, folds its batches, and returns the state of each. The tasks stop when the future
-/// is dropped.
+/// Runs each stream in its own task, folds its batches, and returns the final state of each stream. The tasks stop when
+/// the future is dropped.
 pub(crate) fn fold<A: Send + 'static>(
     mut streams: Vec<BatchStream>,
     make: impl Fn() -> A,

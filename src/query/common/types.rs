@@ -48,11 +48,11 @@ pub struct Exemplar {
     pub time_ms: i64,
     /// The value of the profile, or of the span in it.
     pub value: i64,
-    /// Id of the profile. A query can select the profile by it.
+    /// Id of the profile. A query can select the profile by this id.
     pub profile_id: Arc<str>,
-    /// 16 hexadecimal digits. Empty if the whole profile stands for the point.
+    /// Id of the span: 16 hexadecimal digits. Empty if the exemplar is a whole profile.
     pub span_id: String,
-    /// 32 hexadecimal digits. Empty if unknown.
+    /// Id of the trace: 32 hexadecimal digits. Empty if unknown.
     pub trace_id: String,
     /// All labels of the series.
     pub labels: Labels,
@@ -75,13 +75,13 @@ pub struct SeriesQuery {
     pub group_by: Vec<String>,
     /// How the profiles of one step are combined.
     pub aggregation: Aggregation,
-    /// Maximum number of series. Those with the largest sums are returned. 0 for all.
+    /// Maximum number of series. The series with the largest sums are returned. 0 for all.
     pub limit: usize,
     /// The kind of exemplar of each point.
     pub exemplars: ExemplarKind,
 }
 
-/// The subject of a heatmap, which counts it by value and time.
+/// The items that a heatmap counts by value and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeatmapOf {
     /// Profiles, by their totals.
@@ -103,11 +103,11 @@ pub struct HeatmapQuery {
     pub step: f64,
     /// Labels by which profiles are grouped. An empty list results in one series without labels.
     pub group_by: Vec<String>,
-    /// What the heatmap counts.
+    /// The items that the heatmap counts.
     pub of: HeatmapOf,
     /// The kind of exemplar of each cell.
     pub exemplars: ExemplarKind,
-    /// Maximum number of series. Those with the largest sums are returned. 0 for all.
+    /// Maximum number of series. The series with the largest sums are returned. 0 for all.
     pub limit: usize,
 }
 
@@ -283,7 +283,7 @@ impl TimeRange {
     }
 
     /// Fails if the range is absent, reversed, outside of [`TimeRange::ALL`], or longer than `max` (zero for no limit).
-    /// The error texts are those that Pyroscope's clients know.
+    /// Pyroscope's clients recognize these error texts.
     pub fn check(self, max: Duration) -> Result<(), QueryError> {
         self.check_of("", max)
     }

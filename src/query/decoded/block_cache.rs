@@ -33,12 +33,12 @@ pub(crate) enum Missing {
     All,
 }
 
-/// The blocks of all tenants. The paths of their files are different.
+/// The blocks of all tenants. A file contains the rows of one tenant only, so its path also identifies the tenant.
 pub(crate) struct BlockCache(Cache<Key, Series>);
 
 #[derive(Default)]
 struct Series {
-    /// True if the entry has all series that have rows.
+    /// True if the entry contains all series that have rows.
     complete: bool,
     /// The block of each series; `None` for a series without rows.
     blocks: HashMap<SeriesId, Option<Arc<Block>>>,
@@ -114,8 +114,8 @@ impl BlockCache {
         found.unwrap_or_else(|| Found::nothing(wanted))
     }
 
-    /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all series). A series without a
-    /// block has no rows.
+    /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all series). A requested series
+    /// without a block has no rows.
     pub(crate) fn keep(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, asked: Option<&[SeriesId]>) {
         self.0.change(key, |kept| {
             kept.complete |= asked.is_none();
@@ -130,7 +130,7 @@ impl BlockCache {
         });
     }
 
-    /// Keeps only the blocks of these files.
+    /// Drops the blocks of all files except `files`.
     pub(crate) fn retain(&self, files: &HashSet<&str>) {
         self.0.retain(|key| files.contains(&*key.file));
     }

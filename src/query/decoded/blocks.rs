@@ -99,7 +99,7 @@ impl Block {
         Ok(())
     }
 
-    /// Adds up the values by place. Returns false if a sum does not fit.
+    /// Adds up the values by their index in `stacks`. Returns false if a sum does not fit in 64 bits.
     fn sum(&self, places: impl Iterator<Item = usize>, rows: Range<usize>, scratch: &mut [i64]) -> bool {
         let mut fits = true;
         let mut add = |at: usize, value: i64| {
@@ -128,7 +128,7 @@ impl Block {
         first..bound(span.end).max(first)
     }
 
-    /// Estimates its memory in bytes.
+    /// Estimates the memory of the block in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let places = match &self.places {
             Places::Narrow(places) => places.len() * 2,
@@ -144,7 +144,7 @@ impl Block {
 }
 
 impl Builder {
-    /// Adds a row. Rows may come in any order. Consecutive rows with the same stack cost least.
+    /// Adds a row. Rows may be added in any order. Consecutive rows with the same stack are added fastest.
     pub(crate) fn push(&mut self, time: i64, stack: StackId, value: i64) {
         let place = match self.last {
             Some((last, place)) if last == stack => place,
@@ -170,7 +170,7 @@ impl Builder {
         }
     }
 
-    /// Estimates its memory in bytes.
+    /// Estimates the memory of the builder in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.times.capacity() * 20 + self.stacks.capacity() * 28
     }

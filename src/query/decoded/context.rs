@@ -156,7 +156,7 @@ impl Contexts {
         self.caches.totals.forget_unused();
     }
 
-    /// Returns the memory of running queries, and of the caches between queries (without the footers of files).
+    /// Returns the memory of running queries, and of the caches that queries share (without Parquet footers).
     pub(crate) fn memory(&self) -> [MemoryPart; 2] {
         let (caches, limits) = (&self.caches, &self.limits);
         let cached = [
@@ -195,7 +195,7 @@ impl Contexts {
     }
 
     /// Drops cached data of files that were merged or deleted since the last query. A running query that still uses
-    /// them reads them again.
+    /// such a file reads it again.
     fn forget_gone(&self, snapshot: &Snapshot) {
         let mut last = self.files.lock();
         if Arc::ptr_eq(&last, &snapshot.files) {

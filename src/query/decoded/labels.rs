@@ -1,6 +1,6 @@
-//! Caches labels of series between queries. Neither the labels of a series id nor files ever change, so a query whose
-//! series are cached reads no Parquet for them. A query is charged for the labels that it reads and holds, even if the
-//! cache is too small for them.
+//! Caches labels of series between queries. The labels of a series id never change, and files never change. If all
+//! series of a query are cached, the query therefore reads no Parquet file for labels. A query is charged for the
+//! labels that it reads and holds, even if the cache is too small for them.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -32,7 +32,7 @@ pub(crate) type SeriesCache = Cache<Tenants, Arc<Mutex<KnownSeries>>>;
 #[derive(Default)]
 pub(crate) struct KnownSeries {
     labels: HashMap<SeriesId, Labels>,
-    /// Ids in a file, by path.
+    /// Series ids in each file, by the path of the file.
     files: HashMap<String, Arc<[SeriesId]>>,
     strings: HashSet<Arc<str>>,
     /// Estimated memory of labels and strings in bytes.
@@ -44,7 +44,7 @@ const ENTRY_BYTES: usize = 64;
 /// Memory of an entry of [`SeriesLabels`] with its share of the empty slots, in bytes.
 const LABELS_BYTES: usize = 32;
 
-/// Labels of series by id. The query is charged for them while it holds them.
+/// Labels of series by id. While a query holds this value, the query is charged for the labels.
 #[derive(Default)]
 pub(crate) struct SeriesLabels {
     labels: HashMap<SeriesId, Labels>,
@@ -52,7 +52,7 @@ pub(crate) struct SeriesLabels {
 }
 
 impl SeriesLabels {
-    /// Returns the bytes that are charged for them.
+    /// Returns the number of bytes that the query is charged for the labels.
     pub(crate) fn charged(&self) -> usize {
         self.memory.as_ref().map_or(0, |memory| memory.size())
     }
@@ -67,7 +67,7 @@ impl Deref for SeriesLabels {
 }
 
 impl Bytes for Mutex<KnownSeries> {
-    /// Returns 0 while a query fills the value. The query weighs it again when it has finished.
+    /// Returns 0 while a query fills the value. When the query has finished, it makes the cache compute the size again.
     fn bytes(&self) -> usize {
         self.try_lock().map_or(0, |series| {
             let ids: usize = series
@@ -81,7 +81,7 @@ impl Bytes for Mutex<KnownSeries> {
 }
 
 impl KnownSeries {
-    /// Drops the ids of all files but these.
+    /// Drops the ids of all files except `files`.
     pub(crate) fn retain(&mut self, files: &HashSet<&str>) {
         self.files.retain(|path, _| files.contains(path.as_str()));
     }
@@ -98,8 +98,8 @@ pub(crate) fn load(
     Box::pin(async move {
         let known = cache.change(&tenants, |series| series.clone());
         let loaded = read(&runtime, known, &snapshot, &tenants, time).await;
-        // Weighs the grown value again. If it exceeds the limit, it is evicted, and the next query starts with an empty
-        // one.
+        // Makes the cache compute the size of the grown value again. If the value exceeds the limit, the cache evicts
+        // it, and the next query starts with an empty value.
         cache.change(&tenants, |_| ());
         loaded
     })
@@ -183,8 +183,8 @@ fn read(
 }
 
 impl KnownSeries {
-    /// Adds a batch of the columns `series` and `labels` and collects its ids. Returns the number of bytes by which it
-    /// has grown.
+    /// Adds a batch of the columns `series` and `labels` and collects its ids. Returns the number of bytes by which the
+    /// cached value has grown.
     fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<SeriesId>) -> Result<usize, QueryError> {
         let before = self.bytes;
         let column = schema::integers(batch, SERIES)?.iter().map(|id| SeriesId(*id));

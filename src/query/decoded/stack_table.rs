@@ -44,7 +44,7 @@ pub(crate) struct StackTable {
     /// The frames of all stacks, one stack after the other.
     stack_frames: Vec<u32>,
     stacks: HashMap<StackId, Stack>,
-    /// The stacks as paths of names. Only stacks that a flame graph by name needed have one.
+    /// The stacks as paths of names. A path is added when a flame graph by name first needs the stack.
     paths: Paths,
     hasher: DefaultHashBuilder,
     /// Memory of the texts themselves, in bytes.
@@ -72,14 +72,14 @@ struct Stack {
     /// Index in `stack_frames` at which its frames begin, leaf first.
     start: u32,
     len: u32,
-    /// The end of its path in `paths`; [`NO_PATH`] until it is needed.
+    /// The last node of its path in `paths`; [`NO_PATH`] until a query needs the path.
     leaf: u32,
     /// True if the first line of any of its functions is known.
     has_start_lines: bool,
 }
 
 const NO_PATH: u32 = u32::MAX;
-/// Bytes of the counters before a shared text, and of the memory that the size classes of an allocator waste.
+/// Overhead of a shared text in bytes: its reference counters, and the memory that the allocator's size classes waste.
 const TEXT_OVERHEAD: usize = 24;
 
 /// The end of the path of a stack.
@@ -118,8 +118,8 @@ impl StackTable {
         }
     }
 
-    /// Returns true if the frame at index `at` of a stack is the last of its location. An inlined function belongs to
-    /// the location of the function that it was inlined into, which comes next.
+    /// Returns true if the frame at index `at` of a stack is the last frame of its location. An inlined function has
+    /// the same location as the function into which it was inlined. That function is the next frame.
     pub(crate) fn ends_location(&self, frames: &[u32], at: usize) -> bool {
         let frame = |at: usize| frames.get(at).map(|number| &self.frames[*number as usize]);
         let Some(own) = frame(at) else { return true };
@@ -153,12 +153,12 @@ impl StackTable {
         &self.paths
     }
 
-    /// Returns its memory in bytes, including that of the paths.
+    /// Returns the memory of the table in bytes, including the paths.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes_of_stacks() + self.paths.bytes()
     }
 
-    /// Returns its memory in bytes without the paths.
+    /// Returns the memory of the table in bytes without the paths.
     pub(crate) fn bytes_of_stacks(&self) -> usize {
         self.text_bytes
             + self.texts.capacity() * size_of::<Arc<str>>()
@@ -210,14 +210,15 @@ impl StackTable {
         }
     }
 
-    /// Adds a batch of the columns `stack` and `frames`, and also `start_lines` if the batch has it. If a stack has
-    /// several rows, the first row with start lines of functions is used. If no row has them, the first row is used.
+    /// Adds a batch of the columns `stack` and `frames`, and also of the column `start_lines` if the batch has one. If
+    /// a stack has several rows, the first row with start lines of functions is used. If no row has them, the first row
+    /// is used.
     pub(crate) fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let ids = schema::integers(batch, STACK)?;
         let lists = schema::lists(batch, FRAMES)?;
         let columns = FrameColumns::new(lists.values().as_ref())?;
         let beside = StartLines::of(batch)?;
-        // Files, mappings and build ids often repeat in consecutive frames, so the last one of each column is tried
+        // Files, mappings and build ids often repeat in consecutive frames, so the last text of each column is tried
         // first.
         let mut recent: [Option<(&str, u32)>; 4] = [None; 4];
         let mut numbers = Vec::new();
@@ -274,7 +275,8 @@ impl StackTable {
         frames: &[u32],
         has_start_lines: bool,
     ) -> Result<(), QueryError> {
-        // Its path of names and the number of its frames stay the same, because its id is a hash of them.
+        // The names and the number of frames of a known stack stay the same, because the id of a stack is a hash of
+        // them.
         let leaf = known.map_or(NO_PATH, |known| known.leaf);
         let old = known.filter(|known| known.len as usize == frames.len());
         let start = match old {
@@ -333,7 +335,7 @@ impl StackTable {
     }
 }
 
-/// Returns the next number for a list of this length.
+/// Returns the number of the next element of a list of length `len`.
 fn number_of(len: usize) -> Result<u32, QueryError> {
     u32::try_from(len).map_err(|_| {
         QueryError::Limit(
@@ -426,7 +428,7 @@ mod tests {
         let four = [("main".into(), 2, 0), ("work".into(), 1, 0), ("main".into(), 3, 0)];
         assert_eq!(named(&table, 4), four);
         assert_eq!(table.frame_count(), 4);
-        // Two functions, the file, the mapping, the build id, the empty function, and the name that stands for it.
+        // The texts are two functions, the file, the mapping, the build id, the empty function, and its display name.
         assert_eq!(table.texts.len(), 7);
         assert_eq!(table.stack(StackId(5)), None);
         assert_eq!(

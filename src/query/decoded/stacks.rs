@@ -1,9 +1,9 @@
 //! Caches decoded stacks between queries. Ids are content hashes, so cached stacks are never stale, except for the
-//! lines at which functions start. A query that needs these lines reads stacks again that lack them. The cache has a
-//! limit in bytes.
+//! lines at which functions start. If a query needs these lines, it reads the stacks without lines again. The cache has
+//! a limit in bytes.
 //!
-//! In: stack ids of a query. Out: a [`StackTable`] with their frames. A table only grows. If it does not fit into the
-//! cache, the next query starts a new one.
+//! In: stack ids of a query. Out: a [`StackTable`] with their frames. A table only grows. If a table does not fit into
+//! the cache, the next query starts a new table.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::store::tables::snapshot::{ScanFilter, Snapshot};
 pub(crate) type StackCache = Cache<Tenants, Arc<RwLock<StackTable>>>;
 
 impl Bytes for RwLock<StackTable> {
-    /// Returns 0 while a query fills the table. The query weighs it again when it has finished.
+    /// Returns 0 while a query fills the table. When the query has finished, it makes the cache compute the size again.
     fn bytes(&self) -> usize {
         self.try_read().map_or(0, |table| table.bytes())
     }
 }
 
-/// Returns the ends of the paths of stacks with their values. Adds the values of missing stacks to `lost`. Charges the
-/// memory of new paths to `memory`.
+/// Returns the last node of the path of each stack, with the value of the stack. Adds the values of missing stacks to
+/// `lost`. Charges the memory of new paths to `memory`.
 pub(crate) fn leaves(
     table: &RwLock<StackTable>,
     sums: &[(StackId, i64)],
@@ -65,7 +65,7 @@ pub(crate) fn leaves(
 }
 
 /// A table with the frames of stacks, and the charge for the frames that were read for this query. While the query
-/// holds the table, the cache cannot release its memory.
+/// holds the table, the cache cannot free the memory of the table.
 pub(crate) struct Loaded {
     pub(crate) table: Arc<RwLock<StackTable>>,
     _memory: Arc<MemoryReservation>,
@@ -76,7 +76,7 @@ pub(crate) struct Loaded {
 pub(crate) enum Missing {
     /// The frames of stacks that the table lacks.
     Frames,
-    /// Also the frames of stacks that the table has without first lines of functions.
+    /// The frames of stacks that the table lacks, or has without the lines at which functions start.
     StartLines,
 }
 
@@ -132,7 +132,8 @@ pub(crate) fn load(
             },
         )
         .await?;
-        // Weighs the grown table again. If it exceeds the limit, it is evicted, and the next query starts a new one.
+        // Makes the cache compute the size of the grown table again. If the table exceeds the limit, the cache evicts
+        // it, and the next query starts a new table.
         cache.change(&tenants, |_| ());
         Ok(loaded)
     })

@@ -1,7 +1,7 @@
 //! Caches the decoded `profiles` table between queries, by file: the times and totals of the profiles of each profile
 //! type and series.
 //!
-//! In: a filter. Out: runs of profiles of one type and series ([`Run`]). Those of files come from the cache; those of
+//! In: a filter. Out: runs of profiles of one type and series ([`Run`]). Runs of files come from the cache; runs of
 //! heads are read each time. Files never change, so cached runs are never stale. Time series, label queries and periods
 //! are computed from runs. Profile ids are read from the table.
 
@@ -29,12 +29,12 @@ use crate::store::tables::stats::Bounds;
 pub(crate) struct Run {
     pub(crate) profile_type: ProfileTypeId,
     pub(crate) series: SeriesId,
-    /// Times of the first and the last profile; `None` if there are no profiles. They are stored near the fields that
-    /// are checked first.
+    /// Times of the first and the last profile; `None` if there are no profiles. The bounds are stored in the run
+    /// itself, near the fields that are checked first.
     bounds: Option<Bounds<i64>>,
     times: Vec<i64>,
     totals: Vec<i64>,
-    /// One period for all profiles, or one for each.
+    /// One period if all profiles have the same period; otherwise one period for each profile.
     periods: Vec<i64>,
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn load(
             }
             read += 1;
             let runs = read_file(&runtime, &snapshot, file).await?;
-            // The cache may be too small to keep them.
+            // The cache may be too small to keep the runs, so the query is charged for them.
             memory.try_grow(runs.bytes())?;
             cache.put(file.path.clone(), runs.clone());
             found.push(runs);
@@ -175,8 +175,8 @@ pub(crate) fn load(
     })
 }
 
-/// Runs with the filter that selected them. While the query holds the value, it is charged for the runs that were read
-/// for it.
+/// Runs with the filter that selected them. While a query holds this value, the query is charged for the runs that it
+/// read.
 pub(crate) struct Chosen {
     runs: Vec<Runs>,
     filter: ScanFilter,
@@ -200,7 +200,7 @@ impl Chosen {
     }
 }
 
-/// Reads all runs of a file regardless of the filter, because the next query may need others.
+/// Reads all runs of a file regardless of the filter, because the next query may need other runs.
 fn read_file(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,

@@ -35,8 +35,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Parses the arguments. `usage` says whether a fourth one, a number, is allowed. If the count or the type of an
-    /// argument is wrong, the error shows the usage.
+    /// Parses the arguments. `usage` determines whether a fourth argument, a number, is allowed. If the count or the
+    /// type of an argument is wrong, the error shows the usage.
     pub(crate) fn read(
         usage: Usage,
         args: &[Expr],
@@ -81,7 +81,8 @@ impl Arguments {
         })
     }
 
-    /// Returns a placeholder for parameters without values. It is never read, because the plan is only described.
+    /// Returns a placeholder for parameters without values. The placeholder is never read, because the plan is only
+    /// described.
     fn unknown() -> Self {
         Self {
             profile_type: ProfileType {

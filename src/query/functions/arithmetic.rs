@@ -1,7 +1,7 @@
 //! `+`, `-` and `*` of integers, which fail if the result does not fit its type. DataFusion's own operators wrap around
 //! and return a wrong number.
 //!
-//! In: integers. Out: the sum, difference or product, or an error. Other operands keep DataFusion's operators.
+//! In: integers. Out: the sum, difference or product, or an error. For other operands, DataFusion's operators are used.
 
 use arrow::compute::kernels::numeric;
 use arrow::datatypes::DataType;
@@ -109,7 +109,7 @@ fn checked(call: &ScalarFunction) -> Option<&Checked> {
 /// A chain of operators between integers of one type.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
-    /// The operators between the arguments, one fewer than those.
+    /// The operators between the arguments. There is one operator fewer than there are arguments.
     steps: Vec<Step>,
     kind: DataType,
     signature: Signature,
@@ -120,7 +120,7 @@ impl ScalarUDFImpl for Checked {
         "checked_arithmetic"
     }
 
-    /// Returns the name that DataFusion gives the operators.
+    /// Returns the column name that DataFusion's own operators would have.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let mut names = args.iter().map(|arg| arg.schema_name().to_string());
         let mut name = names.next().unwrap_or_default();

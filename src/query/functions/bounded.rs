@@ -1,9 +1,10 @@
 //! Limits DataFusion's functions whose result can be far larger than their arguments: `repeat`, `lpad`, `range`,
 //! `concat` and similar ones.
 //!
-//! In: DataFusion's function. Out: the same function, which computes an upper bound of its result and refuses a call
-//! before it allocates. Memory pools do not see the allocations of scalar functions. Without this limit, a single
-//! `repeat('x', 1000000000)` could exhaust the memory of the machine.
+//! In: DataFusion's function. Out: a wrapper of that function. The wrapper computes an upper bound of the size of the
+//! result. If the bound is too large, the wrapper refuses the call before any memory is allocated. Memory pools do not
+//! see the allocations of scalar functions. Without this limit, a single `repeat('x', 1000000000)` could exhaust the
+//! memory of the machine.
 
 use std::sync::Arc;
 
@@ -26,8 +27,8 @@ pub(crate) const JOIN: &str = "text_join";
 /// Estimated size in bytes of a result of a function whose results are about as long as its arguments.
 const MODEST_BYTES: u64 = 1 << 10;
 
-/// Functions that are not available in SQL. Some make types that double with each call, so that their size has no
-/// bound. `levenshtein` of long texts blocks a thread for hours.
+/// Functions that are not available in SQL. Some of them return types that double in size with each nested call, so
+/// that the size has no bound. `levenshtein` of long texts blocks a thread for hours.
 const LEFT_OUT: [&str; 9] = [
     "struct",
     "row",
@@ -51,7 +52,7 @@ enum Growth {
     Replace,
     /// Like `Replace`; argument 2 may refer to the matched text.
     RegexReplace,
-    /// Argument 1 copies of argument 0.
+    /// Copies of argument 0; argument 1 is the number of copies.
     Copies,
     /// As many elements as argument 1 says.
     Resize,
@@ -102,7 +103,8 @@ const GROWING: [(&str, Growth); 27] = [
     ("array_transform", Growth::Modest),
 ];
 
-/// Returns DataFusion's functions without the unavailable ones. Those whose results can grow have a limit.
+/// Returns DataFusion's functions without those that are not available in SQL. Functions with a result that can grow
+/// get a limit.
 pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
     functions
         .into_iter()
@@ -126,8 +128,8 @@ fn named(function: &ScalarUDF, name: &str) -> bool {
     function.name() == name || function.aliases().iter().any(|alias| alias == name)
 }
 
-/// Estimates the bytes of a result of a call beyond those of its arguments. `None` for functions whose results cannot
-/// grow.
+/// Estimates by how many bytes the result of a call is larger than its arguments. Returns `None` for a function with a
+/// result that cannot grow.
 pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
     if name == JOIN {
         return Some(MODEST_BYTES);
@@ -153,8 +155,8 @@ pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
     }
 }
 
-/// Refuses a result that is larger than the limit of a call. Charges the query for results that are made while it is
-/// planned.
+/// Refuses a result that is larger than the limit of a call. Charges the query for results that are computed while the
+/// query is planned.
 pub(crate) fn check_result(name: &str, value: &ColumnarValue, options: &ConfigOptions) -> Result<()> {
     let bytes = match value {
         ColumnarValue::Array(array) => array.get_array_memory_size(),
@@ -164,7 +166,7 @@ pub(crate) fn check_result(name: &str, value: &ColumnarValue, options: &ConfigOp
     Ok(Allowance::charge(options, bytes)?)
 }
 
-/// Refuses a call whose result would have this many bytes, if that exceeds the limit `most`.
+/// Refuses a call if the size of its result, `bytes`, exceeds the limit `most`. Both are in bytes.
 pub(crate) fn check_call(name: &str, bytes: usize, most: usize) -> Result<()> {
     if bytes > most {
         return Err(QueryError::Limit(format!(
@@ -311,7 +313,7 @@ impl Growth {
     }
 }
 
-/// Pairs two columns row by row. The single value of a shorter column counts for all rows.
+/// Pairs two columns row by row. If a column is shorter, its single value is used for all rows.
 fn rows<'a>(left: &'a [i64], right: &'a [i64]) -> impl Iterator<Item = (i64, i64)> + 'a {
     let at = |column: &[i64], row: usize| column.get(row).or(column.first()).copied().unwrap_or(0);
     (0..left.len().max(right.len())).map(move |row| (at(left, row), at(right, row)))
@@ -332,8 +334,8 @@ fn column(args: &[ColumnarValue], index: usize) -> Result<Option<ArrayRef>> {
     })
 }
 
-/// Returns the numbers of an argument, with 0 for null. Fails for other types, such as dates, whose results have no
-/// known bound.
+/// Returns the numbers of an argument, with 0 for null. Fails for other types, such as dates, because the size of the
+/// result then has no known bound.
 fn numbers(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
     let Some(array) = column(args, index)? else {
         return Ok(Vec::new());

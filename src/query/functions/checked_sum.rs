@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
 
 use crate::query::common::error::QueryError;
 
-/// The function `sum`, in place of DataFusion's.
+/// The function `sum` that replaces DataFusion's `sum`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CheckedSum(Arc<AggregateUDF>);
 
@@ -183,7 +183,7 @@ where
     }
 }
 
-/// The sum of distinct values, which DataFusion collects.
+/// The sum of distinct values. DataFusion's accumulator collects the distinct values.
 #[derive(Debug)]
 struct Distinct(Box<dyn Accumulator>);
 

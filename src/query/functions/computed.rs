@@ -1,6 +1,7 @@
 //! A relation whose rows are computed when it is read: the results of `top`, `flamegraph` and the like.
 //!
-//! In: a function that returns one batch. Out: a plan that calls it when it runs, not when it is planned.
+//! In: a function that returns one batch. Out: a plan that calls the function when the plan runs, not while the query
+//! is planned.
 
 use std::sync::Arc;
 

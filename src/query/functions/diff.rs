@@ -1,8 +1,8 @@
 //! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: compares the values of functions before
 //! and after. Rows are sorted by the change of the own value, largest first.
 //!
-//! The first three arguments select the profiles before, and the next three those after. Values are not normalized:
-//! divide by the totals to compare shares.
+//! The first three arguments select the profiles of the first side (before). The next three arguments select the
+//! profiles of the second side (after). Values are not normalized: divide by the totals to compare shares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::query::scan::provider::Called;
 use crate::query::stacks::flame;
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
-/// The first side has no number; the second side may have one.
+/// Only the second side may be followed by the number `n`.
 const BEFORE: Usage = Usage {
     text: USAGE,
     counts: &[3],
@@ -33,7 +33,8 @@ const AFTER: Usage = Usage {
     text: USAGE,
     counts: &[3, 4],
 };
-/// Columns of numbers: own value before, own value after and their difference, then the same for the total.
+/// Columns of numbers: own value before, own value after and their difference, then the same three columns for the
+/// total.
 const NUMBERS: [&str; 6] = [
     "self_before",
     "self_after",

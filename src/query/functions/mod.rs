@@ -1,6 +1,8 @@
-//! SQL functions beyond DataFusion's own, one for each file: on stacks, on time, and tables by selector.
+//! SQL functions that DataFusion lacks or that replace its own: functions on stacks, functions on times, and tables by
+//! selector. Each function has its own file.
 //!
-//! In: the arguments as the planner has them. Out: columns or relations. The lists here register all functions.
+//! In: the arguments as the planner passes them. Out: columns or relations. The lists in this file contain all
+//! functions.
 
 mod arguments;
 mod arithmetic;

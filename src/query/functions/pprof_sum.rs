@@ -1,8 +1,8 @@
 //! `pprof(profile_type, stack, frames, value)`: aggregate function that merges rows of `flat` into the bytes of one
 //! pprof profile.
 //!
-//! In: rows of one profile type. Out: pprof without compression, or null if there are no rows. The state has the frames
-//! of each stack once.
+//! In: rows of one profile type. Out: pprof without compression, or null if there are no rows. The state of the
+//! aggregate contains the frames of each stack once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -169,7 +169,7 @@ impl Accumulator for Sum {
             return Ok(ScalarValue::Binary(None));
         };
         let mut sums: Vec<(StackId, i64)> = self.sums.iter().map(|(stack, value)| (*stack, *value)).collect();
-        // The sums are sorted so that the same rows give the same bytes.
+        // The sums are sorted so that the same rows result in the same bytes.
         sums.sort_unstable();
         let about = About {
             kind,

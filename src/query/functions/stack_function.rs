@@ -1,7 +1,7 @@
 //! The SQL functions `NAME(frames, 'text')`: true for a stack with a function that the text accepts.
 //!
-//! In: a predicate, which gives the text its meaning. Out: the SQL function of that predicate. The result is null for a
-//! null stack or text.
+//! In: a predicate, which defines the meaning of the text. Out: the SQL function of that predicate. The result is null
+//! for a null stack or text.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -18,7 +18,7 @@ use crate::query::common::error::QueryError;
 pub(super) trait StackPredicate: Debug + Eq + Hash + Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
-    /// Returns the test of function names that `text` stands for.
+    /// Returns a closure that returns true for the function names that `text` accepts.
     fn compile(&self, text: String) -> Result<impl Fn(&str) -> bool, QueryError>;
 }
 

@@ -1,8 +1,8 @@
-//! `to_char` with PostgreSQL's patterns of dates and times, such as `YYYY-MM-DD HH24:MI`, and also with those of
+//! `to_char` with PostgreSQL's patterns of dates and times, such as `YYYY-MM-DD HH24:MI`, and also with patterns of
 //! strftime, which DataFusion's function accepts.
 //!
-//! In: a time and a pattern. Out: the text. A pattern with a `%` is one of strftime. A pattern of PostgreSQL that
-//! strftime cannot express is an error that names it.
+//! In: a time and a pattern. Out: the text. A pattern that contains a `%` is a pattern of strftime. If strftime cannot
+//! express a pattern of PostgreSQL, the call fails with an error that names the pattern.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -85,8 +85,8 @@ fn translated(pattern: &ColumnarValue) -> Result<ColumnarValue> {
     })
 }
 
-/// PostgreSQL's patterns with those of strftime. A pattern comes before the shorter ones that it begins with. Names
-/// of months and days are not padded with blanks.
+/// PostgreSQL's patterns, each with the equivalent pattern of strftime. If a pattern begins with a shorter pattern, the
+/// longer pattern is listed first. Names of months and days are not padded with blanks.
 const PATTERNS: [(&str, &str); 23] = [
     ("HH24", "%H"),
     ("HH12", "%I"),
@@ -119,7 +119,7 @@ const WITHOUT: [&str; 26] = [
     "MON", "mon", "DAY", "day", "B.C.", "TH", "th", "RM", "CC", "WW", "TZ", "OF",
 ];
 
-/// Translates a pattern to one of strftime.
+/// Translates a pattern to a pattern of strftime.
 fn to_strftime(pattern: &str) -> Result<Cow<'_, str>, QueryError> {
     if pattern.contains('%') {
         return Ok(Cow::Borrowed(pattern));
@@ -141,7 +141,7 @@ fn to_strftime(pattern: &str) -> Result<Cow<'_, str>, QueryError> {
         let known = PATTERNS
             .iter()
             .find_map(|(name, to)| Some((*to, rest.strip_prefix(name)?)));
-        // If a pattern without a counterpart begins with one that has a counterpart, the longer one counts.
+        // If a pattern with a counterpart and a pattern without a counterpart both match, the longer pattern is used.
         let without = WITHOUT.iter().find(|name| rest.starts_with(**name));
         let is_longer = |name: &&&str| known.is_none_or(|(_, after)| rest.len() - after.len() < name.len());
         if let Some(name) = without.filter(is_longer) {

@@ -1,8 +1,9 @@
-//! Computes from statistics the times of the first and last profile of tenants, and what a query would read.
+//! Computes two results from statistics: the times of the first and last profile of tenants, and the amount of data
+//! that a query would read.
 //!
-//! In: the files of the snapshot with their statistics, and the rows of `profiles` in heads, which are few. Out: bounds
-//! and counts. Only two kinds of files are read: `series`, whose rows are cached, and a `profiles` file whose
-//! statistics have no times.
+//! In: the files of the snapshot with their statistics, and the few rows of `profiles` in heads. Out: bounds and
+//! counts. Only two kinds of files are read: `series`, whose rows are cached, and a `profiles` file whose statistics
+//! have no times.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::store::tables::stats::{Bounds, extend};
 /// The data that a query would read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Impact {
-    /// The data in Parquet files according to their statistics. Rows are those of whole files.
+    /// The data in Parquet files according to their statistics. All rows of each file are counted.
     pub(crate) files: Reading,
     /// The data in memory. These numbers are exact.
     pub(crate) heads: Reading,
@@ -37,7 +38,7 @@ pub(crate) struct Impact {
 pub(crate) struct Reading {
     /// Number of files of all tables, or of heads.
     pub(crate) blocks: u64,
-    /// Number of series that may have rows there.
+    /// Number of series that may have rows in these files or heads.
     pub(crate) series: u64,
     /// Number of rows of the table `profiles`.
     pub(crate) profiles: u64,
@@ -97,7 +98,7 @@ pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<
     })
 }
 
-/// Returns the data that a query for stacks would read.
+/// Returns the amount of data that a query for stacks would read.
 pub(crate) fn impact(context: Arc<Context>, query: StackQuery) -> BoxFuture<'static, Result<Impact, QueryError>> {
     Box::pin(async move {
         let filter = flame::filter(&context, &query).await?;

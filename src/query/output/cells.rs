@@ -1,7 +1,7 @@
 //! Single values of a result without Arrow types, for row-based wire protocols.
 //!
-//! In: batches of a result. Out: the [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists; maps,
-//! structs and lists of those become JSON. The encoding for a wire protocol is not here.
+//! In: batches of a result. Out: the [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists. Maps,
+//! structs and all other lists become JSON. Each wire protocol encodes the cells itself.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ pub(crate) enum Simple {
     /// A point in time in UTC.
     TimestampTz,
     Interval,
-    /// A JSON text, for maps, structs and lists of those.
+    /// A JSON text, for maps, structs and lists of values that are not simple.
     Json,
 }
 

@@ -300,7 +300,7 @@ impl Encoder {
             Encoder::Parquet { writer, schema, .. } => {
                 if let Some(writer) = writer {
                     writer.write(&with_names(batch, schema)?).map_err(parquet_error)?;
-                    // The writer buffers a row group in memory, so a large one is written early.
+                    // The writer buffers a row group in memory, so a large row group is written early.
                     if writer.in_progress_size() > ROW_GROUP_BYTES {
                         writer.flush().map_err(parquet_error)?;
                     }

@@ -1,7 +1,7 @@
-//! Writes answers of SQL in the format that the caller asked for.
+//! Writes SQL results in the format that the caller requested.
 //!
-//! In: batches of an answer. Out: JSON, CSV, Arrow, Parquet or pprof ([`format`]), or single values for the PostgreSQL
-//! port ([`cells`]).
+//! In: batches of a result. Out: JSON, CSV, Arrow, Parquet or pprof ([`format`]), or single values for the PostgreSQL
+//! protocol ([`cells`]).
 
 pub(crate) mod cells;
 pub mod format;

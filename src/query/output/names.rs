@@ -1,8 +1,8 @@
-//! Handles column names of a result that occur twice. SQL allows them and DataFusion's planner does not: `SELECT 1, 1`,
-//! or `SELECT total, total::double`.
+//! Handles duplicate column names in a result. SQL allows them, but DataFusion's planner does not: `SELECT 1, 1`, or
+//! `SELECT total, total::double`.
 //!
-//! In: a statement that the planner refused because of such names. Out: the same statement, in which columns that may
-//! collide have unique names, and the names that the result shows for them.
+//! In: a statement that the planner refused because of duplicate names. Out: the same statement with unique names for
+//! all columns that may collide, and the original names, which the result shows.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -19,15 +19,15 @@ use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
 use crate::query::tables::hint;
 
-/// Prefix of a name that stands for a column of the result. Users do not write such names.
+/// Prefix of a unique name that replaces the name of a column. Users do not write names with this prefix.
 const STAND_IN: &str = "alluvium.column.";
 
-/// The names that the result shows for stand-ins, by their number.
+/// The original names of the columns. The index of a name is the number in the unique name that replaces it.
 #[derive(Debug, Default)]
 pub(crate) struct Names(Vec<String>);
 
 impl Names {
-    /// Returns the schema with the names of the result, which may occur twice.
+    /// Returns the schema with the original names, which may occur twice.
     pub(crate) fn of(&self, schema: &SchemaRef) -> SchemaRef {
         if self.0.is_empty() {
             return schema.clone();
@@ -72,7 +72,7 @@ fn is_collision(error: &DataFusionError) -> bool {
     text.contains("unique expression names") || text.contains("duplicate unqualified field name")
 }
 
-/// Returns the statement with stand-ins for the columns that may collide; `None` if there are none.
+/// Returns the statement with unique names for the columns that may collide; `None` if no column may collide.
 fn renamed(statement: Statement) -> Option<(Statement, Names)> {
     let Statement::Statement(mut inner) = statement else {
         return None;
@@ -120,7 +120,8 @@ impl VisitorMut for Renaming<'_> {
     }
 }
 
-/// Returns the text and the name of a column or of a cast of one, and true if it is not a cast.
+/// Returns the text and the name of a column, and true. For a cast of a column, returns false instead of true. Returns
+/// `None` for other expressions.
 fn column(expr: &Expr) -> Option<(String, String, bool)> {
     match expr {
         Expr::Identifier(name) => Some((folded(name), folded(name), true)),
@@ -131,7 +132,7 @@ fn column(expr: &Expr) -> Option<(String, String, bool)> {
     }
 }
 
-/// Returns the expression inside of casts. DataFusion names the column after it.
+/// Returns the expression without its casts. DataFusion derives the column name from this expression.
 fn uncast(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast { expr, .. } | Expr::Nested(expr) => uncast(expr),
@@ -139,7 +140,7 @@ fn uncast(expr: &Expr) -> &Expr {
     }
 }
 
-/// Returns the name. Without quotes, it is in lower case.
+/// Returns the name, in lower case unless it is quoted.
 fn folded(name: &Ident) -> String {
     match name.quote_style {
         Some(_) => name.value.clone(),
@@ -147,8 +148,8 @@ fn folded(name: &Ident) -> String {
     }
 }
 
-/// Returns the schema with unique names: of two columns `a`, the second is called `a_2`. Formats whose rows are maps
-/// need this.
+/// Returns the schema with unique names: of two columns `a`, the second is called `a_2`. Formats that encode a row as a
+/// map need unique names.
 pub(crate) fn distinct(schema: &SchemaRef) -> SchemaRef {
     let all = schema.fields().iter().map(|field| field.name().clone());
     let mut taken: HashSet<String> = all.collect();

@@ -1,8 +1,9 @@
-//! Builds the mappings of an exported profile for code without functions, whose addresses are offsets in a file.
+//! Builds the mappings of an exported profile for code without functions. The addresses of such code are offsets in a
+//! file.
 //!
-//! In: locations whose addresses are offsets, and mappings with the file offset at which they begin. Out: mappings with
-//! a range of addresses each, and addresses in that range. Readers find the symbols of such code as if the files had
-//! been loaded there.
+//! In: locations whose addresses are offsets, and mappings with the file offset at which they begin. Out: mappings,
+//! each with its own range of addresses, and locations with addresses in these ranges. Readers of the profile find the
+//! symbols as if the files had been loaded at these addresses.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +12,19 @@ use crate::profile::pprof::{Builder, Mapping, Profile};
 /// First address of a mapping, and the gap between mappings.
 const GAP: u64 = 1 << 20;
 const PAGE: u64 = 4 << 10;
-/// Readers treat addresses from here on as those of the kernel.
+/// Readers of a profile treat this address and all higher addresses as kernel addresses.
 const END: u64 = 1 << 62;
 
-/// Mappings with the largest offset of their locations. The addresses of these locations are offsets until
-/// [`FileMappings::place`] runs.
+/// The largest offset of the locations of each mapping, by the index of the mapping. The addresses of these locations
+/// are offsets until [`FileMappings::place`] runs.
 #[derive(Debug, Default)]
 pub(crate) struct FileMappings(BTreeMap<u32, u64>);
 
 impl FileMappings {
-    /// Adds a mapping for such locations and returns its index. It has no range yet.
+    /// Adds a mapping for locations with offsets as addresses, and returns its index. The mapping has no range yet.
     pub(crate) fn mapping<'a>(&mut self, builder: &mut Builder<'a>, mapping: Mapping<'a>) -> u32 {
         let index = builder.mapping(Mapping {
-            // The limit distinguishes it from the mapping of the same file for code with functions.
+            // The limit distinguishes this mapping from the mapping of the same file for code with functions.
             limit: END,
             ..mapping
         });
@@ -31,8 +32,8 @@ impl FileMappings {
         index
     }
 
-    /// Sets the ranges of the mappings and the addresses of the locations in them. A mapping whose range does not fit
-    /// gets no range, and its locations keep their offsets.
+    /// Sets the ranges of the mappings and the addresses of the locations in them. If the range of a mapping does not
+    /// fit, the mapping gets no range, and its locations keep their offsets.
     pub(crate) fn place(mut self, profile: &mut Profile<'_>) {
         for location in &profile.locations {
             if let Some(last) = self.0.get_mut(&location.mapping) {

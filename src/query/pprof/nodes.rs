@@ -61,7 +61,7 @@ pub(crate) fn limit(profile: &mut Profile<'_>, max_nodes: usize) {
     }
 }
 
-/// Adds the location that stands for the nodes that are cut.
+/// Adds the location that replaces the removed nodes, and returns its index.
 fn other(profile: &mut Profile<'_>) -> u32 {
     let (function, line) = (profile.functions.len() as u32, profile.lines.len() as u32);
     profile.functions.push(Function {

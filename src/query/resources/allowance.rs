@@ -1,5 +1,5 @@
-//! Accounts for memory of a query outside of its operators: its statement while it is planned, the constants of its
-//! plan, and the results of scalar functions, which no memory pool sees.
+//! Accounts for the memory of a query that its operators do not reserve: the statement while it is planned, the
+//! constants of the plan, and the results of scalar functions.
 //!
 //! In: the size of a statement, and the size of the rows of its plan. Out: charges to the query, the limits of one
 //! call, and the number of rows of a batch. Functions find the allowance in the options of their session.
@@ -35,7 +35,7 @@ pub(crate) struct CallLimits {
 }
 
 impl CallLimits {
-    /// The limits if there is plenty of memory.
+    /// The limits of a query with plenty of memory.
     pub(crate) const MOST: Self = Self {
         result: 128 << 20,
         value: 64 << 10,
@@ -80,7 +80,7 @@ struct Shared {
 }
 
 impl Allowance {
-    /// Begins planning a statement of `tokens` tokens. Fails if the query has too little memory for it.
+    /// Charges the query for planning a statement of `tokens` tokens. Fails if the query has too little memory.
     pub(crate) fn begin(runtime: &Runtime, tokens: usize) -> Result<Self, QueryError> {
         let memory = memory_of(runtime);
         let charged = runtime.reservation("planning");
@@ -95,7 +95,7 @@ impl Allowance {
         })))
     }
 
-    /// Gives the functions of a session this allowance.
+    /// Makes this allowance available to the functions of a session.
     pub(crate) fn put_into(&self, state: &mut SessionState) {
         state.config_mut().options_mut().extensions.insert(self.clone());
     }

@@ -13,7 +13,7 @@ use quick_cache::{Equivalent, Weighter};
 
 /// Interval of the calls of [`Cache::forget_unused`].
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_mins(1);
-/// Number of such calls after which an unused entry is dropped.
+/// Number of calls of [`Cache::forget_unused`] after which an unused entry is dropped.
 const LOOKS: u32 = 5;
 const ENTRY_BYTES: usize = 128;
 /// Estimated average size of an entry in bytes. It determines how many evicted keys the cache remembers.
@@ -114,7 +114,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
             let result = change(&mut held.value);
             (held.bytes, held.used) = (held.value.bytes(), used);
             drop(entry);
-            // Only an insertion evicts entries, not the growth of a value.
+            // Only an insertion evicts entries, so an entry that has grown too large is inserted again.
             if state.entries.weight() > self.limit as u64
                 && let Some((key, entry)) = state.entries.remove(key)
             {
@@ -148,7 +148,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
             .for_each(|(_, entry)| each(&entry.value));
     }
 
-    /// Drops entries that were not used since the last [`LOOKS`] calls of this function, which are some minutes.
+    /// Drops entries that were not used during the last [`LOOKS`] calls of this function, that is, for some minutes.
     pub(crate) fn forget_unused(&self) {
         let mut state = self.state.lock();
         state.looks += 1;

@@ -1,7 +1,7 @@
 //! State that all queries of an engine share: the memory pool, the footer cache, the one object store, and the settings
 //! of sessions.
 //!
-//! It gives access only to the files of the store: the registry has one store, the disk manager is off (queries spill
+//! Queries can access only the files of the store: the registry has one store, the disk manager is off (queries spill
 //! nothing), and the session has no listing tables and no external tables.
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::query::resources::verified::Readers;
 /// The address of the store in plans. Users cannot use it as a URL.
 pub(crate) const STORE_URL: &str = "alluvium://store";
 
-/// Number of rows of a batch. Larger batches cause cache misses in the fold; smaller ones cause more calls.
+/// Number of rows of a batch. Larger batches cause cache misses in the fold; smaller batches cause more calls.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
 /// State that all queries of one engine share. Each query has its own copy with its own memory pool
@@ -47,7 +47,7 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// Creates a runtime for files of `store`, or of the local disk if it is `None`.
+    /// Creates a runtime for files of `store`, or of the local disk if `store` is `None`.
     pub(crate) fn new(limits: &QueryLimits, store: Option<Arc<dyn ObjectStore>>) -> Result<Self, QueryError> {
         let store = store.unwrap_or_else(|| Arc::new(LocalFileSystem::new()));
         let environment = RuntimeEnvBuilder::new()
@@ -96,8 +96,8 @@ impl Runtime {
         })
     }
 
-    /// Returns the same runtime with its own memory pool of `bytes` bytes. The memory of a query is charged to it and
-    /// to the pool of all queries.
+    /// Returns the same runtime with its own memory pool of `bytes` bytes. The memory of a query is charged to this
+    /// pool and to the pool of all queries.
     pub(crate) fn for_one_query(&self, bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             environment: memory::for_one_query(&self.environment, bytes),

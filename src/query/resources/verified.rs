@@ -28,7 +28,7 @@ use crate::store::tables::checksums;
 use crate::store::tables::checksums::{Altered, Sums};
 use crate::store::tables::snapshot::Tail;
 
-/// The data that verifies the bytes of a file. It is an extension of the files of a plan.
+/// The data that is needed to verify the bytes of a file. Each file of a plan has its seal as an extension.
 #[derive(Debug, Clone)]
 pub(crate) struct Seal {
     pub(crate) tail: Tail,

@@ -19,8 +19,8 @@ pub(crate) struct FrameColumns<'a> {
     pub(crate) start_line: Option<&'a Int32Array>,
 }
 
-/// Returns the type of the frames of `flat`, leaf first: frames of the table, each with the line at which its function
-/// starts.
+/// Returns the type of the frames of `flat`, leaf first: the frames of the table `stacks`, each with the line at which
+/// its function starts.
 pub(crate) fn flat_frames() -> DataType {
     DataType::List(flat_frame())
 }
@@ -30,7 +30,7 @@ pub(crate) fn flat_frame() -> FieldRef {
     Arc::new(Field::new("element", DataType::Struct(flat_frame_fields()), false))
 }
 
-/// Returns the columns of [`flat_frame`]: those of the table, and the first line of the function.
+/// Returns the columns of [`flat_frame`]: the columns of the table, and the line at which the function starts.
 pub(crate) fn flat_frame_fields() -> Fields {
     let start_line = Arc::new(Field::new(START_LINE, DataType::Int32, false));
     schema::frame_fields().iter().cloned().chain([start_line]).collect()

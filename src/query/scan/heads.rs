@@ -1,8 +1,9 @@
 //! Reads rows of heads, which are in no file yet.
 //!
 //! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, with exactly the
-//! requested rows. Their memory is charged to the query, which fails if it exceeds its limit. A bounded number of
-//! concurrent scans read heads on blocking threads. After its query was dropped, a scan ends at the next batch.
+//! requested rows. The memory of the rows is charged to the query. If the query exceeds its memory limit, it fails. A
+//! bounded number of concurrent scans read heads on blocking threads. If a query is dropped, its scans end at their
+//! next batch.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -31,8 +32,8 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{DAY, PROFILE_TYPE, SERIES, STACK, TENANT, TIME};
 use crate::store::tables::snapshot::{HeadScan, ScanFilter, Snapshot};
 
-/// Returns exactly the rows of the heads that pass the filter. The rows of a head are built when the stream reaches it.
-/// They are charged to the query until the reader has received the last of them.
+/// Returns exactly the rows of the heads that pass the filter. The rows of a head are built when the stream reaches the
+/// head. They are charged to the query until the reader has received the last row of the head.
 pub(crate) fn head_stream(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -123,7 +124,7 @@ impl RowMap for HeadRows {
     fn apply(&self, _input: BatchStream) -> BatchStream {
         let schema = self.schema.clone();
         let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.wanted.clone());
-        // The batches have the same number of rows as those of files, because the limits of functions apply to each
+        // The batches have the same number of rows as batches of files, because the limits of functions apply to each
         // call.
         let rows =
             rows.flat_map(|batch| stream::iter(batch.map_or_else(|error| vec![Err(error)], |batch| split(&batch))));
@@ -138,7 +139,7 @@ fn split(batch: &RecordBatch) -> Vec<Result<RecordBatch, QueryError>> {
     starts.map(|start| Ok(part(start))).collect()
 }
 
-/// Casts a batch to the columns of `schema`, whose string types may differ.
+/// Casts the columns of a batch to the types of `schema`. Only the string types may differ.
 fn with_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
     let columns =
         std::iter::zip(batch.columns(), schema.fields()).map(|(column, field)| cast(column, field.data_type()));
@@ -215,7 +216,8 @@ fn one_head(
 ) -> Result<Vec<RecordBatch>, QueryError> {
     cancellation.check()?;
     let columns: Vec<&str> = wanted.columns.iter().map(String::as_str).collect();
-    // If a head applies the filter exactly, its rows need no second check and no columns for it.
+    // If a head applies the filter exactly, only the stacks are checked again, and the columns for the other checks are
+    // not requested.
     let checked = if head.is_exact() {
         ScanFilter {
             stacks: wanted.checked.stacks.clone(),
@@ -250,7 +252,7 @@ fn one_head(
     taken.map(|()| batches)
 }
 
-/// Returns the columns to request from a head: the wanted columns and those that the filter checks.
+/// Returns the columns to request from a head: the wanted columns and the columns that the filter checks.
 fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Result<Arc<[usize]>, QueryError> {
     let mut indices = indices_of(schema, columns)?;
     let checked = [

@@ -59,7 +59,8 @@ impl<T: Id> IdSet<T> {
         }
         let mut sorted: Vec<i64> = ids.iter().map(|id| id.bits()).collect();
         sorted.sort_unstable();
-        // The schema of the scan has the partition columns last. Here only the types matter.
+        // The index of `column` does not count the partition columns, because the schema of the scan has them last.
+        // Only the types matter here.
         let fields: Vec<_> = schema.fields().iter().skip(PARTITION_COLUMNS).cloned().collect();
         let array: ArrayRef = Arc::new(Int64Array::from(sorted));
         let list = InListExpr::try_new_from_array(column, array, false, &Schema::new(fields))?;

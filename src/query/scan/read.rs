@@ -34,7 +34,7 @@ use crate::store::common::schema::{PARTITION_COLUMNS, Table};
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot};
 use crate::store::tables::stats::{Bounds, extend};
 
-/// Total size of files in bytes below which one task reads them all.
+/// Total size of files in bytes below which one task reads all of the files.
 const MIN_SPLIT_BYTES: usize = 1 << 20;
 /// Maximum size of a set of series whose ids are individually compared with the bounds of a file.
 const FEW_SERIES: usize = 64;
@@ -72,7 +72,7 @@ pub(crate) fn sql_schema(table: Table) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
 }
 
-/// Returns the scan of `files` with the columns at `projection`. These are indices in `schema`, which is
+/// Returns the scan of `files` with the columns at `projection`. The indices refer to `schema`, which is
 /// [`Table::schema`] or [`sql_schema`].
 fn parquet_plan(
     runtime: &Runtime,
@@ -117,9 +117,9 @@ fn parquet_plan(
     Ok(DataSourceExec::from_data_source(config))
 }
 
-/// Returns files and heads as one plan for SQL. The plan filters the tenants exactly. The rest of the filter only
-/// prunes files and heads. The conditions themselves stay in the filter node above, which the optimizer moves into the
-/// Parquet scan.
+/// Returns files and heads as one plan for SQL. The plan filters the tenants exactly. The other conditions of the
+/// filter only prune files and heads. The filter node above this plan checks these conditions, and the optimizer moves
+/// that node into the Parquet scan.
 pub(crate) fn union_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -206,7 +206,7 @@ pub(crate) fn open(
     })
 }
 
-/// Like [`open`], for these files only and without heads.
+/// Like [`open`], but reads only `files` and no heads.
 pub(crate) fn open_files(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -287,7 +287,7 @@ fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&Wanted<'_>>)
     })
 }
 
-/// Returns the conditions that not all rows of the selected files satisfy, as an expression over the scan's columns.
+/// Returns the filter as an expression over the scan's columns. Omits conditions that all rows of the files satisfy.
 fn predicate(
     table: Table,
     files: &[&FileEntry],
@@ -364,8 +364,8 @@ fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile,
     ]))
 }
 
-/// Returns the columns of the files, then those of the partition. Text that is only compared is read as views of its
-/// dictionary, without a copy for each row.
+/// Returns the columns of the files, followed by the partition columns. A text column that is only compared is read as
+/// views of its dictionary, without a copy for each row.
 fn scan_schema(schema: &SchemaRef, projection: &[usize]) -> TableSchema {
     let (partition, in_file) = schema.fields().split_at(PARTITION_COLUMNS);
     let fields: Vec<FieldRef> = in_file

@@ -1,7 +1,8 @@
 //! Finds individual stored profiles: ids, times, types and labels, without their samples.
 //!
-//! In: [`ProfilesQuery`]. Out: [`KeptProfile`]s in the order of their times, only those whose sender chose an id. The
-//! rows with one id are one profile, because a profile has a row for each type and each series.
+//! In: [`ProfilesQuery`]. Out: [`KeptProfile`]s in the order of their times. Profiles without an id from the sender are
+//! omitted. All rows with the same time and id form one profile, because a profile has one row for each type and each
+//! series.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ const MAX_PROFILES: usize = 100_000;
 const PROFILE_BYTES: usize = 512;
 const ROW_BYTES: usize = 96;
 
-/// The profiles that were found, by start and id, so that the oldest come first.
+/// The profiles found so far, sorted by start and id, oldest first.
 #[derive(Default)]
 struct Found {
     profiles: BTreeMap<(i64, Arc<str>), Rows>,
@@ -75,7 +76,7 @@ impl Found {
     }
 }
 
-/// Finds the profiles of a query. If there are more than its limit, returns the newest.
+/// Finds the profiles of a query. If the query has more profiles than its limit, returns the newest profiles.
 pub(crate) fn find(
     context: Arc<Context>,
     query: ProfilesQuery,

@@ -1,5 +1,5 @@
-//! Finds profiles by their ids, and ids of profiles. A series and a time identify a profile, because its samples have
-//! both as well.
+//! Finds profiles by their ids, and the ids of profiles. A series and a time identify a profile, because each sample of
+//! the profile also has both.
 //!
 //! If the sender chose no id, the id is made of the series and time. So a query can select every profile by its id.
 
@@ -54,7 +54,7 @@ pub(crate) fn by_ids(
             Ok(memory.try_resize(found.capacity() * MOMENT_BYTES)?)
         })
         .await?;
-        // A moment made of an id selects nothing if there is no such profile.
+        // If there is no profile at a moment that was made from an id, this moment selects nothing.
         Ok(found.into_iter().flat_map(|(found, _)| found).chain(made).collect())
     })
 }
@@ -87,7 +87,7 @@ pub(crate) fn ids_of(
             let names = schema::texts(batch, PROFILE_ID)?;
             for row in 0..batch.num_rows() {
                 let (moment, name) = ((SeriesId(series[row]), times[row]), names.value(row));
-                // If several profiles have the same moment, the first by id stands for all.
+                // If several profiles have the same moment, the smallest id is used.
                 let is_first = || found.get(&moment).is_none_or(|known| name < known.as_ref());
                 if !name.is_empty() && asked.contains(&moment) && is_first() {
                     memory.try_grow(NAMED_BYTES + name.len())?;
@@ -111,13 +111,13 @@ pub(crate) fn ids_of(
     })
 }
 
-/// Returns the id of a profile whose sender chose none.
+/// Returns the id of a profile without an id from the sender.
 fn made_id((series, time): Moment) -> String {
     Uuid::from_u64_pair(series.0 as u64, time as u64).to_string()
 }
 
-/// Returns the moment of an id that [`made_id`] may have returned. Every UUID gives a moment, but there may be no
-/// profile at that moment.
+/// Returns the moment from which [`made_id`] may have made an id. Every UUID corresponds to a moment, but there may be
+/// no profile at that moment.
 fn moment_of(id: &str) -> Option<Moment> {
     let (series, time) = Uuid::parse_str(id).ok()?.as_u64_pair();
     Some((SeriesId(series as i64), time as i64))

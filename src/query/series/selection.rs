@@ -40,7 +40,7 @@ pub(crate) struct Active {
     pub(crate) profile_type: ProfileTypeId,
 }
 
-/// Values of a result. The query is charged for them while it holds them.
+/// Values of a result. Their memory is charged to the query until this value is dropped.
 pub struct Charged<T> {
     values: Vec<T>,
     memory: MemoryReservation,
@@ -132,8 +132,8 @@ pub(crate) fn types(
     })
 }
 
-/// Returns the ids of the series that match all matchers; `None` if there are no matchers. The matchers see the labels
-/// of the type as well.
+/// Returns the ids of the series that match all matchers; `None` if there are no matchers. The matchers can also refer
+/// to the synthetic labels of the type.
 pub(crate) fn select(
     labels: Arc<SeriesLabels>,
     profile_type: ProfileType,
@@ -192,8 +192,8 @@ impl Synthetic {
 /// Labels of series, and the profile types that occur.
 type Occurring = (Charged<Labels>, Vec<ProfileType>);
 
-/// Returns the labels of the series that occur in the range, each once and without synthetic labels. Also returns the
-/// types with which they occur, in ascending order.
+/// Returns the labels of each series that occurs in the range, without synthetic labels. Also returns the types with
+/// which these series occur, in ascending order.
 pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'static, Result<Occurring, QueryError>> {
     Box::pin(async move {
         let time = range.micros();
@@ -225,7 +225,7 @@ fn own_labels(
         }
     }
     let types = types.into_iter().filter_map(|id| id.parts().ok()).collect();
-    // The labels themselves stay charged, because they may live longer than those of the cache.
+    // The labels stay charged, because the result may live longer than the cached labels.
     memory.try_resize(own.len() * size_of::<Labels>() + labels.charged())?;
     Ok((Charged { values: own, memory }, types))
 }
@@ -303,9 +303,9 @@ pub(crate) fn values(sets: Charged<Labels>, name: String) -> BoxFuture<'static, 
     })
 }
 
-/// Returns the distinct label sets, reduced to `names` unless that is empty, sorted. Fails if they and their texts
-/// exceed the memory limit of a query. Each set counts with its own texts, because a response repeats texts that are
-/// stored once.
+/// Returns the distinct label sets, sorted. If `names` is not empty, each set is reduced to these labels. Fails if the
+/// sets with their texts exceed the memory limit of a query. Each set is charged for all of its texts, because a
+/// response repeats texts that are stored once in memory.
 pub(crate) fn narrowed(
     sets: Charged<Labels>,
     names: Vec<String>,

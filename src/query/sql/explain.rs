@@ -192,7 +192,7 @@ impl Found {
     }
 }
 
-/// Removes the data folder from paths in the text. Plans contain it with and without the leading slash.
+/// Removes the data folder from paths in the text. Plans contain the folder with and without the leading slash.
 fn without_root(text: &str, root: &Root) -> String {
     let mut text = text.to_owned();
     let root = match root {

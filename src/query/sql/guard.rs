@@ -1,10 +1,10 @@
-//! Checks a query before it is planned: its size, the kind of statement, and how far it would expand. Before its plan
-//! is optimized, checks the size of the plan.
+//! Checks the size of a query, the kind of statement, and the expansion of the query before it is planned. Checks the
+//! size of the plan before it is optimized.
 //!
 //! In: text, statement, plan. Out: success, or an error that says what is wrong. Planning recurses over operators,
-//! expands every `WITH` at each use, and replaces column names with their definitions. Each of these can turn a short
-//! text into an enormous plan. Every join has all columns of both sides, so the cost of planning grows with the square
-//! of the number of joins.
+//! expands every `WITH` at each use, and replaces column names with their definitions. Each of these steps can turn a
+//! short text into an enormous plan. Every join has all columns of both sides, so the cost of planning grows with the
+//! square of the number of joins.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -28,8 +28,8 @@ const MAX_TEXT_BYTES: usize = 256 << 10;
 const MAX_OPERATORS: usize = 400;
 /// Maximum number of tables that a query reads after every `WITH` is expanded.
 const MAX_RELATIONS: u64 = 200;
-/// Maximum expansion of a column's definition. Each `SELECT` of the query counts with the largest number of uses of one
-/// column in one of its expressions, and the expansion is the product of these numbers.
+/// Maximum expansion of a column's definition. The expansion is a product with one factor for each `SELECT`: the
+/// largest number of uses of one column in one expression of the `SELECT`.
 const MAX_REPEATS: u64 = 1 << 16;
 
 /// Maximum length of a list: columns of a `SELECT`, arguments, `GROUP BY`, `ORDER BY`. PostgreSQL has the same limit
@@ -39,8 +39,8 @@ const MAX_ITEMS: usize = 1664;
 const MAX_WORDS: usize = 8192;
 /// Maximum length of a name in bytes. PostgreSQL truncates names to 63 bytes.
 const MAX_NAME_BYTES: usize = 1 << 10;
-/// Maximum number of comparisons of column names while a query is planned. They take seconds in a debug build. The
-/// limit is enough for [`MAX_ITEMS`] columns that pass through three subqueries.
+/// Maximum number of comparisons of column names while a query is planned. This number of comparisons takes seconds in
+/// a debug build. The limit is enough for [`MAX_ITEMS`] columns that pass through three subqueries.
 const MAX_COMPARISONS: u64 = 10_000_000;
 /// Maximum number of columns of a plan over all of its operators. About 90 joins of `series` reach it.
 const MAX_PLAN_COLUMNS: usize = 50_000;
@@ -50,7 +50,7 @@ pub(crate) fn check_size(text: &str) -> Result<usize, QueryError> {
     check_size_in(text, &GenericDialect {})
 }
 
-/// Refuses values of parameters that would make the text of a query too long if they were written in it.
+/// Refuses parameter values that would make the text of the query too long if the text contained them.
 pub(crate) fn check_values(bytes: usize) -> Result<(), QueryError> {
     if bytes > MAX_TEXT_BYTES {
         return Err(QueryError::Limit(format!(
@@ -301,8 +301,8 @@ fn too_many_tables(relations: u64) -> QueryError {
 
 /// State of a walk over a query.
 struct Shape {
-    /// Names of the tables that each `WITH` part reads, by its lower-case name. Bodies are not stored, because a part
-    /// inside of 200 others would be copied 200 times.
+    /// Names of the tables that each `WITH` part reads, by the lower-case name of the part. The bodies are not stored,
+    /// because a part inside of 200 other parts would be copied 200 times.
     parts: HashMap<String, Vec<String>>,
     /// Number of tables of each part after expansion.
     known: HashMap<String, u64>,
@@ -321,7 +321,7 @@ impl Default for Shape {
 
 impl Shape {
     /// Returns an upper bound of the number of tables that a query of the tables `names` reads after every part is
-    /// expanded. The definitions of parts count as well.
+    /// expanded. The tables that the definitions of parts read are counted as well.
     fn unfolded(&mut self, names: &[String], depth: usize) -> Result<u64, QueryError> {
         if depth > self.parts.len() {
             return Err(QueryError::invalid("a WITH query must not refer to itself"));

@@ -1,9 +1,9 @@
-//! Estimates the size of the rows of a plan before it runs, from constants and results of functions that the columns of
-//! each step repeat in every row.
+//! Estimates the size of the rows of a plan before the plan runs. The estimate contains the constants and the results
+//! of functions that the columns of each step repeat in every row.
 //!
 //! In: an optimized plan, in which calls without columns are constants. Out: the bytes of a row over all steps, and the
-//! number of calls that can return large values. A plan holds a constant once, but a column of it repeats it in every
-//! row: a text of 60 KB takes 491 MB in a batch of 8192 rows. Short values are not counted.
+//! number of calls that can return large values. A plan stores a constant once, but a column repeats the constant in
+//! every row: a text of 60 KB takes 491 MB in a batch of 8192 rows. Short values are not counted.
 
 use std::collections::HashMap;
 
@@ -161,7 +161,7 @@ fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> Wide {
         .collect()
 }
 
-/// Returns the wide columns that a step passes on under their names.
+/// Returns the wide columns that a step passes on under the same names.
 fn inherited(schema: &DFSchema, known: &Wide) -> Wide {
     if known.is_empty() {
         return Wide::new();

@@ -2,8 +2,8 @@
 //! PostgreSQL tools read.
 //!
 //! In: text, parameters. Out: [`Prepared`] with the types of its parameters and columns, and [`SqlResult`]s. Each
-//! statement is planned again when it runs, over the current tables. The checks and limits are those of every query.
-//! The protocol is not here.
+//! statement is planned again when it runs, over the current tables. The checks and limits are the same as for all
+//! queries. The wire protocol is implemented elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -44,8 +44,8 @@ use crate::query::tables::catalog;
 /// Name of the only catalog.
 const CATALOG: &str = "alluvium";
 
-/// State that all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the parser that rewrites
-/// queries of its tools.
+/// State that all sessions of an engine share: PostgreSQL's fixed catalogs and functions, and the parser that rewrites
+/// queries of PostgreSQL tools.
 pub(crate) struct Sessions {
     contexts: Arc<Contexts>,
     template: Arc<Template>,
@@ -94,7 +94,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Returns the memory that it holds in bytes.
+    /// Returns the memory of the statement in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let columns = self
             .columns
@@ -126,7 +126,7 @@ pub(crate) enum SqlValue {
 }
 
 impl SqlValue {
-    /// Returns the memory that it holds in bytes.
+    /// Returns the memory of the value in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let outside = match self {
             Self::Text(text) => text.capacity(),
@@ -155,12 +155,12 @@ impl SqlSession {
             state,
             public,
         };
-        // The first binding gives the tables OIDs in the catalogs before the first query.
+        // The first binding assigns OIDs to the tables, so that the catalogs contain the tables before the first query.
         session.bind(&session.context(Purpose::Answer))?;
         Ok(session)
     }
 
-    /// Checks and plans a statement. `given` are the kinds of parameters that the client specified.
+    /// Checks and plans a statement. `given` contains the kinds of the parameters, as far as the client specified them.
     pub(crate) async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
         let tokens = guard::check_size_in(text, &PostgreSqlDialect {})?;
         let context = self.context(Purpose::Describe);
@@ -181,7 +181,7 @@ impl SqlSession {
         threads.plan(Deadline::after(limits.timeout), work).await
     }
 
-    /// Runs a statement. `timeout` can shorten the time limit of all queries but not extend it.
+    /// Runs a statement. If `timeout` is shorter than the time limit of all queries, it replaces that limit.
     pub(crate) async fn run(
         &self,
         prepared: &Arc<Prepared>,
@@ -293,7 +293,7 @@ fn prepare(
         let (inner, explained) = statement::split_explain(whole);
         let (plan, of_answer) = names::plan(state, inner).await?;
         guard::check_plan(&plan)?;
-        // The names are sorted so that the error is always the same if several are wrong.
+        // The names are sorted so that the error is always the same if several names are wrong.
         let names: BTreeMap<_, _> = plan.get_parameter_types()?.into_iter().collect();
         let mut parameters = given;
         for (name, kind) in &names {
@@ -313,7 +313,8 @@ fn prepare(
                 parameters[index - 1] = kind.as_ref().map(cells::kind);
             }
         }
-        // The plan does not contain the arguments of table functions.
+        // The plan does not contain the arguments of table functions, so the parameters of the statement are counted as
+        // well.
         let written = count_parameters(&statement);
         if parameters.len() < written {
             parameters.resize(written, None);
@@ -357,8 +358,8 @@ fn count_parameters(statement: &ast::Statement) -> usize {
     most.min(1000)
 }
 
-/// Replaces the parameters with literals. This changes the syntax tree and not the text, so that no value can be parsed
-/// as SQL. Fails if the text with the values would exceed the maximum length of a text.
+/// Replaces the parameters with literals. Changes the syntax tree instead of the text, so that no value can be parsed
+/// as SQL. Fails if the text with the values would exceed the maximum length of a query.
 fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[SqlValue]) -> Result<(), QueryError> {
     let mut literals: HashMap<usize, Expr> = HashMap::new();
     for (at, value) in values.iter().enumerate() {

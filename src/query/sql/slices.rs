@@ -1,8 +1,9 @@
 //! Makes the batches of a plan smaller if their rows are wide.
 //!
 //! In: a physical plan, and the number of rows of a batch in its settings. Out: the same plan, in which no step returns
-//! larger batches. Most steps follow the setting, but tables, functions and filters may return larger ones. Unnesting a
-//! list repeats the other columns of its row. If they take too much memory, the query fails.
+//! larger batches. Most steps follow the setting, but without this rule, tables, functions and filters may return
+//! larger batches. Unnesting a list repeats the other columns of its row. If the repeated columns take too much memory,
+//! the query fails.
 
 use std::sync::Arc;
 
@@ -95,8 +96,8 @@ impl RowMap for Slices {
     }
 }
 
-/// Returns the parts of a batch of at most `rows` rows. Each part has its own memory, so that an operator that keeps
-/// one part is only charged for this part.
+/// Splits a batch into parts of at most `rows` rows. Each part has its own memory, so that an operator that keeps one
+/// part is only charged for this part.
 fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<RecordBatch, QueryError>> {
     let (all, is_small) = (batch.num_rows(), batch.num_rows() <= rows);
     let starts = (0..all.max(1)).step_by(rows.max(1));
@@ -110,7 +111,7 @@ fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<Record
     })
 }
 
-/// Refuses rows whose lists repeat too many bytes of their other columns.
+/// Refuses a row if unnesting its lists would repeat too many bytes of its other columns.
 #[derive(Debug)]
 struct Unrolled {
     lists: Vec<usize>,

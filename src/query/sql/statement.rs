@@ -58,8 +58,8 @@ impl Template {
         planners.extend(SessionStateDefaults::default_expr_planners());
         let mut config = runtime.config.clone();
         config.options_mut().execution.enable_recursive_ctes = false;
-        // There are no table factories, no file formats, and no table functions except those of this program. So
-        // nothing can open a file.
+        // There are no table factories, no file formats, and no table functions except those of this program.
+        // Therefore, no statement can open a file.
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.environment.clone())
@@ -135,8 +135,8 @@ pub(crate) fn run(
     })
 }
 
-/// Runs the statement of `tokens` tokens that `prepare` returns, and adds the limits to the result. Everything that
-/// recurses over the statement or its plan happens on the threads with large stacks. The slot is released when the
+/// Runs the statement of `tokens` tokens that `prepare` returns, and adds the limits to the result. All code that
+/// recurses over the statement or its plan runs on the threads with large stacks. The slot is released when the
 /// returned future or the result is dropped.
 pub(crate) fn answer(
     threads: Arc<Threads>,

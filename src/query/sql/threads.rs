@@ -1,9 +1,9 @@
-//! Threads with large stacks for everything that recurses over a plan of SQL: parsing and planning, starting and
-//! polling the streams of its operators, and dropping both.
+//! Threads with large stacks for all code that recurses over an SQL plan: parsing and planning, starting and polling
+//! the streams of its operators, and dropping the plan and the streams.
 //!
-//! In: work that plans one query. Out: its result, which must not contain a plan or its streams: polling a plan of 200
-//! nested operators overflows the stack of an ordinary thread. Tasks that the work spawns run on the workers of
-//! [`Threads`]. The module `guard` limits the depth of a plan.
+//! In: work that plans one query. Out: the result of the work. It must not contain a plan or its streams, because
+//! polling a plan of 200 nested operators overflows the stack of an ordinary thread. Tasks that the work spawns run on
+//! the workers of [`Threads`]. The module `guard` limits the depth of a plan.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::QueryLimits;
 use crate::query::sql::watch::Watch;
 
-/// The threads of one engine. Its first SQL query starts them.
+/// The threads of one engine. The first SQL query starts them.
 pub(crate) struct Threads {
     stack_bytes: usize,
     workers: usize,
@@ -36,8 +36,8 @@ impl Threads {
         }
     }
 
-    /// Runs `work` on its own thread. Tasks that it spawns run on the workers. When the returned future is dropped, and
-    /// at the deadline, the watch fails, and `work` is dropped at its next await point.
+    /// Runs `work` on its own thread. Tasks that `work` spawns run on the workers. If the returned future is dropped or
+    /// the deadline passes, the checks of the watch fail, and `work` is dropped at its next await point.
     pub(crate) async fn plan<T: Send + 'static>(
         &self,
         deadline: Deadline,

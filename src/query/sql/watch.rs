@@ -19,7 +19,7 @@ use crate::query::common::answer::Deadline;
 use crate::query::common::error::QueryError;
 use crate::query::decoded::context::Context;
 
-/// Tells planning whether anybody still waits for its result.
+/// Checks during planning that the caller still waits for the result and that the deadline has not passed.
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
     waiting: Weak<()>,
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Creates a watch, and the value that the waiting caller keeps. When it is dropped, every check fails.
+    /// Creates a watch, and the value that the waiting caller keeps. When this value is dropped, every check fails.
     pub(crate) fn new(deadline: Deadline) -> (Arc<()>, Self) {
         let waiting = Arc::new(());
         let watch = Self {

@@ -15,8 +15,8 @@ use datafusion::sql::sqlparser::ast::{
 /// Upper bound of the columns of a table. The tables of PostgreSQL's catalogs have the most.
 const TABLE_COLUMNS: u64 = 40;
 
-/// Returns the number of comparisons that resolving all names of `query` takes. Each part counts once, because it is
-/// planned once. A part sees the parts before it.
+/// Returns the number of comparisons that resolving all names of `query` takes. Each `WITH` part is counted once,
+/// because it is planned once. A part can refer to the parts before it.
 pub(crate) fn comparisons(query: &Query) -> u64 {
     let mut widths = Widths {
         parts: HashMap::new(),
@@ -30,8 +30,8 @@ pub(crate) fn comparisons(query: &Query) -> u64 {
 struct Widths {
     /// Number of columns of each `WITH` part that was visited, by its lower-case name.
     parts: HashMap<String, u64>,
-    /// Number of columns of each part and subquery, by its address. Without this map, every `*` would derive the width
-    /// of all levels below again.
+    /// Number of columns of each part and subquery, by the address of its syntax tree. Without this map, every `*`
+    /// would derive the width of all levels below again.
     known: HashMap<*const SetExpr, u64>,
     comparisons: u64,
 }
@@ -62,7 +62,7 @@ impl Visitor for Widths {
 }
 
 impl Widths {
-    /// Returns the number of columns of a query, and records those of its parts.
+    /// Returns the number of columns of a query, and records the numbers of columns of its `WITH` parts.
     fn query(&mut self, query: &Query) -> u64 {
         if !self.known.contains_key(&std::ptr::from_ref(query.body.as_ref())) {
             for part in query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -216,7 +216,8 @@ mod tests {
         );
     }
 
-    /// Each level has the columns of the level below several times. Its width is derived only once nevertheless.
+    /// Each level contains the columns of the level below several times. Nevertheless, the width of a level is derived
+    /// only once.
     #[test]
     fn the_width_of_a_subquery_is_derived_once_however_often_its_columns_are_taken() {
         for item in ["*", "t.*"] {

@@ -1,4 +1,5 @@
-//! Call sites: stacks that begin, at the root, with given functions, and the values of profiles on these stacks.
+//! Call sites: finds the stacks that begin, at the root, with given functions, and sums the values of profiles on these
+//! stacks.
 //!
 //! In: a filter and the functions, root first. Out: values by profile. Totals of profiles include all stacks, so this
 //! module reads samples.
@@ -28,7 +29,7 @@ use crate::store::tables::snapshot::ScanFilter;
 /// Memory in bytes of an entry, with its share of the empty slots.
 const VALUE_BYTES: usize = 40;
 
-/// Values by profile. The query is charged for them while it holds them.
+/// Values by profile. Their memory is charged to the query until this value is dropped.
 pub(crate) struct ValuesBelow {
     values: HashMap<Moment, i64>,
     memory: MemoryReservation,
@@ -95,7 +96,8 @@ pub(crate) fn values(
 }
 
 impl ValuesBelow {
-    /// Removes and returns the value of a profile. If several profiles have the same moment, the first gets the value.
+    /// Removes and returns the value of a profile. If several profiles have the same moment, the first call returns the
+    /// value, and later calls return 0.
     pub(crate) fn take(&mut self, moment: Moment) -> i64 {
         self.values.remove(&moment).unwrap_or(0)
     }

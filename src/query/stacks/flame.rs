@@ -32,7 +32,8 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
 use crate::store::tables::snapshot::ScanFilter;
 
-/// Sums by stack, and the table with the frames. The query is charged for their memory while it holds them.
+/// Sums by stack, and the table with the frames. The memory of both is charged to the query until this value is
+/// dropped.
 pub(crate) struct Merged {
     pub(crate) sums: Summed,
     pub(crate) stacks: Loaded,
@@ -41,7 +42,7 @@ pub(crate) struct Merged {
     runtime: Arc<Runtime>,
 }
 
-/// A tree. The query is charged for its memory while it holds it.
+/// A tree. Its memory is charged to the query until this value is dropped.
 pub(crate) struct HeldTree {
     pub(crate) tree: Tree,
     memory: MemoryReservation,
@@ -130,11 +131,11 @@ pub(crate) fn graph(
 /// Returns the difference of merged stacks, with functions identified by name.
 pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
     blocking::run(move |cancellation| {
-        // The total of the result is that of both sides.
+        // The total of the result is the sum of both sides.
         let both = [&left, &right].into_iter().flat_map(|side| &side.sums.values);
         checked::check_total(both.map(|(_, value)| *value))?;
-        // The paths of a table are those of whole stacks. The cache may have replaced the table between the two
-        // queries.
+        // The paths of a table contain whole stacks, and the cache may have replaced the table between the two queries.
+        // If stacks are reduced or the tables differ, each side gets its own tree.
         let are_whole = left.pgo.is_none() && right.pgo.is_none();
         if !are_whole || !Arc::ptr_eq(&left.stacks.table, &right.stacks.table) {
             let [left, right] = [&left, &right].map(|side| tree_by(side, Detail::Names, cancellation));
@@ -162,7 +163,7 @@ pub(crate) fn tree(merged: Merged) -> BoxFuture<'static, Result<HeldTree, QueryE
     blocking::run(move |cancellation| tree_by(&merged, Detail::Files, cancellation))
 }
 
-/// The values at the ends of the paths of stacks.
+/// The last node of the path of each stack, with the value of the stack.
 struct Leaves {
     values: Vec<(u32, i64)>,
     _memory: MemoryReservation,

@@ -1,6 +1,6 @@
-//! Merged stacks: sums by stack, and the trees and tables made of them.
+//! Merged stacks: sums by stack, and the trees and tables made from these sums.
 //!
-//! In: a selection of samples. Out: stacks with their sums ([`sums`]), flame graphs ([`flame`]), and the part below a
+//! In: a selection of samples. Out: stacks with their sums ([`sums`]), flame graphs ([`flame`]), and the stacks below a
 //! call site ([`call_site`]).
 
 pub(in crate::query) mod call_site;

@@ -33,12 +33,12 @@ type StackSums = HashMap<StackId, i64>;
 const SUM_BYTES: usize = 24;
 /// Approximate size of a row in a cached block, in bytes.
 const ROW_BYTES: u64 = 7;
-/// Size in bytes of collected blocks at which they are summed. Otherwise, the blocks of a long range could exhaust the
-/// memory.
+/// Size in bytes of the collected blocks at which the blocks are summed. Without this limit, the blocks of a long range
+/// could exhaust the memory.
 const GATHERED_BYTES: usize = 64 << 20;
 /// Number of rows that one thread sums in about a millisecond.
 const ROWS_OF_A_TASK: usize = 500_000;
-/// Maximum size of a set of series that counts as a small part of a file.
+/// Maximum number of requested series at which their rows are considered a small part of a file.
 const FEW_SERIES: usize = 64;
 
 /// Sums in progress. Their memory is charged to the query.
@@ -47,7 +47,7 @@ pub(crate) struct Sums {
     memory: MemoryReservation,
 }
 
-/// Sums in ascending order of stack. The query is charged for them while it holds them.
+/// Sums in ascending order of stack. Their memory is charged to the query until this value is dropped.
 pub(crate) struct Summed {
     pub(crate) values: Vec<(StackId, i64)>,
     _memory: MemoryReservation,
@@ -135,7 +135,7 @@ pub(crate) async fn fold(
     Ok(all)
 }
 
-/// Adds the sums of stacks to those of all stacks. Fails if a sum does not fit in 64 bits.
+/// Adds the sums of `more` to the sums of `all`. Fails if a sum does not fit in 64 bits.
 fn add(all: &mut StackSums, more: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
     more.into_iter()
         .try_for_each(|(stack, value)| checked::add(all.entry(stack).or_default(), value))
@@ -157,8 +157,8 @@ impl Sums {
         self.merge(rows.map(|row| (StackId(stacks[row]), values[row])))
     }
 
-    /// Returns the sums sorted by stack, so that the same query always gives the same trees and pprof bytes. Fails if
-    /// the sum of any of the values does not fit in 64 bits. So the totals of a tree always fit.
+    /// Returns the sums sorted by stack, so that the same query always results in the same trees and pprof bytes. Fails
+    /// if the sum of any subset of the values could overflow 64 bits. Therefore, the totals of a tree always fit.
     pub(crate) fn sorted(self) -> Result<Summed, QueryError> {
         checked::check_total(self.values.values().copied())?;
         let memory = self.memory;

@@ -99,7 +99,7 @@ fn series(filter: &mut ScanFilter, ids: HashSet<SeriesId>) -> Absorbed {
 }
 
 fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed {
-    // The value rounded down to microseconds, and whether it was whole microseconds.
+    // The value rounded down to microseconds, and true if it was a whole number of microseconds.
     let (micros, whole) = match value {
         ScalarValue::TimestampSecond(Some(value), _) => (value.saturating_mul(1_000_000), true),
         ScalarValue::TimestampMillisecond(Some(value), _) => (value.saturating_mul(1000), true),
@@ -122,7 +122,7 @@ fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed 
     Absorbed::Exactly
 }
 
-/// Returns the name of a column, also inside a cast of a time to another resolution.
+/// Returns the name of a column, also if the expression casts the time to another resolution.
 fn column(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Column(column) => Some(&column.name),

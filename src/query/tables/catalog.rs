@@ -1,8 +1,8 @@
 //! The tables of a SQL session: the four tables of the store for the tenants of the query, and `flat`.
 //!
-//! In: the context of a query. Out: a catalog for this query only. It does not outlive the query and gives no access to
-//! other tenants. `stacks` and `series` have one row for each id here, although the store may write an id once per day
-//! and flush.
+//! In: the context of a query. Out: a catalog for this query only. The catalog does not outlive the query and gives no
+//! access to other tenants. `stacks` and `series` have one row for each id here, although the store may write an id
+//! once per day and flush.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ fn plan(
 struct FirstOfId {
     at: usize,
     wanted: usize,
-    /// Owns the memory to which the ids are charged.
+    /// The ids are charged to the memory pool of this runtime.
     runtime: Arc<Runtime>,
 }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::query::common::types::QueryLimits;
 
-    /// Returns the number of rows that `FirstOfId` keeps of this many ids, each of which occurs twice.
+    /// Returns the number of rows that `FirstOfId` keeps if each of `ids` ids occurs twice.
     async fn kept(ids: i64, memory: usize) -> Result<usize, QueryError> {
         let runtime = Runtime::new(&QueryLimits::default(), None)?.for_one_query(memory);
         let batch = |first: i64| {

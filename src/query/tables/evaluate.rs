@@ -13,7 +13,7 @@ use datafusion::physical_expr::create_physical_expr;
 
 use crate::query::common::error::QueryError;
 
-/// Returns a mask of the rows that satisfy all conditions. Null counts as false.
+/// Returns a mask of the rows that satisfy all conditions. Null is treated as false.
 pub(crate) fn conjunction(batch: &RecordBatch, conditions: Vec<Expr>) -> Result<BooleanArray, QueryError> {
     let schema = DFSchema::try_from(batch.schema())?;
     let (props, planning) = (ExecutionProps::new(), PhysicalPlanningContext::default());

@@ -1,8 +1,8 @@
 //! The view `flat`: one row for each sample, with the labels of its series and the leaf frame of its stack.
 //!
-//! It needs no join. Before it reads `samples`, it turns conditions on labels into a set of series, and conditions on
-//! frames into a set of stacks. It adds names by index, and only for the columns that a query reads. A query that reads
-//! only values decodes no frames.
+//! The view needs no join. Before a query reads `samples`, its conditions on labels become a set of series, and its
+//! conditions on frames become a set of stacks. Names are added by index, and only for the columns that the query
+//! reads. A query that reads only values decodes no frames.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -63,7 +63,8 @@ impl Flat {
         }
     }
 
-    /// Creates the relation of the samples of one profile type in a time span whose series match all matchers.
+    /// Creates the relation of the samples of one profile type in a time span. Only series that match all matchers are
+    /// included.
     pub(crate) fn selected(
         context: Arc<Context>,
         profile_type: ProfileType,

@@ -32,7 +32,7 @@ fn missing_column(error: &DataFusionError) -> Option<&str> {
     }
 }
 
-/// Returns a text with the tables that have the column, and how to join them with others.
+/// Returns a text with the tables that have the column, and how to join them with other tables.
 fn hint(column: &str) -> Option<String> {
     let tables = Table::ALL.map(|table| (table.name(), read::sql_schema(table)));
     let tables = tables.into_iter().chain([("flat", flat::flat_schema())]);

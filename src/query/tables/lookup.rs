@@ -65,7 +65,7 @@ pub(crate) struct StackColumns {
     _memory: MemoryReservation,
 }
 
-/// The part of the frames that [`StackColumns`] contains.
+/// The columns of frames that [`StackColumns`] contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frames {
     /// The leaf's function, file, line and binary.
@@ -85,7 +85,7 @@ struct Inner {
     output: SchemaRef,
     /// The columns of stacks to add, if any.
     frames: Option<Frames>,
-    /// The first partition that runs computes them; the others wait for it.
+    /// The columns of stacks. The first partition that runs computes them, and the other partitions wait.
     stacks: OnceCell<StackColumns>,
 }
 
@@ -144,7 +144,7 @@ impl StackColumns {
                 MAX_COLUMN_BYTES >> 20
             )));
         }
-        // The texts of distinct frames are in memory once. Stacks refer to them.
+        // The texts of each distinct frame are in memory once, and stacks refer to them.
         let count = table.frame_count() as u32;
         let texts = |text: fn(&StackTable, u32) -> &str| -> ArrayRef {
             Arc::new(StringViewArray::from_iter_values(
@@ -254,7 +254,8 @@ impl Inner {
         Ok(columns)
     }
 
-    /// Splits a batch so that no part has more than [`PART_BYTES`] of frames. A part of a single row may have more.
+    /// Splits a batch so that the frames of no part have more than [`PART_BYTES`] bytes. A part of a single row may
+    /// have more.
     fn parts(&self, batch: &RecordBatch) -> Vec<RecordBatch> {
         let columns = self.stacks.get().filter(|columns| !columns.frame_bytes.is_empty());
         let Some((columns, rows)) =

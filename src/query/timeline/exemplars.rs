@@ -1,7 +1,7 @@
-//! Exemplars: profiles or spans that each stand for a point of a time series or a cell of a heatmap.
+//! Exemplars: each is a profile or a span that represents a point of a time series or a cell of a heatmap.
 //!
 //! In: the candidate of each point or cell. Out: exemplars with ids and labels. Their number and the size of their
-//! texts are limited, because each repeats the labels of its series.
+//! texts are limited, because each exemplar repeats the labels of its series.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::store::tables::snapshot::ScanFilter;
 /// Maximum number of exemplars of a result.
 const MAX_EXEMPLARS: usize = 50_000;
 
-/// A profile, or a span in it. Candidates are ordered by value, and those with equal values by time. The greatest is
-/// preferred.
+/// A profile, or a span in it. Candidates are ordered by value and then by time. The greatest candidate becomes the
+/// exemplar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate {
     pub(crate) value: i64,
@@ -40,7 +40,7 @@ pub(crate) fn prefer(best: &mut Option<Candidate>, candidate: Candidate) {
     *best = (*best).max(Some(candidate));
 }
 
-/// Returns the exemplars of candidates, in their order.
+/// Returns the exemplars of candidates, in the order of the candidates.
 pub(crate) fn of(
     context: &Arc<Context>,
     filter: &ScanFilter,

@@ -1,4 +1,4 @@
-//! Heatmaps: for each step, the number of profiles, or of spans in profiles, with a value in a range of values.
+//! Heatmaps: the number of profiles, or of spans in profiles, for each step and each range of values.
 //!
 //! In: [`HeatmapQuery`]. Out: lines of slots, each with the cells that are not empty. The values of all lines share one
 //! scale of [`ROWS`] equal ranges, so that lines can be compared. A heatmap of profiles reads no samples.
@@ -98,7 +98,8 @@ struct Counted {
 }
 
 impl Counted {
-    /// Returns the lines in the order of their labels. `exemplars` has those of the cells in their order, or is empty.
+    /// Returns the lines in the order of their labels. `exemplars` contains one exemplar for each cell, in the order of
+    /// the cells, or is empty.
     fn lines(
         self,
         steps: Steps,
@@ -202,7 +203,7 @@ impl Counting {
 }
 
 impl Values {
-    /// Calls `take` for each value with the candidate for the exemplar of its cell. Skips profiles whose total for the
+    /// Calls `take` with each value as a candidate for the exemplar of its cell. Skips profiles whose total for the
     /// type is 0.
     fn for_each(&self, take: &mut dyn FnMut(Candidate) -> Result<(), QueryError>) -> Result<(), QueryError> {
         match self {

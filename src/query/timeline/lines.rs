@@ -111,7 +111,8 @@ pub(crate) fn select(
 /// Lines in the order of their labels, each with its number.
 type Lines = Vec<(u32, SeriesPoints)>;
 
-/// Lines without exemplars, and the candidates for their points. The query is charged for them while it holds them.
+/// Lines without exemplars, and the candidates for their points. Their memory is charged to the query until this value
+/// is dropped.
 struct Answered {
     lines: Lines,
     best: Best,
@@ -139,7 +140,7 @@ impl Counting {
         for run in chosen.runs() {
             cancellation.check()?;
             let group = self.groups.of(run.series);
-            // A profile whose total for the type is 0 gives no point, and lines without points are omitted.
+            // If the total of a profile for the type is 0, the profile adds no point. Lines without points are omitted.
             let counted = run.between(chosen.time()).filter(|(_, total)| *total != 0);
             for (time, total) in counted {
                 let total = below.as_mut().map_or(total, |below| below.take((run.series, time)));
@@ -183,7 +184,7 @@ impl Counting {
     /// Adds the total of a profile to a point.
     fn count(&mut self, group: u32, step: i64, total: i64, cancellation: &Cancellation) -> Result<(), QueryError> {
         let cell = self.lines.entry(group).or_default().entry(step).or_default();
-        // A stored total that equals the largest number may have been capped, so the sum would be too small.
+        // A stored total of `i64::MAX` may have been capped, so the sum would be too small.
         checked::add(&mut cell.sum, total)?;
         if total == i64::MAX {
             return Err(checked::too_large());

@@ -34,7 +34,7 @@ struct SpanSum {
     trace: u128,
 }
 
-/// Sums by profile and span. The query is charged for them while it holds them.
+/// Sums by profile and span. Their memory is charged to the query until this value is dropped.
 pub(crate) struct SpanSums {
     values: HashMap<(Moment, u64), SpanSum>,
     memory: MemoryReservation,
@@ -63,7 +63,7 @@ pub(crate) fn sums(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'st
 }
 
 impl SpanSums {
-    /// Returns the spans as candidates for exemplars. Each has the moment of its profile.
+    /// Returns the spans as candidates for exemplars. Each candidate has the moment of its profile.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
         self.values.iter().map(|(((series, time), id), sum)| Candidate {
             value: sum.value,

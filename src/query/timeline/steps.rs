@@ -2,8 +2,9 @@
 //!
 //! In: the range, step and labels of a query. Out: the step of a time, and the line of a series. A step excludes its
 //! left edge and includes its right edge. Results name a step by its right edge. The first step ends at the start of
-//! the range, so that it includes the profiles of one step before the range, as in Pyroscope. Times count in whole
-//! milliseconds, as those of ranges do. A profile in the millisecond in which the range starts is in the first step.
+//! the range, so that it includes the profiles of one step before the range, as in Pyroscope. Times are rounded down to
+//! whole milliseconds, the resolution of ranges. A profile in the millisecond in which the range starts is in the first
+//! step.
 
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
@@ -28,7 +29,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Creates steps of `seconds` seconds. Fails if that is less than a millisecond or more than [`MAX_STEP`].
+    /// Creates steps of `seconds` seconds. Fails if the length is less than a millisecond or more than [`MAX_STEP`].
     pub(crate) fn new(range: TimeRange, seconds: f64) -> Result<Self, QueryError> {
         let step_ms = seconds * 1000.0;
         if !step_ms.is_finite() || step_ms < 1.0 {
@@ -82,8 +83,7 @@ const GROUP_BYTES: usize = 256;
 const SERIES_BYTES: usize = 32;
 
 impl Groups {
-    /// Creates a line for each combination of the labels `group_by`. The lines are charged to `memory` while the query
-    /// holds them.
+    /// Creates a line for each combination of the labels `group_by`. The memory of the lines is charged to `memory`.
     pub(crate) fn new(
         labels: &HashMap<SeriesId, Labels>,
         group_by: &[String],
@@ -176,7 +176,7 @@ mod tests {
             (steps.of(start - 1), steps.of(end - 1), steps.edge_ms(3)),
             (-1, 3, 4000)
         );
-        // The time of a sender has more digits than that of the query.
+        // The sender's time has a higher resolution than the time of the query.
         let edge = steps.range.micros().start;
         assert_eq!(
             [edge - 1, edge, edge + 999, edge + 1000].map(|time| steps.of(time)),
