@@ -1,7 +1,8 @@
 //! Stacks of an upload as a tree of calls, which becomes a profile later. Equal stacks are merged.
 //!
-//! In: calls, root first, and values. Out: columns, or how large they would become ([`Size`]). Nothing grows beyond
-//! the limits: calls are counted as they are added, and the frames of all samples before the columns are built.
+//! In: calls, root first, and values. Out: the columns of a profile, or the size that they would have ([`Size`]).
+//! Neither the tree nor the columns exceed the limits: each added call is counted, and the frames of all samples are
+//! counted before the columns are built.
 
 use std::convert::Infallible;
 use std::hash::BuildHasher;
@@ -24,7 +25,7 @@ pub(crate) trait Calls {
     /// Returns the node of a function called by `caller`.
     fn call(&mut self, caller: Self::Node, function: &str) -> Result<Self::Node, TooMany>;
 
-    /// Adds to the own value of a node. The root is not a stack, so its value is ignored.
+    /// Adds `value` to the own value of a node. The root is not a stack, so a value for the root is ignored.
     fn add(&mut self, node: Self::Node, value: i64) -> Result<(), TooMany>;
 }
 
@@ -36,7 +37,7 @@ pub(crate) struct TooMany {
     limit: usize,
 }
 
-/// Numbers that determine how much memory is needed.
+/// Numbers that determine the memory that a profile needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     /// Number of nodes of the tree, without its root.
@@ -59,7 +60,7 @@ impl Size {
     };
 
     /// Returns the needed memory in bytes: nodes and their table, texts twice, columns with room for twice as many
-    /// entries, and the profile that is written from them.
+    /// entries, and the profile that is written from the columns.
     pub(crate) fn bytes(self) -> usize {
         // Each node may have its own frame, up to the limit.
         let names = self.calls.min(MAX_NAMES);
@@ -81,7 +82,7 @@ const MAX_NAMES: usize = 1 << 16;
 /// Maximum number of bytes of texts that are looked up as frames. An upload may name one long text in many places.
 const MAX_LOOKED_UP: usize = 1 << 31;
 
-/// Numbers that grow up to limits.
+/// A size that grows up to a limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     used: Size,
@@ -89,7 +90,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Starts at zero with these limits.
+    /// Creates a size of zero with the limit `most`.
     pub(crate) fn new(most: Size) -> Self {
         let used = Size::default();
         Self { used, most }
@@ -120,7 +121,8 @@ fn check(found: usize, limit: usize, what: &'static str) -> Result<(), TooMany> 
     Ok(())
 }
 
-/// Counts the maximum size of a tree of the same calls. A node is its number of frames.
+/// Counts the maximum size of a tree of the same calls, without storing the calls. A node is represented by the number
+/// of its frames.
 pub(crate) struct Counter(Room);
 
 impl Counter {
@@ -195,7 +197,7 @@ struct Node {
 const ROOT: NodeId = NodeId(0);
 
 impl CallTree {
-    /// Creates a tree without calls that may use the rest of `room`.
+    /// Creates a tree without calls. The tree may grow until `room` is used up.
     pub(crate) fn new(room: Room) -> Self {
         let root = Node {
             caller: ROOT,
@@ -277,8 +279,8 @@ impl CallTree {
         Ok(node)
     }
 
-    /// Returns the samples, each value times `scale`, as columns of a profile whose other fields come from `about`.
-    /// The columns are `None` if there is no sample. Also returns the room that is left.
+    /// Returns the samples as columns of a profile, with each value multiplied by `scale`. The other fields of the
+    /// profile come from `about`. The columns are `None` if there is no sample. Also returns the remaining room.
     pub(crate) fn into_columns(
         mut self,
         about: Profile<'static>,
@@ -300,7 +302,7 @@ impl CallTree {
             return Ok((None, room));
         }
         let Ok(columns) = Columns::read(text.into(), |text| {
-            // The bytes were a text before they were shared.
+            // The buffer was made from a `String`, so it is valid UTF-8.
             let text = std::str::from_utf8(text).unwrap_or_default();
             Ok::<_, Infallible>(profile(text, &known, &nodes, about, scale))
         });

@@ -9,7 +9,7 @@ use hashbrown::HashSet;
 use crate::profile::pprof::{Builder, Profile, ValueType};
 use crate::profile::report::units;
 
-/// Why profiles cannot be merged.
+/// The reason why profiles cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CombineError {
     /// No sample type is in all of the profiles.
@@ -39,7 +39,7 @@ pub enum CombineError {
 ///
 /// The result has the sample types that all profiles have, in the order of the first profile. Equal functions and
 /// locations are merged, but equal stacks remain separate samples. The time is the earliest, the duration the sum of
-/// all, and the period the largest. Each comment occurs once. Samples whose values are all 0 are left out.
+/// all, and the period the largest. Each comment occurs once. A sample with only zero values is omitted.
 pub fn combine<'a>(profiles: &[&Profile<'a>]) -> Result<Option<Profile<'a>>, CombineError> {
     let Some((first, others)) = profiles.split_first() else {
         return Ok(None);
@@ -135,7 +135,8 @@ fn find<'a>(profile: &Profile<'a>, name: &str) -> Option<(usize, ValueType<'a>)>
     types.find(|(_, kind)| kind.kind == name)
 }
 
-/// Returns the event that triggered the samples of all profiles, in the finest unit. Skips profiles that name none.
+/// Returns the event that triggered the samples of all profiles, in the finest unit. Skips profiles without a period
+/// type.
 fn period_type<'a>(profiles: &[&Profile<'a>]) -> Result<ValueType<'a>, CombineError> {
     let mut common = ValueType::default();
     for profile in profiles {
@@ -160,8 +161,8 @@ fn period_type<'a>(profiles: &[&Profile<'a>]) -> Result<ValueType<'a>, CombineEr
     Ok(common)
 }
 
-/// Returns the sample type that a viewer shows first, by the rule of `go tool pprof` for profiles that lose the types
-/// which are not common.
+/// Returns the sample type that a viewer shows first. Follows the rule of `go tool pprof` for a profile from which the
+/// types that are not common are removed.
 fn default_type<'a>(profile: &Profile<'a>, types: &[ValueType<'a>]) -> &'a str {
     let names = |types: &[ValueType<'a>]| types.iter().map(|kind| kind.kind).collect::<Vec<_>>();
     let (common, own) = (names(types), names(&profile.sample_types));
@@ -171,7 +172,7 @@ fn default_type<'a>(profile: &Profile<'a>, types: &[ValueType<'a>]) -> &'a str {
     common.first().copied().unwrap_or_default()
 }
 
-/// Adds the samples of a profile with the values of `types`, all of which it has.
+/// Adds the samples of a profile with the values of `types`. The profile has all of these types.
 fn add<'a>(builder: &mut Builder<'a>, profile: &Profile<'a>, types: &[ValueType<'a>]) -> Result<(), CombineError> {
     let columns: Vec<_> = types
         .iter()

@@ -1,7 +1,7 @@
 //! Decoded profiles that can be passed between threads: columns together with the buffer that holds their texts.
 //!
-//! In: a buffer and a function that decodes it. Out: [`DecodedProfile`]. A sink can use its columns without decoding,
-//! or convert them to the bytes of a [`RawProfile`].
+//! In: a buffer and a function that decodes it. Out: [`DecodedProfile`]. A sink can use the columns of a decoded
+//! profile directly, or convert them to the bytes of a [`RawProfile`].
 
 use std::convert::Infallible;
 use std::fmt;
@@ -25,7 +25,7 @@ self_cell! {
 pub struct Columns(Cell);
 
 impl Columns {
-    /// Decodes a buffer with `read` and keeps both.
+    /// Decodes a buffer with `read`, and stores the buffer and the columns.
     pub fn read<E>(buffer: Bytes, read: impl for<'a> FnOnce(&'a Bytes) -> Result<Profile<'a>, E>) -> Result<Self, E> {
         Cell::try_new(buffer, read).map(Self)
     }

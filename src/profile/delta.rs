@@ -1,11 +1,12 @@
 //! Differences of cumulative profiles. Go's `memory`, `mutex` and `block` profiles count since the start of the
 //! process. The allocations or waits of an interval are the newer values minus the older ones.
 //!
-//! A [`Delta`] is the state of one target and type. It keeps the last values by a hash of stack and labels: 8 bytes
+//! A [`Delta`] is the state of one target and type. It stores the last values by a hash of stack and labels: 8 bytes
 //! per stack and 8 more per cumulative type. The first profile yields nothing. Values that are states (`inuse_*`) are
-//! passed on unchanged. If the sum of a cumulative type is smaller than before, the process was restarted, and the
-//! new values are the whole increase. If a single stack went down while the sum did not (Go scales sampled counts,
-//! which rounds), its increase is 0. Otherwise its whole past would appear as one spike.
+//! passed on unchanged. If the sum of a cumulative type is smaller than before, the process was restarted, and the new
+//! values are the whole increase. If the value of a single stack decreased while the sum did not, the increase of the
+//! stack is 0. (Go scales sampled counts and rounds them.) Otherwise, the whole past of the stack would appear as one
+//! spike.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -45,9 +46,9 @@ impl Delta {
         Self::default()
     }
 
-    /// Returns the increase from the previous cumulative profile to this one, as uncompressed pprof. Returns `None`
-    /// for the first profile, and for the first one after a change of the sample types. `cumulative` are indices of
-    /// sample types, as [`cumulative_types`] returns them.
+    /// Returns the increase from the previous cumulative profile to this one, as uncompressed pprof. Returns `None` for
+    /// the first profile, and for the first profile after a change of the sample types. `cumulative` contains the
+    /// indices that [`cumulative_types`] returns.
     pub fn next(&mut self, profile: &Profile<'_>, cumulative: &[usize]) -> Option<Vec<u8>> {
         let current = Self::read(profile, cumulative);
         let previous = std::mem::replace(self, current.state);
@@ -64,7 +65,8 @@ impl Delta {
 
         let mut difference = profile.clone();
         let width = profile.sample_types.len();
-        // All other samples get 0, so that a stack that occurs twice in a profile is not counted twice.
+        // Only the first sample of each stack gets an increase, so that a stack that occurs twice in a profile is not
+        // counted twice.
         for row in difference.values.chunks_exact_mut(width) {
             for &index in cumulative {
                 row[index] = 0;
@@ -111,7 +113,8 @@ impl Delta {
                 (key(stack, profile.labels_of(sample)), sample as u32)
             })
             .collect();
-        // Sorted by key, and equal keys by sample. The first sample of a stack carries its increase.
+        // The samples are sorted by key, and samples with equal keys by index. The first sample of a stack gets the
+        // increase.
         samples.sort_unstable();
         let distinct = samples.chunk_by(|left, right| left.0 == right.0).count();
         let mut state = Delta {
@@ -140,7 +143,7 @@ impl Delta {
     }
 }
 
-/// The state of the current profile, and for each key the sample that represents it.
+/// The state of the current profile, and the index of the first sample of each key.
 struct Current {
     state: Delta,
     first_samples: Vec<u32>,

@@ -1,7 +1,7 @@
 //! Identities that are hashes of contents, so that writers need not coordinate.
 //!
-//! They are unsigned 64-bit hashes, held and stored bit for bit as signed numbers, because tables have no unsigned
-//! ones. Their order is thus the same as in the tables.
+//! The hashes are unsigned 64-bit numbers. They are stored bit for bit as signed numbers, because tables have no
+//! unsigned numbers. Their order is therefore the same in memory and in the tables.
 
 /// Identity of a series: the hash of its labels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -12,7 +12,7 @@ pub(crate) const SERVICE_NAME: &str = "service_name";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Labels(Arc<[(Arc<str>, Arc<str>)]>);
 
-/// Why pairs are not a set of labels.
+/// The reason why pairs are not a set of labels.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LabelsError {
     /// The name of a label is empty.
@@ -38,8 +38,8 @@ fn excerpt(text: &str) -> &str {
 }
 
 impl Labels {
-    /// Builds a set from pairs in any order with distinct names. A pair with an empty value is dropped, but its name
-    /// counts as used.
+    /// Builds a set from pairs in any order with distinct names. A pair with an empty value is dropped, but no other
+    /// pair may have its name.
     pub fn distinct<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Result<Self, LabelsError>
     where
         N: Into<Arc<str>>,
@@ -62,8 +62,8 @@ impl Labels {
         Ok(Self(sorted.into()))
     }
 
-    /// Builds a set from pairs in any order. If two pairs have the same name, the last wins. A pair with an empty
-    /// value is not a label (as in Prometheus).
+    /// Builds a set from pairs in any order. If several pairs have the same name, the last pair is used. A pair with an
+    /// empty value is not a label (as in Prometheus).
     pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<Arc<str>>,
@@ -122,7 +122,8 @@ impl Labels {
         Self::from_pairs(self.0.iter().cloned().chain(std::iter::once(added)))
     }
 
-    /// Returns this set with the labels of `others`, whose values win. Copies no texts.
+    /// Returns this set with the labels of `others`. If a label is in both, the value from `others` is used. Copies no
+    /// texts.
     #[must_use]
     pub(crate) fn with_all<'a>(&self, others: impl IntoIterator<Item = (&'a Arc<str>, &'a Arc<str>)>) -> Self {
         let others = others.into_iter().map(|(name, value)| (name.clone(), value.clone()));
@@ -136,8 +137,8 @@ impl Labels {
     }
 
     /// Returns the identity of the series: XXH3-64 over `name 0xff value 0xff` in the order of the names. 0xff cannot
-    /// occur in UTF-8, so different sets never write the same bytes. The value is stored, so this function must never
-    /// change.
+    /// occur in UTF-8, so the hashed bytes of different sets are never the same. The hash is stored, so this function
+    /// must never change.
     pub fn hash64(&self) -> u64 {
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
         for (name, value) in self.iter() {

@@ -2,7 +2,7 @@
 //!
 //! Components pass on a profile as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only
 //! stages that need the contents decode them ([`pprof`]). A profile received in another format is already decoded:
-//! [`DecodedProfile`]. This layer does no I/O, uses no serde, and knows no tables or protocols.
+//! [`DecodedProfile`]. This layer does no I/O, uses no serde, and does not depend on tables or protocols.
 
 pub(crate) mod call_tree;
 pub mod combine;

@@ -15,7 +15,7 @@ pub struct ProfileType {
     pub sample_type: String,
     /// Unit of the value: `nanoseconds`, `count`, `bytes`, ...
     pub sample_unit: String,
-    /// What the period counts: `cpu`, `space`; may be empty.
+    /// Type of the period: `cpu`, `space`; may be empty.
     pub period_type: String,
     /// Unit of the period; may be empty.
     pub period_unit: String,
@@ -51,7 +51,7 @@ impl From<&ProfileType> for ProfileTypeId {
 }
 
 impl PartialEq for ProfileTypeId {
-    /// Compares ids. Neighbouring rows usually share one text, which then need not be compared.
+    /// Compares ids. The ids of neighbouring rows usually share one text, so that comparing the pointers is enough.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }

@@ -13,7 +13,7 @@ pub struct RawProfile {
     pub labels: Labels,
     /// Id that the sender assigned (a UUID in the push protocol); empty if there is none.
     pub id: Arc<str>,
-    /// pprof protobuf bytes, gzip-compressed or not (detected by the magic). All holders of the profile share them.
-    /// Between components they may be an [`Upload`](crate::profile::upload::Upload), which has its own magic.
+    /// pprof protobuf bytes, gzip-compressed or not (detected by the magic). All clones of the profile share the bytes.
+    /// Between components, the bytes may be an [`Upload`](crate::profile::upload::Upload), which has its own magic.
     pub pprof: Bytes,
 }

@@ -3,8 +3,8 @@
 //! `version u8 | time i64 (Unix ms) | fields of the file | id | label count u32 | (name, value)* | pprof to the end`.
 //! Numbers are little endian, and a text is `length u32 | UTF-8`. Each kind of file may add its own numbers and texts
 //! between time and id, depending on the version. The log stores two limits and the tenant there, and since version 2
-//! the relabel rules. The queue stores nothing there. [`crate::base::segment`] adds framing and checksums. The layout
-//! is on disk: a change needs a new version, and the old one must stay readable.
+//! the relabel rules. The queue stores nothing there. [`crate::base::segment`] adds framing and checksums. Files on
+//! disk have this layout: a change requires a new version, and the old version must stay readable.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::profile::{Labels, RawProfile};
 /// The version of most records.
 const VERSION: u8 = 1;
 
-/// Why a payload is not a record.
+/// The reason why a payload is not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RecordError {
     /// A later release or another program wrote the record.
     #[error("unknown record version {0}")]
     Version(u8),
-    /// A length points beyond the end.
+    /// A field extends beyond the end of the record.
     #[error("record is too short")]
     TooShort,
     /// A name, a value, the id or a field of the file is not valid text.
@@ -44,7 +44,7 @@ impl Writer {
         Self::of_version(VERSION, time_ms)
     }
 
-    /// Starts a record whose kind of file has other fields than in version 1.
+    /// Starts a record of another version, in which the kind of file has other fields than in version 1.
     pub(crate) fn of_version(version: u8, time_ms: i64) -> Self {
         let mut out = Vec::with_capacity(256);
         out.push(version);

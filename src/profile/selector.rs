@@ -10,8 +10,8 @@ use crate::base::re2::{Expression, Re2Error};
 use crate::profile::labels::{Labels, PROFILE_NAME};
 use crate::profile::profile_type::ProfileType;
 
-/// Maximum size in bytes of a compiled regular expression, and also of the automaton that is built while it runs.
-/// Users must not be able to exceed it.
+/// Maximum size in bytes of a compiled regular expression, and also of the automaton that is built while it runs. Users
+/// must not be able to exceed this limit.
 const REGEX_SIZE_LIMIT: usize = 1 << 20;
 /// Maximum length of a selector in bytes.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
@@ -46,7 +46,7 @@ pub struct Matcher {
 pub struct SelectorError {
     /// Offset in the text, in bytes.
     pub position: usize,
-    /// What was expected and what was found, in lower case.
+    /// The expected text and the found text, in lower case.
     pub message: String,
 }
 
@@ -117,7 +117,7 @@ pub fn format(matchers: &[Matcher]) -> String {
 }
 
 impl Matcher {
-    /// Creates a matcher. Fails if `op` needs a regular expression and `value` is not a valid one.
+    /// Creates a matcher. Fails if `op` needs a regular expression and `value` is not a valid regular expression.
     pub fn new(name: impl Into<String>, op: MatchOp, value: impl Into<String>) -> Result<Self, Re2Error> {
         let value = value.into();
         let regex = match op {
@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
             if self.take("}") {
                 break;
             }
-            // Checked before the next expression is compiled.
+            // The number is checked before the next expression is compiled.
             check_count(matchers.len() + 1)?;
             matchers.push(self.condition()?);
             self.skip_space();
@@ -342,7 +342,7 @@ impl<'a> Parser<'a> {
         String::from_utf8(bytes).or_else(|_| Self::error_at(start, "string is not valid UTF-8"))
     }
 
-    /// Parses `\n`, `\x41`, `\101`, `\u00e9`, `\U0001f600` and similar escapes. `\x` and octal escapes give single
+    /// Parses `\n`, `\x41`, `\101`, `\u00e9`, `\U0001f600` and similar escapes. `\x` and octal escapes represent single
     /// bytes, as in Go.
     fn escape(&mut self, quote: char, bytes: &mut Vec<u8>) -> Result<(), SelectorError> {
         let start = self.position;

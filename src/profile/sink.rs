@@ -25,8 +25,8 @@ pub enum SinkErrorKind {
 }
 
 impl SinkErrorKind {
-    /// Returns the kind that represents the errors of several profiles: the one that most needs a retry, because
-    /// profiles would be lost otherwise.
+    /// Returns the kind that represents the errors of several profiles: the kind that most needs a retry, because
+    /// otherwise profiles would be lost.
     pub(crate) fn most_retryable(kinds: impl IntoIterator<Item = Self>) -> Option<Self> {
         kinds.into_iter().max_by_key(|kind| match kind {
             Self::Invalid => 0,
@@ -44,7 +44,7 @@ impl SinkErrorKind {
 pub struct SinkError {
     /// The kind, which determines whether a retry makes sense.
     pub kind: SinkErrorKind,
-    /// What the sink was doing and what went wrong, in lower case.
+    /// The failed operation and the reason, in lower case.
     pub message: String,
 }
 
@@ -57,7 +57,7 @@ impl SinkError {
         }
     }
 
-    /// Joins the errors of several profiles into one. Returns `None` if there are none.
+    /// Joins the errors of several profiles into one. Returns `None` if there are no errors.
     pub(crate) fn joined(refused: Vec<RefusedProfile>) -> Option<Self> {
         let kind = SinkErrorKind::most_retryable(refused.iter().map(|one| one.error.kind))?;
         let messages: Vec<String> = match refused.as_slice() {
@@ -90,7 +90,7 @@ impl SinkError {
 pub struct RefusedProfile {
     /// Index of the profile in the batch.
     pub index: usize,
-    /// Why the sink refused it.
+    /// The reason why the sink refused the profile.
     pub error: SinkError,
 }
 
@@ -100,8 +100,8 @@ impl RefusedProfile {
         Self { index, error }
     }
 
-    /// Maps the profile back to the larger batch that this batch was a part of. `indices` contains the index there of
-    /// each of its profiles.
+    /// Maps the profile back to the larger batch that this batch was a part of. `indices` contains, for each profile of
+    /// this batch, its index in the larger batch.
     pub(crate) fn within(self, indices: &[usize]) -> Option<Self> {
         Some(Self::new(*indices.get(self.index)?, self.error))
     }
@@ -110,7 +110,7 @@ impl RefusedProfile {
 /// Accepts profiles. Each sink defines what success means: for the store "durable", for a queue "queued durably".
 pub trait ProfileSink: Send + Sync + 'static {
     /// Passes on one batch. The sink accepts or refuses each profile independently. The result contains the refused
-    /// ones.
+    /// profiles.
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>>;
 
     /// Like [`ProfileSink::append`], for decoded profiles. A sink that cannot use columns receives bytes.

@@ -1,8 +1,8 @@
-//! Synthetic profiles of a realistic shape, for benchmarks, tests and load generators. The same seed gives the same
-//! profile.
+//! Synthetic profiles of a realistic shape, for benchmarks, tests and load generators. The same seed always results in
+//! the same profile.
 //!
-//! The shape is that of a busy Go service: functions in packages, call trees that share their roots, and most samples
-//! on few stacks. The running program does not use this for real data.
+//! The shape is similar to profiles of a busy Go service: functions in packages, call trees that share their roots, and
+//! most samples on few stacks. The program does not use this module for real data.
 
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 
@@ -39,7 +39,7 @@ pub struct Shape {
 }
 
 impl Default for Shape {
-    /// 2,000 functions and 5,000 stacks up to 60 deep: about 500 kB of pprof, like those of a busy Go service.
+    /// 2,000 functions and 5,000 stacks up to 60 deep: about 500 kB of pprof, like a profile of a busy Go service.
     fn default() -> Self {
         Self {
             functions: 2_000,
@@ -77,8 +77,8 @@ impl Names {
     }
 }
 
-/// Creates a CPU profile of `shape` with the names of `names`, which must have at least as many functions. `seed`
-/// determines it.
+/// Creates a CPU profile of `shape` with functions from `names`, which must have at least as many functions as `shape`.
+/// The same `seed` always results in the same profile.
 pub fn cpu_profile(names: &Names, shape: Shape, seed: u64) -> Profile<'_> {
     let mut random = Random(seed.wrapping_mul(2).wrapping_add(1));
     let count = shape.functions.min(names.functions.len()).max(1);
@@ -107,7 +107,7 @@ pub fn cpu_profile(names: &Names, shape: Shape, seed: u64) -> Profile<'_> {
             file,
             start_line: (index % 40 * 25) as i64,
         });
-        // Two call sites per function. In every fifth function the next one is inlined.
+        // Two call sites per function. In every fifth function, the next function is inlined.
         for site in 0..2 {
             let lines_start = profile.lines.len() as u32;
             if index % 5 == 0 && site == 1 {
@@ -162,7 +162,7 @@ fn value_type<'a>(kind: &'a str, unit: &'a str) -> ValueType<'a> {
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Creates a generator. Similar seeds give unrelated numbers.
+    /// Creates a generator. Similar seeds result in unrelated numbers.
     pub(crate) fn new(seed: u64) -> Self {
         let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

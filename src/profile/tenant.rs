@@ -1,6 +1,6 @@
 //! Tenant ids, the rules that define valid ids, and the set of tenants that a query covers.
 //!
-//! The rules are those of Pyroscope. A valid id is safe as a folder name.
+//! The rules are the same as in Pyroscope. A valid id is safe as a folder name.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const SHOWN_CHARS: usize = MAX_LENGTH;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(Arc<str>);
 
-/// Why a text is not a tenant id.
+/// The reason why a text is not a tenant id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TenantError {
     /// The text has no characters.

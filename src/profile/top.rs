@@ -1,8 +1,8 @@
 //! The table of functions ordered by self value, like `go tool pprof -top`: flat, share, running share, cumulative,
 //! share.
 //!
-//! The cumulative value of a function counts each stack once, however often the stack contains the function. Rows are
-//! built from a tree. They are exact if the tree was built without a limit on its nodes.
+//! The cumulative value of a function counts each stack once, even if the stack contains the function several times.
+//! Rows are built from a tree. They are exact if the tree was built without a limit on its nodes.
 
 use std::fmt::Write;
 
@@ -73,7 +73,7 @@ impl TopTable {
                 list.push(index);
             }
         }
-        // Depth first without recursion. `open` counts how often a function is on the path.
+        // Depth first without recursion. `open` contains the number of times that each function is on the current path.
         let mut open = vec![0usize; rows.len()];
         let mut work: Vec<(usize, bool)> = if nodes.is_empty() { Vec::new() } else { vec![(0, true)] };
         while let Some((index, entering)) = work.pop() {

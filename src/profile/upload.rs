@@ -3,8 +3,8 @@
 //! The bytes of a [`RawProfile`](crate::profile::RawProfile) then contain the rest of the request before the body:
 //! `magic | query | content type | content encoding | body to the end`. A text is `length u32 little endian | UTF-8`.
 //! The magic begins with a byte that begins neither pprof nor gzip. The parameter `name` is not stored, because the
-//! sender rebuilds it from the labels. The layout is in queues on disk: a change needs a new magic, and the old one
-//! must stay readable.
+//! sender rebuilds it from the labels. Queues on disk contain this layout: a change requires a new magic, and the old
+//! layout must stay readable.
 
 use bytes::Bytes;
 
@@ -35,7 +35,7 @@ impl Upload {
         head
     }
 
-    /// Reads the upload from the bytes of a profile. Returns `None` for pprof. The body shares the bytes.
+    /// Reads the upload from the bytes of a profile. Returns `None` for pprof. The body shares the memory of `bytes`.
     pub fn read(bytes: &Bytes) -> Option<Self> {
         let mut rest = bytes.strip_prefix(MAGIC.as_slice())?;
         let mut text = || -> Option<Box<str>> {

@@ -1,8 +1,8 @@
 //! Call graphs: the functions of a tree of stacks, and the calls between them.
 //!
 //! In: a [`Tree`]. Out: a [`CallGraph`] of its largest functions. A function that occurs several times in a stack
-//! (recursion) counts once for the stack, and so does a call. If the functions between two shown ones are left out,
-//! an indirect call connects the two. A function that calls itself has no edge for this call.
+//! (recursion) is counted once for the stack, and so is a call. If the functions between two shown functions are
+//! omitted, an indirect call connects the two shown functions. A function that calls itself has no edge for this call.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use crate::profile::flamegraph::tree::Tree;
 /// Functions and calls between them, in an order that depends only on the stacks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CallGraph {
-    /// The functions with the largest totals, largest first. Equal ones are sorted by name.
+    /// The functions with the largest totals, largest first. Functions with equal totals are sorted by name.
     pub functions: Vec<CalledFunction>,
     /// The calls, sorted by caller and then by callee.
     pub calls: Vec<FunctionCall>,
@@ -28,9 +28,9 @@ pub(crate) struct CallGraph {
 pub(crate) struct CalledFunction {
     /// Readable name of the function.
     pub name: String,
-    /// Value of the stacks whose leaf it is.
+    /// Value of the stacks that have this function as their leaf.
     pub own: i64,
-    /// Value of the stacks that contain it.
+    /// Value of the stacks that contain this function.
     pub total: i64,
 }
 
@@ -58,7 +58,7 @@ struct Above {
     function: usize,
     /// Depth of its node: the number of nodes above it.
     depth: usize,
-    /// The call that reached it, as an index into the calls.
+    /// The call that reached the function, as an index into the calls.
     call: Option<usize>,
 }
 
@@ -116,7 +116,7 @@ impl Tree {
         sums
     }
 
-    /// Returns the calls between the shown frames. `shown` maps each frame to its index among the shown ones.
+    /// Returns the calls between the shown frames. `shown` maps each frame to its index among the shown functions.
     fn calls_between(&self, shown: &[Option<usize>]) -> Vec<FunctionCall> {
         let mut calls: Vec<FunctionCall> = Vec::new();
         // Number of times that each call occurs in the current stack.

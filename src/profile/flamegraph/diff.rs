@@ -1,8 +1,8 @@
 //! The difference of two trees as one flame graph, in Pyroscope's encoding.
 //!
 //! Stacks are matched by name, and also by file if both trees distinguish files. A level is a flat list of groups of
-//! seven numbers: x, total and self of the left side, the same of the right side, and the index of the name. Both x
-//! are distances from the end of the previous group.
+//! seven numbers: x, total and self of the left side, the same three numbers of the right side, and the index of the
+//! name. Both x values are distances from the end of the previous group.
 
 use hashbrown::HashMap;
 
@@ -101,7 +101,7 @@ pub fn diff(left: &Tree, right: &Tree, max_nodes: usize) -> DiffGraph {
 
 /// Index of "other" among the names of [`Merged`]; "total" is 0.
 const OTHER_NAME: u32 = 1;
-/// A folded node has no children.
+/// Index of a folded node, which has no children.
 const NO_NODE: u32 = u32::MAX;
 
 /// Both trees in one arena. Parents come before their children, and children are sorted by name.
@@ -128,7 +128,7 @@ impl<'a> Merged<'a> {
                     let full: (&str, &str, &str) = (&frame.function, &frame.file, &frame.mapping);
                     let key = match full {
                         (function, ..) if !by_file => (function, "", ""),
-                        // As in a tree, the binary counts only if there is no file.
+                        // As in a tree, the binary is compared only if there is no file.
                         (function, file, _) if !file.is_empty() => (function, file, ""),
                         full => full,
                     };

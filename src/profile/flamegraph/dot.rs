@@ -11,11 +11,11 @@ use crate::profile::format;
 
 /// Font size of a function without own value, in points.
 const SMALLEST_FONT: f64 = 8.0;
-/// Points added for a function whose own value is the whole total.
+/// Points added to the font size of a function if its own value is the whole total.
 const FONT_RANGE: f64 = 16.0;
 /// Width of the arrow of a call with a negligible value, in points.
 const THINNEST: f64 = 1.0;
-/// Points added for a call with the whole value.
+/// Points added to the width of the arrow of a call with the whole total.
 const WIDTH_RANGE: f64 = 4.0;
 
 /// Formats a graph with a title. `unit` is the unit of the values, as in a profile type.

@@ -9,7 +9,7 @@ use crate::profile::flamegraph::tree::{FrameId, FrameRef, Tree};
 use crate::profile::pprof::{Location, Profile};
 
 /// Maximum number of frames of a stack that are kept, counted from the root. Real stacks are much shorter. Without a
-/// limit, a small profile whose few locations have very many lines could cause any amount of work.
+/// limit, a small profile with few locations but very many lines could cause any amount of work.
 const MAX_FRAMES: usize = 1 << 16;
 
 impl Tree {
@@ -20,7 +20,7 @@ impl Tree {
         }
         let mut frames: Vec<(FrameId, i64)> = Vec::with_capacity(profile.lines.len());
         let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(profile.locations.len());
-        // A function has many lines, and its name may be long.
+        // A function may have many lines and a long name, so it is interned only once.
         let mut known: HashMap<(u32, u32), FrameId> = HashMap::new();
         for location in &profile.locations {
             let start = frames.len();
@@ -54,7 +54,7 @@ impl Tree {
         let mut stack = Vec::new();
         for sample in 0..profile.sample_count() {
             stack.clear();
-            // Root first, so that the leaf side is cut.
+            // The stack is built root first, so that the limit cuts the leaf side.
             for &location in profile.stack(sample).iter().rev() {
                 let (start, end) = ranges[location as usize];
                 let room = MAX_FRAMES - stack.len();
@@ -66,8 +66,8 @@ impl Tree {
     }
 }
 
-/// Returns the name of a frame without a known function: `libc.so.6 0x7f10`, or only the address outside of every
-/// binary.
+/// Returns the name of a frame without a known function: `libc.so.6 0x7f10`, or only the address if the binary is
+/// unknown.
 pub(crate) fn address_name(mapping: &str, address: u64) -> String {
     match mapping.rsplit('/').next().unwrap_or_default() {
         "" => format!("{address:#x}"),

@@ -82,7 +82,7 @@ impl FlameGraph {
     }
 }
 
-/// A position of a level that is being built.
+/// An entry of a level that is being built.
 #[derive(Clone, Copy)]
 enum Place {
     Node(u32),
@@ -91,8 +91,8 @@ enum Place {
 
 impl Tree {
     /// Returns the flame graph with about `max_nodes` nodes (0: all). Nodes smaller than the `max_nodes`-th largest
-    /// are folded into an "other" beside their larger siblings. Nodes equal to that one are all kept, as in
-    /// Pyroscope.
+    /// node are folded into an "other" beside their larger siblings. All nodes with the same total as that node are
+    /// kept, as in Pyroscope.
     pub fn to_flamegraph(&self, max_nodes: usize) -> FlameGraph {
         let lines = self.lines();
         let smallest = smallest_kept(self.nodes.iter().skip(1).map(|node| node.total), max_nodes);
@@ -172,7 +172,8 @@ impl Tree {
     }
 }
 
-/// Returns the `max_nodes`-th largest of `totals`, or 0 if there are at most `max_nodes`. Smaller nodes are folded.
+/// Returns the `max_nodes`-th largest of `totals`. Nodes with smaller totals are folded. Returns `i64::MIN` if all
+/// nodes are kept.
 pub(super) fn smallest_kept(totals: impl Iterator<Item = i64>, max_nodes: usize) -> i64 {
     let mut totals: Vec<Reverse<i64>> = totals.map(Reverse).collect();
     if max_nodes == 0 || totals.len() <= max_nodes {

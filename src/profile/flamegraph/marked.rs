@@ -1,7 +1,7 @@
 //! A bit set of small numbers with rank queries: a query marks the nodes of a trie that it touches.
 //!
-//! In: numbers below a bound. Out: the marked numbers in ascending order, and the rank of each in that order from a
-//! single word.
+//! In: numbers below a bound. Out: the marked numbers in ascending order, and the rank of each number in that order,
+//! computed from a single word.
 
 /// Marked numbers below a bound.
 pub(super) struct Marking {
@@ -11,7 +11,7 @@ pub(super) struct Marking {
 /// Marked numbers, with the counts needed for ranks.
 pub(super) struct Marked {
     words: Vec<u64>,
-    /// For each word, how many marked numbers the words before it contain.
+    /// For each word, the number of marked numbers in the words before it.
     before: Vec<u32>,
     count: u32,
 }
@@ -54,7 +54,7 @@ impl Marked {
         self.count as usize
     }
 
-    /// Returns the rank of a marked number among the marked ones.
+    /// Returns the rank of a marked number among the marked numbers.
     pub(super) fn place(&self, number: u32) -> u32 {
         let word = number as usize / 64;
         let below = (1u64 << (number % 64)) - 1;

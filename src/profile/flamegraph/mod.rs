@@ -1,8 +1,8 @@
 //! Flame graphs. Stacks are added to a [`Tree`], which can be converted to the levels that Pyroscope's clients draw
 //! ([`FlameGraph`]), the difference of two trees, a static SVG, or a [`CallGraph`] (also as Graphviz text).
 //!
-//! Nothing here recurses, so no profile can overflow the call stack. The module does no I/O and uses no serde: the
-//! wire layer copies the fields.
+//! No function of this module recurses, so no profile can overflow the call stack. The module does no I/O and uses no
+//! serde: the wire layer copies the fields.
 
 mod call_graph;
 mod diff;
@@ -30,5 +30,5 @@ pub use tree::{FrameRef, Tree};
 
 /// Name of the node that stands for nodes that are too small to show.
 pub(crate) const OTHER: &str = "other";
-/// Name of the node that contains all others.
+/// Name of the root node, which contains all other nodes.
 pub const TOTAL: &str = "total";

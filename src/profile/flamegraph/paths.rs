@@ -1,9 +1,10 @@
 //! Call paths that many flame graphs share: a trie of function names that only grows. A query assigns values to some
-//! of its nodes. It gets the levels of a flame graph, or of the difference of two, without building its own tree.
+//! nodes of the trie, and receives the levels of a flame graph, or of the difference of two flame graphs. The query
+//! does not build its own tree.
 //!
-//! Functions are distinguished by name alone, as in Pyroscope. The results equal those of [`Tree`](super::Tree) by
-//! name. Parents have smaller numbers than their children, so a single backward pass computes totals. Values of 0 or
-//! less are left out. This module does not keep files, lines and binaries of nodes.
+//! Functions are distinguished by name alone, as in Pyroscope. The results are the same as those of a
+//! [`Tree`](super::Tree) by name. Parents have smaller numbers than their children, so a single backward pass computes
+//! totals. Values of 0 or less are left out. This module does not store files, lines and binaries of nodes.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::profile::flamegraph::{DiffGraph, FlameGraph, OTHER, TOTAL};
 /// Names and the paths made of them. Node 0 is the root.
 pub(crate) struct Paths {
     names: Vec<Arc<str>>,
-    /// The root's name is not in it, because a function may have the same name.
+    /// The index does not contain the root's name, because a function may have the same name.
     name_index: HashTable<u32>,
     parents: Vec<u32>,
     node_names: Vec<u32>,
@@ -38,7 +39,7 @@ struct Touched<const SIDES: usize> {
 /// The nodes that are large enough to show.
 struct Kept<const SIDES: usize> {
     touched: Touched<SIDES>,
-    /// The shown children of all nodes. Those of one node are adjacent.
+    /// The shown children of all nodes. The children of one node are adjacent.
     children: Vec<u32>,
     /// For each position, the end of its children in `children`.
     ends: Vec<u32>,
@@ -67,7 +68,7 @@ impl Default for Paths {
 }
 
 impl Paths {
-    /// Returns the number of a name, which is stored if it is new.
+    /// Returns the number of a name. Stores the name if it is new.
     pub(crate) fn name(&mut self, text: &Arc<str>) -> u32 {
         let (names, hasher) = (&mut self.names, &self.hasher);
         let hash = |text: &Arc<str>| hasher.hash_one(text);
@@ -81,7 +82,7 @@ impl Paths {
         id
     }
 
-    /// Returns the node of a path of names, root first, which is stored if it is new.
+    /// Returns the last node of a path of names, root first. Stores the path if it is new.
     pub(crate) fn insert(&mut self, root_first: impl IntoIterator<Item = u32>) -> u32 {
         let (parents, names, hasher) = (&mut self.parents, &mut self.node_names, &self.hasher);
         let mut node = 0;
@@ -161,7 +162,7 @@ impl Paths {
     }
 
     /// Returns the difference of two sides with the given values, with about `max_nodes` nodes (0: all) chosen by the
-    /// sum of both.
+    /// sum of both sides.
     pub(crate) fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));
@@ -234,7 +235,7 @@ impl Paths {
         for end in &mut ends {
             sum += std::mem::replace(end, sum);
         }
-        // Starts become ends while the children are filled in.
+        // `ends` contains the starts here. They become the ends while the children are filled in.
         let mut children = vec![0u32; sum as usize];
         for (at, totals) in touched.totals.iter().enumerate().skip(1) {
             if size(totals) >= smallest {
@@ -257,7 +258,7 @@ impl Paths {
         }
     }
 
-    /// Returns all nodes on the paths to those with a value above 0, with sums.
+    /// Returns the nodes with a value above 0 and all nodes above them, with their sums.
     fn touched<const SIDES: usize>(&self, values: impl Iterator<Item = (u32, [i64; SIDES])>) -> Touched<SIDES> {
         let values: Vec<(u32, [i64; SIDES])> = values
             .filter(|(_, sides)| sides.iter().any(|value| *value > 0))

@@ -1,6 +1,6 @@
 //! A flame graph as a self-contained SVG file: root on top, no script, no external font or style.
 //!
-//! Frames are coloured by package. A frame's title (the tooltip of every viewer) contains the name, self and total
+//! Frames are coloured by package. A frame's title, which viewers show as a tooltip, contains the name, self and total
 //! with share, file and line, and binary. All names are escaped. Frames narrower than 0.3 pixels are not drawn.
 
 use std::fmt::Write;
@@ -16,7 +16,7 @@ const HEADING: usize = 40;
 const MARGIN: f64 = 8.0;
 /// Width of a character of the 12 px monospace font, rounded up.
 const CHARACTER: f64 = 7.3;
-/// Frames narrower than this are left out, in pixels.
+/// Minimum width of a frame in pixels. Narrower frames are not drawn.
 const NARROWEST: f64 = 0.3;
 /// Maximum number of bytes of a name or path, because each frame has its own copy.
 const LONGEST: usize = 4096;
@@ -144,13 +144,13 @@ fn fill(block: &Block<'_>, depth: usize) -> String {
     }
 }
 
-/// Returns as much of a text as a frame shows.
+/// Returns the first [`LONGEST`] bytes of a text.
 fn start(text: &str) -> &str {
     text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default()
 }
 
-/// Shortens a text to `room` characters. Of a name with slashes it keeps the last part, which says more than the
-/// start.
+/// Shortens a text to `room` characters. If a name has slashes, the part after the last slash is kept, because it says
+/// more than the start.
 fn clip(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room {

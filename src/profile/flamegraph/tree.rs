@@ -55,7 +55,7 @@ pub(super) struct Frame {
     pub(super) mapping: Box<str>,
 }
 
-/// A node. Node 0 is the root, whose frame is frame 0.
+/// A node. Node 0 is the root, and its frame is frame 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
     pub(super) frame: u32,
@@ -69,17 +69,18 @@ pub(super) struct Node {
     first_line_value: i64,
 }
 
-/// Memory of a node, its entry among the children, and its part of a flame graph.
+/// Memory of a node, its entry among the children, and its part of a flame graph, in bytes.
 const NODE_BYTES: usize = 112;
-/// Memory of a frame, its entry among the ids, and its three texts in a flame graph, without their bytes.
+/// Memory of a frame, its entry among the ids, and its three texts in a flame graph, in bytes. The content of the texts
+/// is not included.
 const FRAME_BYTES: usize = 160;
 
 /// Index that stands for no node.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Tree {
-    /// Creates an empty tree that distinguishes functions by name alone, as in Pyroscope. Each function keeps the
-    /// first file, binary and line seen.
+    /// Creates an empty tree that distinguishes functions by name alone, as in Pyroscope. Each frame has the file and
+    /// the binary with which its function first occurred.
     pub fn by_name() -> Self {
         Self::new(Identity::Name)
     }
@@ -93,7 +94,7 @@ impl Tree {
     fn new(identity: Identity) -> Self {
         Self {
             identity,
-            // Frame 0 is the root's. Lookups never find it.
+            // Frame 0 belongs to the root. Lookups never return it.
             frames: vec![Frame {
                 function: crate::profile::flamegraph::TOTAL.into(),
                 ..Frame::default()
@@ -107,7 +108,7 @@ impl Tree {
         }
     }
 
-    /// Returns the id of a frame, for [`Tree::insert_ids`]. The line is not part of it.
+    /// Returns the id of a frame, for [`Tree::insert_ids`]. The id does not depend on the line.
     pub(crate) fn intern(&mut self, frame: FrameRef<'_>) -> FrameId {
         let mut hash = self.identity.hash(frame);
         loop {
@@ -229,7 +230,8 @@ impl Tree {
             .map(|frame| (frame.function.as_ref(), frame.file.as_ref()))
     }
 
-    /// Returns for each node the line with the largest value in it. If several are equal, the smallest line counts.
+    /// Returns for each node the line with the largest value in it. If several lines have the same value, the smallest
+    /// line is returned.
     pub(super) fn lines(&self) -> Vec<i64> {
         let mut best: Vec<(i64, i64)> = self
             .nodes
@@ -265,7 +267,7 @@ impl Tree {
 
     #[inline]
     fn child(&mut self, parent: u32, frame: u32, line: i64) -> u32 {
-        // Stacks arrive sorted or nearly so, so the child is often the one that was added last.
+        // Stacks are usually inserted in sorted order, so the child is often the child that was added last.
         let last = self.nodes[parent as usize].last_child;
         if last != NONE && self.nodes[last as usize].frame == frame {
             return last;
@@ -311,7 +313,7 @@ impl Identity {
             return function;
         }
         let file = xxh3_64_with_seed(frame.file.as_bytes(), function);
-        // A program at another path (such as a new release) has the same functions, so the binary counts only if
+        // A program at another path (such as a new release) has the same functions, so the binary is compared only if
         // there is no file.
         if !frame.file.is_empty() {
             return file;

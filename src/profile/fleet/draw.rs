@@ -1,7 +1,7 @@
 //! Draws the profiles of a synthetic service for one tick.
 //!
-//! Paths are drawn by Zipf's law from endpoints whose load rises and falls over minutes. Allocations vary around a
-//! rate per site.
+//! The call paths of each endpoint are drawn by Zipf's law. The load of an endpoint rises and falls over minutes. The
+//! allocations of a site vary around a rate.
 
 use std::f64::consts::TAU;
 

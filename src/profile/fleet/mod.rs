@@ -1,12 +1,12 @@
-//! A synthetic fleet of Go services with realistic profiles, for load drivers and measurements. The same seed gives
-//! the same bytes.
+//! A synthetic fleet of Go services with realistic profiles, for load drivers and measurements. The same seed always
+//! results in the same bytes.
 //!
 //! In: a seed and sizes. Out: the CPU and the heap profile that a scraper would push, for a service, a pod and a tick
 //! of 15 seconds. The model: a service has endpoints and background work. Each is a trunk of frames under which call
-//! paths branch. Paths are drawn by Zipf's law, and the load of endpoints rises and falls over minutes, so that
-//! stacks repeat from tick to tick as in reality. A heap is a list of allocation sites that changes slowly.
-//! Allocations since the previous tick vary around a rate per site, as if the collector had taken the difference of
-//! two scrapes. The running program does not use this for real data.
+//! paths branch. Paths are drawn by Zipf's law, and the load of endpoints rises and falls over minutes, so that stacks
+//! repeat from tick to tick as in reality. A heap is a list of allocation sites that changes slowly. Allocations since
+//! the previous tick vary around a rate per site, as if the collector had taken the difference of two scrapes. The
+//! program does not use this module for real data.
 
 use crate::profile::Labels;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
@@ -51,7 +51,8 @@ impl Fleet {
         self.programs.len() * self.shape.pods.max(1) * 2
     }
 
-    /// Replaces the program of a service by another release of it, with the same functions and other stacks.
+    /// Replaces the program of a service with another release of the same program. The functions stay the same, and the
+    /// stacks change.
     pub fn redeploy(&mut self, service: usize, release: u64) {
         let service = service % self.programs.len();
         let seed = self.seed ^ release.wrapping_mul(0xa076_1d64_78bd_642f);

@@ -1,7 +1,7 @@
 //! A synthetic service: its functions, and the stacks and allocation sites that a seed determines.
 //!
-//! Endpoints and background work are trunks of frames under which call paths branch. Each path keeps a part of an
-//! earlier one, so the paths form a tree.
+//! Endpoints and background work are trunks of frames under which call paths branch. Each path shares its start with an
+//! earlier path, so the paths form a tree.
 
 use std::f64::consts::TAU;
 
@@ -76,7 +76,7 @@ pub(super) struct Program {
     pub(super) sites: Vec<Site>,
 }
 
-/// Part of a program whose share of the CPU rises and falls as a whole.
+/// Part of a program. The CPU share of this part rises and falls as a whole.
 pub(super) struct Endpoint {
     /// Cumulative weights of the stacks.
     pub(super) sums: Vec<f64>,
@@ -177,7 +177,7 @@ impl Program {
         trunk
     }
 
-    /// Adds `count` stacks below a trunk. Each keeps a part of an earlier one, so the stacks form a tree.
+    /// Adds `count` stacks below a trunk. Each stack shares its start with an earlier stack, so the stacks form a tree.
     fn grow(&mut self, trunk: &[u32], count: usize, random: &mut Random) {
         let functions = self.functions.len() as u64;
         let first = self.stacks.len();
@@ -196,7 +196,7 @@ impl Program {
                     break;
                 }
                 let caller = u64::from(path.last().copied().unwrap_or(0)) / 3;
-                // A function calls few others, which are near it or in a library.
+                // A function calls only a few other functions, which are near it or in a library.
                 let callee = match random.below(3) {
                     0 => (caller * 13 + 7 + random.below(3)) % (LIBRARIES.len() as u64 * 40),
                     _ => (caller + 1 + random.below(4)) % functions,

@@ -34,7 +34,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Creates the budget for data that stays after a recording of `size` bytes.
+    /// Creates the budget for data that stays until the profiles of a recording of `size` bytes are made.
     pub(super) fn of_recording(size: usize) -> Self {
         Self::new(size, KEPT)
     }

@@ -1,6 +1,6 @@
 //! The header of a chunk: its end, and the positions of its metadata and constants.
 //!
-//! Versions 1 and 2 have the same 68 bytes. Numbers are uncompressed and big endian.
+//! The header has the same 68 bytes in versions 1 and 2. Numbers are uncompressed and big endian.
 
 use crate::profile::jfr::error::{JfrError, JfrErrorKind};
 use crate::profile::jfr::reader::Reader;

@@ -1,7 +1,7 @@
 //! The constants of a chunk, which events refer to by number.
 //!
-//! They are in a chain of events, each of which points back to the previous one. Only the position of each constant
-//! is kept, and the constant is read when something refers to it. Positions of a pool are collected unordered and
+//! The constants are in a chain of events. Each event points back to the previous event. Only the position of each
+//! constant is stored. A constant is read when a value refers to it. Positions of a pool are collected unordered and
 //! sorted once.
 
 use crate::profile::jfr::budget::Budget;
@@ -38,7 +38,7 @@ const NAMES: [&str; 6] = [
 pub(super) struct Constants {
     /// Number and position of each constant, sorted by number.
     pools: [Vec<(u64, u32)>; NAMES.len()],
-    /// Number of the type of each pool; `None` if the metadata has none.
+    /// Number of the type of each pool; `None` if the metadata has no such type.
     types: [Option<u64>; NAMES.len()],
 }
 
@@ -57,7 +57,7 @@ impl Constants {
             if delta == 0 {
                 break;
             }
-            // Each event lies before the one that points to it, so that no byte is read twice.
+            // Each event must lie before the event that points to it, so that no byte is read twice.
             let before = i64::try_from(at - chunk.start)
                 .ok()
                 .and_then(|at| at.checked_add(delta));
@@ -108,7 +108,7 @@ impl Constants {
                 let key = event.number()?;
                 if let Some(pool) = pool {
                     let pool = &mut self.pools[pool];
-                    // Charged twice, because the list may double its capacity.
+                    // The entry is charged twice, because the list may double its capacity.
                     let bytes = 2 * size_of::<(u64, u32)>();
                     budget.take(bytes).map_err(|kind| event.error(kind))?;
                     pool.push((key, event.position() as u32));
@@ -122,7 +122,7 @@ impl Constants {
     /// Returns the position of a constant in the file, or `None` if it does not exist.
     pub(super) fn position(&self, pool: Pool, key: u64) -> Option<usize> {
         let pool = &self.pools[pool as usize];
-        // If several have the same number, the last one is used. They are equal.
+        // If several constants have the same number, they are equal, and the last one is used.
         let after = pool.partition_point(|(known, _)| *known <= key);
         let (known, position) = pool.get(after.checked_sub(1)?)?;
         (*known == key).then_some(*position as usize)

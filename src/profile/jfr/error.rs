@@ -25,7 +25,8 @@ pub enum JfrErrorKind {
     /// No chunk begins here. A chunk begins with `FLR\0`.
     #[error("no chunk begins here")]
     Magic,
-    /// The version is unknown and newer, or that of Java 8 before its recorder became open source.
+    /// The version is newer than the supported versions, or it is the version of Java 8 before its recorder became open
+    /// source.
     #[error("unsupported format version {major}.{minor}, only 1 and 2 are supported")]
     Version {
         /// The number before the point.
@@ -73,7 +74,7 @@ pub enum JfrErrorKind {
         /// The type that was expected.
         expected: u64,
     },
-    /// An event with constants points to one that is not before it.
+    /// An event with constants points to an event that is not before it.
     #[error("previous constants are at {0}, which is not before these")]
     PreviousConstants(i64),
     /// A string has an unknown encoding.

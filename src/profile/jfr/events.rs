@@ -1,4 +1,4 @@
-//! Reads the events of a chunk: adds samples to the sums, and keeps the needed settings.
+//! Reads the events of a chunk: adds samples to the sums, and stores the needed settings.
 
 use hashbrown::HashMap;
 
@@ -66,10 +66,10 @@ const EVENTS: [(&str, Event, &str); 10] = [
     ("jdk.ActiveSetting", Event::Setting, ""),
 ];
 
-/// Name of the event type whose settings have the sampling interval.
+/// Name of the event type with a setting for the sampling interval.
 const EXECUTION: &str = "jdk.ExecutionSample";
 
-/// Fields of an event that are read as numbers. The field with the amount replaces the last one.
+/// Fields of an event that are read as numbers. The field with the amount replaces the last field.
 const FIELDS: [&str; 8] = [
     "stackTrace",
     "state",
@@ -184,7 +184,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Keeps a setting if it is needed.
+/// Stores a setting if it is needed.
 fn setting(
     here: &Reader<'_>,
     numbers: [u64; FIELDS.len()],

@@ -1,12 +1,12 @@
-//! Normalises names of generated classes and unpacked libraries. These names differ in every process, so that equal
-//! frames would not be equal across processes.
+//! Normalises names of generated classes and unpacked libraries. These names differ in every process. Without this
+//! step, the same frame would have different names in different processes.
 //!
-//! In: a symbol. Out: the symbol with `_` in place of numbers, addresses and hashes, as Pyroscope writes it.
+//! In: a symbol. Out: the symbol with `_` in place of numbers, addresses and hashes, as in Pyroscope.
 
 use std::borrow::Cow;
 
-/// The hash in the name of the library that Pyroscope's agent unpacks, in the only version whose frames Pyroscope
-/// normalises.
+/// The hash in the name of the library that Pyroscope's agent unpacks, in the only version for which Pyroscope
+/// normalises frames.
 const AGENT_LIBRARY: &str = "17b9a1d8156277a98ccc871afa9a8f69215f92";
 
 /// Returns the symbol without the parts that differ between processes.
@@ -29,7 +29,7 @@ fn class(symbol: &str) -> Option<&str> {
     if symbol.strip_prefix(ACCESSOR).is_some_and(is_digits) {
         return Some(ACCESSOR);
     }
-    // The last lambda marker, if it is followed by only a number or an address and preceded by a name.
+    // Uses the last lambda marker if a name precedes it and only a number or an address follows it.
     if let Some(at) = symbol.rfind(LAMBDA)
         && at > 0
         && is_lambda(&symbol[at + LAMBDA.len()..])
@@ -64,8 +64,8 @@ fn is_lambda(rest: &str) -> bool {
     is_address(rest.trim_start_matches(|character: char| character.is_ascii_digit()))
 }
 
-/// Returns true for the address of a hidden class after its name, and an optional hash: `/0x0000000800fd7318`,
-/// `+0x0000000800c03000/360`.
+/// Returns true for the text after the name of a hidden class: its address and an optional hash, as in
+/// `/0x0000000800fd7318`, `+0x0000000800c03000/360`.
 fn is_address(text: &str) -> bool {
     let Some(address) = text.strip_prefix(['.', '/', '+']) else {
         return false;

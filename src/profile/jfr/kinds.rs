@@ -2,7 +2,7 @@
 
 use crate::profile::pprof::ValueType;
 
-/// A kind of profile. It determines what samples count.
+/// A kind of profile, which determines the meaning of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
     Cpu,
@@ -38,7 +38,7 @@ impl Kind {
         Self::Malloc,
     ];
 
-    /// Returns true if values are clock time, so that each sample stands for a period.
+    /// Returns true if values are clock time, so that each sample represents one period.
     pub(super) fn is_time(self) -> bool {
         matches!(self, Self::Cpu | Self::Wall)
     }

@@ -187,8 +187,8 @@ impl<'a> Lookup<'a> {
         })
     }
 
-    /// Resolves a string that is a number in the pool of strings. Many numbers may stand for one string, so each use
-    /// is charged with its length.
+    /// Resolves a string that is encoded as a number in the pool of strings. Many values may refer to one string, so
+    /// each use is charged with the length of the string.
     fn resolved<'t>(&self, text: Text<'t>, passing: &mut Budget) -> Result<Text<'t>, JfrError>
     where
         'a: 't,
@@ -205,7 +205,7 @@ impl<'a> Lookup<'a> {
         Ok(text)
     }
 
-    /// Returns the string at a position. Position 0 means that there is none.
+    /// Returns the string at a position. Position 0 means that there is no string.
     fn text(&self, position: u64, passing: &mut Budget) -> Result<Text<'a>, JfrError> {
         match position {
             0 => Ok(Text::Empty),

@@ -1,6 +1,6 @@
 //! The metadata of a chunk: a tree of elements that describes its types.
 //!
-//! An element has a name, attributes and children. Names, keys and values are strings of a table before the tree.
+//! An element has a name, attributes and children. Names, keys and values refer to strings in a table before the tree.
 //! Only the elements `class` with `name` and `id`, and the elements `field` in them, are used.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::profile::jfr::types::{Class, Count, Field, Form, Types};
 const METADATA: u64 = 0;
 /// Memory of a string beyond its characters: pointers in a table, counted twice for growth, and reference counts.
 const TEXT_BYTES: usize = 48;
-/// Maximum nesting of elements. Real ones are: root, metadata, class, field, annotation.
+/// Maximum nesting of elements. Real recordings have five levels: root, metadata, class, field, annotation.
 const MAX_DEPTH: usize = 16;
 /// Number of digits of the largest type number.
 const MAX_DIGITS: usize = 20;
@@ -161,7 +161,7 @@ impl Tree<'_> {
     }
 
     fn number(&self, name: &'static str, index: Option<u64>, here: &Reader<'_>) -> Result<u64, JfrError> {
-        // Many attributes may refer to one long text of zeros.
+        // Long texts are not parsed, because many attributes may refer to one long text of zeros.
         let text = Some(self.given(index, here)?).filter(|text| text.len() <= MAX_DIGITS);
         let number = text.and_then(|text| text.parse().ok());
         number.ok_or_else(|| here.error(JfrErrorKind::Attribute(name)))

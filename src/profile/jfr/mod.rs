@@ -1,11 +1,11 @@
 //! Reads recordings of Java Flight Recorder, written by the Java Development Kit or by async-profiler.
 //!
 //! In: the uncompressed bytes of a recording, and the labels that may come with it. Out: a profile for each kind of
-//! sample event, with Pyroscope's names of types and frames. The bytes are untrusted: each part is bounded before
-//! memory is allocated for it, and the size of the file bounds the work.
+//! sample event, with Pyroscope's names of types and frames. The bytes are untrusted: the size of each part is checked
+//! before memory is allocated for it, and the size of the file limits the work.
 //!
 //! A recording is a sequence of chunks. A chunk has a header, events, constants that events refer to by number, and
-//! metadata that describes the fields of events and constants. The format is what the recorder of OpenJDK writes
+//! metadata that describes the fields of events and constants. The format is the output format of OpenJDK's recorder
 //! (`jdk.jfr.internal`).
 
 mod budget;
@@ -107,7 +107,7 @@ impl Recording {
         &self.settings.event
     }
 
-    /// Returns the number of samples without a stack. They are in no profile.
+    /// Returns the number of samples without a stack. No profile contains these samples.
     pub fn lost(&self) -> u64 {
         self.settings.lost
     }

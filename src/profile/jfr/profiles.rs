@@ -99,7 +99,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Returns the places of the stack of a row as indices, leaf first.
+    /// Returns the stack of a row as indices of places, leaf first.
     fn stack(&self, row: &Row) -> &[u32] {
         let stack = self.samples.stacks.get(row.stack as usize).cloned().unwrap_or_default();
         let stack = stack.start as usize..stack.end as usize;

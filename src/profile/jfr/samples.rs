@@ -1,6 +1,7 @@
 //! Sums of the samples of all chunks: values by kind, stack and labels.
 //!
-//! Functions, places and stacks are stored once for the whole recording, whatever numbers the chunks give them.
+//! Functions and places are stored once for the whole recording, even if chunks assign different numbers to them.
+//! Stacks are stored for each chunk.
 
 use std::ops::Range;
 
@@ -71,7 +72,7 @@ impl Samples {
         self.row_index = HashMap::new();
     }
 
-    /// Returns the index of a place, which is added if it is new.
+    /// Returns the index of a place. Adds the place if it is new.
     pub(super) fn place(&mut self, place: Place, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
         if let Some(known) = self.place_index.get(&place) {
             return Ok(*known);
@@ -90,7 +91,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Returns the index of the stack whose frames were pushed since there were `start` frames.
+    /// Adds the stack that consists of all frames from index `start` on, and returns its index.
     pub(super) fn stack(&mut self, start: usize, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
         budget.take(2 * size_of::<Range<u32>>())?;
         let index = self.stacks.len() as u32;

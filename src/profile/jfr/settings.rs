@@ -32,7 +32,7 @@ impl Settings {
     pub(super) fn set(&mut self, of: Of, name: &str, value: &str) {
         match name {
             "event" => value.clone_into(&mut self.event),
-            // The setting of async-profiler in nanoseconds; 0 stands for its default.
+            // The setting of async-profiler in nanoseconds; 0 means its default.
             "interval" => {
                 let nanos = value.parse().ok().filter(|nanos| *nanos > 0);
                 self.interval_nanos = nanos.or(self.interval_nanos);

@@ -1,4 +1,4 @@
-//! The labels that come with a recording: label sets by the number that samples have as their context.
+//! The labels that come with a recording: numbered label sets. The context of a sample is the number of its label set.
 //!
 //! In: protobuf with `contexts` (1), a map of numbers to `labels` (1), which is a map of string numbers, and
 //! `strings` (2), a map of numbers to strings. Out: the label sets by number.

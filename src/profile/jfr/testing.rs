@@ -161,7 +161,7 @@ impl Bytes {
     }
 }
 
-/// Creates an event preceded by its size, which includes itself and is padded to four bytes.
+/// Creates an event that starts with its size. The size includes the size field, which is padded to four bytes.
 fn event(body: &[u8]) -> Vec<u8> {
     let size = body.len() + 4;
     let mut bytes: Vec<u8> = (0..4).map(|at| (size >> (7 * at)) as u8 & 0x7f).collect();

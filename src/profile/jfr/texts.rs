@@ -1,7 +1,7 @@
 //! All texts that profiles of a recording refer to, one after the other in one buffer.
 //!
-//! The texts cannot be borrowed from the recording. Its strings may be in any encoding, and a name consists of two of
-//! them.
+//! The texts cannot be borrowed from the recording. Its strings may be in any encoding, and a name consists of two
+//! strings.
 
 use std::hash::BuildHasher;
 

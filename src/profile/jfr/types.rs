@@ -10,7 +10,7 @@ use crate::profile::jfr::budget::Budget;
 use crate::profile::jfr::error::{JfrError, JfrErrorKind};
 use crate::profile::jfr::reader::Reader;
 
-/// Maximum nesting of values (stack trace, frame). Real ones have three levels.
+/// Maximum nesting of values (stack trace, frame). Real values have three levels.
 const MAX_NESTING: usize = 16;
 
 /// A type with its fields in order.
@@ -48,7 +48,7 @@ pub(super) enum Form {
     Fields(u32),
 }
 
-/// How many values a field has.
+/// Number of values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     One,
@@ -63,7 +63,7 @@ pub(super) struct Types {
     by_id: HashMap<u64, u32>,
 }
 
-/// The fields of a class to read, and the index of the result for each.
+/// The fields of a class to read, and for each field the index of its result.
 pub(super) struct Pick {
     class: u32,
     places: Vec<Option<u8>>,
@@ -76,7 +76,7 @@ impl Types {
         self.classes.push(class);
     }
 
-    /// Resolves the encoding of each field, once all classes were added.
+    /// Resolves the encoding of each field. Must be called after all classes were added.
     pub(super) fn link(&mut self) {
         let forms: Vec<Form> = (0..)
             .zip(&self.classes)
@@ -109,8 +109,8 @@ impl Types {
             .map(|(id, index)| (*id, &self.classes[*index as usize]))
     }
 
-    /// Selects the fields `names` of a type: field `names[i]` becomes result `i`. Reading stops after the last of
-    /// them.
+    /// Selects the fields `names` of a type: field `names[i]` becomes result `i`. Reading stops after the last selected
+    /// field.
     pub(super) fn pick(&self, id: u64, names: &[&str]) -> Option<Pick> {
         let mut pick = self.pick_all(id, names)?;
         let used = pick.places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
@@ -118,7 +118,7 @@ impl Types {
         Some(pick)
     }
 
-    /// Like [`Self::pick`], but reads to the end of the value, for values that are followed by others.
+    /// Like [`Self::pick`], but reads to the end of the value, for values that are followed by other values.
     pub(super) fn pick_all(&self, id: u64, names: &[&str]) -> Option<Pick> {
         let class = *self.by_id.get(&id)?;
         let fields = &self.classes[class as usize].fields;
@@ -130,8 +130,8 @@ impl Types {
         Some(Pick { class, places })
     }
 
-    /// Reads the selected fields of a value. The number of a string or array is its position. A missing field leaves
-    /// its number unchanged.
+    /// Reads the selected fields of a value. The number of a string or array is its position. If a field is missing,
+    /// its number stays unchanged.
     pub(super) fn read(
         &self,
         reader: &mut Reader<'_>,

@@ -1,9 +1,9 @@
 //! Errors of reading a textual profile.
 
-/// Why a text is not a profile of a known form.
+/// The reason why a text is not a profile of a known form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LegacyError {
-    /// The first line is not that of a known profile.
+    /// The first line is not the first line of a known kind of profile.
     #[error("the text does not begin like a profile of Go")]
     Header,
     /// A line does not have the expected form.

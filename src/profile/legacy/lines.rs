@@ -6,7 +6,7 @@ use crate::profile::pprof::{Builder, Function, Line, Location, SampleLabel};
 /// Meaning of the numbers of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// `1: 2 [3: 4] @`: objects and bytes in use, then allocated.
+    /// `1: 2 [3: 4] @`: objects and bytes in use, then objects and bytes allocated.
     Heap,
     /// `1 @`: number of occurrences of the stack.
     Count,
@@ -24,7 +24,8 @@ impl Form {
         }
     }
 
-    /// Parses the numbers before the `@`. Missing numbers are 0.
+    /// Parses the numbers before the `@`. Returns `None` if the form has a different number of numbers. Unused elements
+    /// are 0.
     fn numbers(self, text: &str) -> Option<[i64; 4]> {
         let expected = match self {
             Self::Heap => 4,
@@ -134,12 +135,12 @@ impl<'a> Lines<'a> {
 }
 
 impl<'a> Stack<'a> {
-    /// Returns an upper bound for the number of its frames.
+    /// Returns an upper bound for the number of frames of the stack.
     pub(super) fn frames(&self) -> usize {
         self.named.len().max(self.addresses.split_ascii_whitespace().count())
     }
 
-    /// Returns its locations, leaf first.
+    /// Returns the locations of the stack, leaf first.
     pub(super) fn locations(&self, builder: &mut Builder<'a>) -> Vec<u32> {
         let named: Vec<u32> = self.named.iter().filter_map(|line| location(line, builder)).collect();
         if !named.is_empty() {
@@ -147,15 +148,15 @@ impl<'a> Stack<'a> {
         }
         let addresses = self.addresses.split_ascii_whitespace().filter_map(number).enumerate();
         let unnamed = addresses.map(|(index, address)| {
-            // The address of a caller is the return address. One byte before it belongs to the call.
+            // The address of a caller is the return address. The byte before it belongs to the call instruction.
             let address = if index > 0 { address.saturating_sub(1) } else { address };
             builder.location(Location::NO_MAPPING, address, &[])
         });
         unnamed.collect()
     }
 
-    /// Returns its labels, `{"name":"value", ...}`. Quoted text is taken literally. A label without a value is left
-    /// out, because pprof cannot represent it.
+    /// Parses the labels of the stack, `{"name":"value", ...}`. Escapes in quoted texts are kept unchanged. A label
+    /// without a value is omitted, because pprof cannot represent it.
     pub(super) fn labels(&self) -> impl Iterator<Item = SampleLabel<'a>> {
         let mut rest = self.labels;
         let pairs = std::iter::from_fn(move || {
@@ -171,7 +172,7 @@ impl<'a> Stack<'a> {
 }
 
 /// Adds the location of a line with a name: `0x4a1b2b  main.work+0x2b  /src/main.go:12`. Returns `None` for a line
-/// without one.
+/// without a name.
 fn location<'a>(line: &'a str, builder: &mut Builder<'a>) -> Option<u32> {
     let mut cells = line.split('\t').map(str::trim).filter(|cell| !cell.is_empty());
     let address = number(cells.next()?)?;
@@ -191,7 +192,8 @@ fn location<'a>(line: &'a str, builder: &mut Builder<'a>) -> Option<u32> {
     Some(builder.location(Location::NO_MAPPING, address, &[Line { function, line }]))
 }
 
-/// Returns the text between the first two quotes, and the rest. A quote after a backslash does not count.
+/// Returns the text between the first two quotes, and the text after them. A quote after a backslash does not end the
+/// text.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let (_, text) = text.split_once('"')?;
     let mut is_escaped = false;

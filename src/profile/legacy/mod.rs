@@ -1,8 +1,8 @@
 //! Textual profiles of Go's `net/http/pprof` (`debug=1`): heap, counts of stacks such as goroutine and threadcreate,
 //! block and mutex.
 //!
-//! In: the text. Out: a profile that borrows from it. Frames come from the lines with names (`#`), as many as Go
-//! prints, or from the addresses of a stack without such lines. Values are scaled as `go tool pprof` scales them.
+//! In: the text. Out: a profile that borrows from it. The frames of a stack come from the lines with names (`#`) that
+//! Go prints, or from the addresses if a stack has no such lines. Values are scaled as `go tool pprof` scales them.
 //! Everything after the stacks, such as memory statistics, is ignored. The binary form of CPU profiles is not
 //! supported.
 
@@ -14,7 +14,7 @@ use crate::profile::pprof::{Builder, Profile, ValueType};
 
 pub use error::LegacyError;
 
-/// Limits on the stacks and frames of a text, which keep the result below 200 MiB.
+/// Limits on the stacks and frames of a text. They keep the result below 200 MiB.
 const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 20;
 /// Maximum length of the first line in bytes. It contains a name and some numbers.
@@ -30,7 +30,7 @@ enum Kind<'a> {
     Count(&'a str),
     /// Waits, and their duration in cycles.
     Contention,
-    /// Waits for mutexes, which Go has already scaled by the sampling period.
+    /// Waits for mutexes. Go has already scaled the numbers by the sampling period.
     Mutex,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Kind<'a> {
         (is_name && count.parse::<u64>().is_ok()).then_some(Self::Count(name))
     }
 
-    /// Returns the form of its stacks.
+    /// Returns the form of the stacks of this kind.
     fn form(self) -> lines::Form {
         match self {
             Self::Heap { .. } => lines::Form::Heap,
@@ -177,7 +177,8 @@ impl Scale {
     }
 }
 
-/// Estimates all objects and bytes from the sampled ones. Larger objects are more likely to be sampled.
+/// Estimates the numbers of all objects and bytes from the numbers of sampled objects and bytes. Larger objects are
+/// more likely to be sampled.
 fn unsampled(objects: i64, bytes: i64, rate: i64) -> (i64, i64) {
     if objects == 0 || bytes == 0 || rate <= 1 {
         return (objects, bytes);

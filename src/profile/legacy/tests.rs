@@ -1,4 +1,4 @@
-//! Test texts in the form of Go's. Other tests read the output of a real Go program.
+//! Tests with texts in the form of Go's profiles. Other tests read the output of a real Go program.
 
 use proptest::prelude::*;
 

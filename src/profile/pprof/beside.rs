@@ -1,15 +1,15 @@
 //! Merges profiles with different sample types into one profile with all of the types.
 //!
 //! In: profiles of the same period type. Out: one profile, in which equal stacks are one sample. Labels of samples,
-//! comments and regular expressions are left out. The caller sets time and duration.
+//! comments and regular expressions are omitted. The caller sets time and duration.
 
 use hashbrown::HashMap;
 
 use crate::profile::pprof::builder::Builder;
 use crate::profile::pprof::model::Profile;
 
-/// Puts the values of profiles side by side, in their order. A stack that a profile does not contain has the value 0
-/// there.
+/// Puts the values of profiles side by side, in the order of the profiles. If a profile does not contain a stack, its
+/// values for the stack are 0.
 pub(crate) fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
     let types: Vec<_> = profiles
         .iter()

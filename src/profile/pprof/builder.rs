@@ -1,6 +1,7 @@
 //! Builds profiles: equal functions, binaries and code addresses are stored once.
 //!
-//! Texts are borrowed. Samples are stored as given: a caller that wants to merge equal stacks must do so before.
+//! Texts are borrowed. Samples are stored unchanged: a caller that wants to merge equal stacks must merge them before
+//! it adds samples.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -19,14 +20,14 @@ pub struct Builder<'a> {
     loads: HashMap<Load<'a>, u32>,
 }
 
-/// A part of a file in memory, wherever it is loaded: number of pages, offset, and build id or file. `go tool pprof`
-/// merges mappings by these.
+/// The identity of a loaded part of a file, which does not depend on its address: number of pages, offset, and build id
+/// or file. `go tool pprof` merges mappings with equal identities.
 type Load<'a> = (u64, u64, &'a str);
 
 const PAGE: u64 = 4 << 10;
 
 impl<'a> Builder<'a> {
-    /// Starts from a profile with types, period and time. Its tables must be empty.
+    /// Creates a builder. `about` is a profile with types, period and time, and with empty tables.
     pub fn new(about: Profile<'a>) -> Self {
         Self {
             profile: Profile {
@@ -65,15 +66,15 @@ impl<'a> Builder<'a> {
         index
     }
 
-    /// Adds flags to those of a binary.
+    /// Adds flags to the flags of a binary.
     pub(crate) fn add_flags(&mut self, mapping: u32, has: [bool; 4]) {
         if let Some(mapping) = self.profile.mappings.get_mut(mapping as usize) {
             mapping.has.iter_mut().zip(has).for_each(|(has, more)| *has |= more);
         }
     }
 
-    /// Returns the index of a code address: its mapping ([`Location::NO_MAPPING`] for none), its address (0 if
-    /// unknown) and its lines, those of inlined functions first.
+    /// Returns the index of a code address: its mapping ([`Location::NO_MAPPING`] for none), its address (0 if unknown)
+    /// and its lines, with the lines of inlined functions first.
     pub fn location(&mut self, mapping: u32, address: u64, lines: &[Line]) -> u32 {
         let Profile {
             locations, lines: all, ..
@@ -85,7 +86,7 @@ impl<'a> Builder<'a> {
             lines_end: (all.len() + lines.len()) as u32,
             is_folded: false,
         };
-        // The new lines are appended first, so that they are compared in place with those of known locations.
+        // The new lines are appended first, so that they are compared in place with the lines of known locations.
         all.extend_from_slice(lines);
         let lines_of = |location: &Location| &all[location.lines_start as usize..location.lines_end as usize];
         let is_same =

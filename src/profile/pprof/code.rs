@@ -1,7 +1,8 @@
 //! The place of a location's code: in a file, or only in the memory of a process.
 //!
 //! In: an address and its mapping. Out: its offset in the mapped file. The offset is the same in every process that
-//! loads the file, wherever the file is loaded. If no mapping has a range, the result is the address itself.
+//! loads the file, wherever the file is loaded. If the location has no mapping with a range, the result is the address
+//! itself.
 
 use crate::profile::pprof::model::{Location, Mapping, Profile};
 
@@ -12,7 +13,7 @@ pub(crate) enum Code {
     Address(u64),
     /// A place in the file of the mapping.
     InFile {
-        /// Offset in the file. It is never 0, because no file has code there.
+        /// Offset in the file. It is never 0, because no file has code at offset 0.
         offset: u64,
         /// Offset in the file at which the mapping begins.
         mapped: u64,
@@ -47,8 +48,8 @@ impl Profile<'_> {
 }
 
 impl Mapping<'_> {
-    /// Returns the offset in the file of an address of the mapping. Returns `None` without a range, without a file,
-    /// and for an address outside of the range.
+    /// Returns the offset in the file of an address of the mapping. Returns `None` if the mapping has no range or no
+    /// file, or if the address is outside of the range.
     fn offset_of(&self, address: u64) -> Option<u64> {
         let is_in_range = (self.start..self.limit).contains(&address) && self.limit <= KERNEL;
         // `[vdso]`, `[heap]` and `//anon` differ in each process.

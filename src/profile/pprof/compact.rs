@@ -18,8 +18,8 @@ impl Profile<'_> {
             if !keep(sample) {
                 continue;
             }
-            // Kept rows move to the front in place. The start of row `samples` is already known, and its end is
-            // written.
+            // Kept rows move to the front in place. Only the start of row `samples` is written, because its end is the
+            // start of the next row.
             self.sample_starts[samples] = locations as u32;
             self.label_starts[samples] = labels as u32;
             self.values

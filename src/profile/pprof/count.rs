@@ -1,4 +1,5 @@
-//! Counts the samples of a profile without decoding it, by one pass over the outermost fields without allocations.
+//! Counts the samples of a profile without decoding it. One pass over the outermost fields is enough, and nothing is
+//! allocated.
 //!
 //! This module does not check the contents of samples.
 

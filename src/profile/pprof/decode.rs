@@ -2,9 +2,9 @@
 //!
 //! One pass over the bytes checks the outer framing and counts the messages. Then the columns are allocated at their
 //! exact size, and each kind of message is read once, strings first, so that every reference is resolved and checked
-//! immediately. Nothing is allocated per sample. A message of two bytes becomes a struct of up to 64 bytes. The size
-//! of the columns is therefore computed before they are allocated, and a profile beyond a small multiple of the input
-//! is rejected. This module does not handle gzip.
+//! immediately. Nothing is allocated per sample. A message of two bytes becomes a struct of up to 64 bytes. The size of
+//! the columns is therefore computed before they are allocated, and a profile is rejected if its columns are larger
+//! than a small multiple of the input. This module does not handle gzip.
 
 use hashbrown::HashMap;
 
@@ -46,13 +46,13 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
     Ok(profile)
 }
 
-/// Limit on the bytes of texts that functions and mappings, and labels, refer to: `FREE_TEXT_BYTES`, and `TEXT_RATIO`
-/// more per byte of the profile. A reader that distinguishes them reads the text of each. The store has tighter
-/// limits.
+/// The limit on texts in bytes is `FREE_TEXT_BYTES` plus `TEXT_RATIO` per byte of the profile. It applies to the texts
+/// of all functions and mappings together, and to the texts of all labels. Code that distinguishes these objects reads
+/// the texts of each object. The store has tighter limits.
 const FREE_TEXT_BYTES: usize = 64 << 20;
 const TEXT_RATIO: usize = 64;
 
-/// Number of bytes of texts that may still be referred to.
+/// The remaining number of bytes of texts until the limit.
 struct Texts {
     left: usize,
     limit: usize,
@@ -137,7 +137,7 @@ fn read_scalars<'a>(
     Ok(())
 }
 
-/// Maps ids to indices. Nearly all producers number from 1 without gaps, which needs no table.
+/// Maps ids to indices. Nearly all producers use ids from 1 without gaps. Such ids need no table.
 struct Ids {
     what: &'static str,
     count: u32,
@@ -204,7 +204,7 @@ impl Ids {
     }
 }
 
-/// Reads a message whose known fields, 1 to `N`, are all varints. If a field repeats, the last value counts.
+/// Reads a message whose known fields, 1 to `N`, are all varints. If a field repeats, the last value is used.
 #[inline]
 fn numbers<const N: usize>(reader: &mut Reader<'_>, message: &'static str) -> Result<[Number; N], DecodeError> {
     let mut fields = [Number::default(); N];

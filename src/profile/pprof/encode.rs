@@ -1,6 +1,6 @@
 //! Encodes columns as pprof bytes. Ids are indices plus one, and strings are interned in the order of first use.
 //!
-//! The output is uncompressed and depends only on the profile: equal profiles give equal bytes.
+//! The output is uncompressed and depends only on the profile: equal profiles result in equal bytes.
 
 use crate::profile::pprof::model::{Location, Profile, SampleLabel, ValueType};
 use crate::profile::pprof::strings::Strings;

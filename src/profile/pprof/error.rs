@@ -45,7 +45,7 @@ pub enum DecodeErrorKind {
     /// A known field has the wrong wire type.
     #[error("{message} field {field} has wire type {wire}")]
     WrongWireType {
-        /// Name of the message that it is in.
+        /// Name of the message that contains the field.
         message: &'static str,
         /// Number of the field in the message.
         field: u32,
@@ -72,13 +72,13 @@ pub enum DecodeErrorKind {
     /// An id is 0, but ids start at 1.
     #[error("{what} id is 0")]
     ZeroId {
-        /// mapping, location or function.
+        /// Kind of message: mapping, location or function.
         what: &'static str,
     },
     /// Two messages have the same id.
     #[error("{what} id {id} occurs twice")]
     DuplicateId {
-        /// mapping, location or function.
+        /// Kind of message: mapping, location or function.
         what: &'static str,
         /// The id that occurs twice.
         id: u64,
@@ -86,7 +86,7 @@ pub enum DecodeErrorKind {
     /// A reference to a message that does not exist.
     #[error("{what} id {id} does not exist")]
     DanglingId {
-        /// mapping, location or function.
+        /// Kind of message: mapping, location or function.
         what: &'static str,
         /// The id that does not exist.
         id: u64,
@@ -99,8 +99,8 @@ pub enum DecodeErrorKind {
         /// Maximum number of bytes that is allowed.
         limit: usize,
     },
-    /// Many functions and mappings, or labels, refer to long texts. Code that distinguishes them reads the text of
-    /// each.
+    /// Too many functions and mappings, or labels, refer to long texts. Code that distinguishes these objects reads the
+    /// texts of each object.
     #[error(
         "its functions and mappings, or its labels, refer to more than {limit} bytes of texts, the limit for a profile \
             of this size"

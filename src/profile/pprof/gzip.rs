@@ -33,15 +33,15 @@ pub enum GzipError {
     Corrupt(String),
 }
 
-/// Returns true if `data` starts like gzip. No uncompressed profile does, because 0x1f would be a field of wire type
-/// 7.
+/// Returns true if `data` starts like gzip. No uncompressed profile starts with these bytes, because 0x1f would be a
+/// field of wire type 7.
 pub(crate) fn is_gzip(data: &[u8]) -> bool {
     data.starts_with(&MAGIC)
 }
 
-/// Returns the uncompressed size that `data` announces, but at most `max_bytes`. For gzip it is the length in the
-/// last member's trailer, otherwise the length of the data. It may be wrong: a caller that relies on it also uses it
-/// as the limit for decompression.
+/// Returns the uncompressed size that `data` announces, but at most `max_bytes`. For gzip, this is the length in the
+/// last member's trailer, otherwise the length of the data. The size may be wrong, so a caller that relies on it must
+/// also use it as the limit for decompression.
 pub(crate) fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     let announced = if is_gzip(data) {
         data.last_chunk::<4>()
@@ -52,8 +52,8 @@ pub(crate) fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     announced.min(max_bytes)
 }
 
-/// Decompresses gzip of at most `max_bytes` uncompressed bytes. Several members in a row are one text. Input that is
-/// not gzip is returned unchanged, without a copy, if it is within the limit.
+/// Decompresses gzip of at most `max_bytes` uncompressed bytes. Several consecutive members are decompressed as one
+/// text. Input that is not gzip is returned unchanged, without a copy, if it is within the limit.
 pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     if !is_gzip(data) {
         return if data.len() > max_bytes {
@@ -86,11 +86,11 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
 }
 
 /// Decompresses the most common file, one member with a bare header, in one call into a buffer of its exact size. A
-/// streaming reader would copy the window after each step. Returns `None` for any other file, including a damaged
-/// one, which the caller then reads step by step to get the error.
+/// streaming reader would copy the window after each step. Returns `None` for any other file, including a damaged one,
+/// which the caller then reads step by step to determine the error.
 fn one_member(data: &[u8], length: usize) -> Option<Vec<u8>> {
     let (header, rest) = data.split_first_chunk::<HEADER_BYTES>()?;
-    // Deflate without flags, so neither name nor comment nor header checksum follows.
+    // The method must be deflate without flags, so that no name, comment or header checksum follows.
     if header[2..4] != [8, 0] {
         return None;
     }

@@ -1,8 +1,9 @@
-//! pprof: the protobuf format of `github.com/google/pprof/proto/profile.proto`. Profiles are decoded into columns
-//! that borrow from the buffer, and encoded again. Also gzip around profiles, and the identity of stacks.
+//! pprof: the protobuf format of `github.com/google/pprof/proto/profile.proto`. Profiles are decoded into columns that
+//! borrow from the buffer, and encoded again. This module also handles gzip around profiles, and computes the identity
+//! of stacks.
 //!
-//! Field numbers and validity rules are those of profile.proto. Decoding bounds its own memory. The store limits the
-//! contents of a profile.
+//! Field numbers and validity rules follow profile.proto. Decoding limits its own memory. The store limits the contents
+//! of a profile.
 
 mod beside;
 mod builder;

@@ -1,5 +1,5 @@
 //! The first pass over a profile: checks the outer framing, counts the messages, and computes the memory of the columns
-//! before any is allocated.
+//! before any column is allocated.
 
 use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
 use crate::profile::pprof::model::{Function, Line, Location, Mapping, SampleLabel, ValueType};

@@ -12,8 +12,8 @@ pub(crate) const BYTES: u8 = 2;
 const FIXED64: u8 = 1;
 const FIXED32: u8 = 5;
 
-/// A message while it is read. `data` starts where the outermost message starts and ends where this one ends, so that
-/// `position` is the offset in the input.
+/// A message while it is read. `data` starts where the outermost message starts and ends where this message ends, so
+/// that `position` is the offset in the input.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     data: &'a [u8],

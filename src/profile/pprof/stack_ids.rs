@@ -1,9 +1,9 @@
 //! The identity of a stack: a content hash of its frames, so that writers agree on it without communication.
 //!
-//! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or
-//! over the place of its code if no function is known. A stack is the hash of the hashes of its locations, leaf
-//! first. The values are stored, so any change here is a new layout of the tables. The hash does not include column,
-//! start line, system name (unless it replaces the name) and address of symbolised frames.
+//! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or over
+//! the place of its code if no function is known. The id of a stack is the hash of the hashes of its locations, leaf
+//! first. The ids are stored, so any change of the hash requires a new layout of the tables. The hash does not include
+//! column, start line, system name (unless it replaces the name) and address of symbolised frames.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -13,8 +13,8 @@ use crate::profile::pprof::model::{Function, Location, Profile};
 /// Terminator of a text in a hashed sequence. No UTF-8 text contains this byte.
 const END: [u8; 1] = [0xff];
 
-/// Returns the content hash of the stack of each sample, in the order of the samples. A stack without frames also has
-/// one.
+/// Returns the content hash of the stack of each sample, in the order of the samples. A stack without frames also has a
+/// hash.
 pub fn stack_ids(profile: &Profile<'_>) -> Vec<u64> {
     let hasher = StackHasher::new(profile);
     let mut scratch = Vec::new();
@@ -61,7 +61,8 @@ impl StackHasher {
                         bytes.extend_from_slice(&END);
                     }
                 }
-                // All lines of a location except the last are inlined, so their order implies it.
+                // All lines of a location except the last are inlined, so the order of the lines determines which of
+                // them are inlined.
                 for line in lines {
                     bytes.extend_from_slice(&functions[line.function as usize].to_le_bytes());
                     bytes.extend_from_slice(&line.line.to_le_bytes());
@@ -84,7 +85,7 @@ impl StackHasher {
 }
 
 impl<'a> Function<'a> {
-    /// Returns the readable name, or the name in the binary if there is no readable one.
+    /// Returns the readable name, or the name in the binary if there is no readable name.
     pub(crate) fn display_name(&self) -> &'a str {
         if self.name.is_empty() {
             self.system_name
@@ -94,7 +95,7 @@ impl<'a> Function<'a> {
     }
 }
 
-/// Returns the hash of two texts and their boundary. They are joined in `scratch` first, because setting up an
+/// Returns the hash of two texts and their boundary. The texts are joined in `scratch` first, because setting up an
 /// incremental hash costs more than copying the names.
 fn hash_texts(first: &str, second: &str, scratch: &mut Vec<u8>) -> u64 {
     scratch.clear();

@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-/// Longer texts are also looked up by address, because each sample of a profile may refer to the same text of
-/// megabytes.
+/// Maximum length in bytes of a text that is looked up only by its content. Longer texts are also looked up by address,
+/// because each sample of a profile may refer to the same text of megabytes.
 pub(crate) const LONG_BYTES: usize = 64;
 
 /// A string table that grows.
@@ -26,12 +26,12 @@ impl Default for Strings<'_> {
 }
 
 impl<'a> Strings<'a> {
-    /// Returns the index of a text, which is added if it is new.
+    /// Returns the index of a text. Adds the text if it is new.
     pub fn index(&mut self, text: &'a str) -> i64 {
         if text.len() <= LONG_BYTES {
             return self.index_of(text);
         }
-        // The text is borrowed for as long as the table, so no other text can take its address.
+        // The text is borrowed as long as the table exists, so no other text can have the same address.
         let place = (text.as_ptr().addr(), text.len());
         if let Some(known) = self.places.get(&place) {
             return *known;

@@ -1,4 +1,5 @@
-//! Tests which bytes the decoder accepts and rejects (and at which offset), and that encoding is its inverse.
+//! Tests which bytes the decoder accepts and rejects (and at which offset), and that encoding is the inverse of
+//! decoding.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Replaces all texts of a profile with equal ones that live elsewhere.
+//! Replaces all texts of a profile, for example with equal texts in another buffer.
 
 use crate::profile::pprof::model::{Function, Mapping, Profile, SampleLabel, ValueType};
 

@@ -1,8 +1,8 @@
 //! Prometheus relabel rules: their checks, and the engine that applies them to a set of labels.
 //!
-//! In: rules and labels. Out: changed labels, or nothing if a rule drops them. The behaviour is that of Prometheus,
-//! and it is frozen for compatibility. Components take rules from blocks of the configuration, and the store takes
-//! them from the limits of a tenant.
+//! In: rules and labels. Out: changed labels, or nothing if a rule drops them. The behaviour is the same as in
+//! Prometheus, and it is frozen for compatibility. Components read rules from blocks of the configuration, and the
+//! store reads rules from the limits of a tenant.
 
 mod template;
 
@@ -27,13 +27,13 @@ pub(crate) type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
 pub(crate) enum Action {
     /// Set the target label to the expanded replacement if the expression matches.
     Replace,
-    /// Drop labels unless they match the expression.
+    /// Drop the labels unless the source matches the expression.
     Keep,
-    /// Drop labels that match the expression.
+    /// Drop the labels if the source matches the expression.
     Drop,
-    /// Drop labels whose source differs from the target label.
+    /// Drop the labels if the source differs from the target label.
     KeepEqual,
-    /// Drop labels whose source equals the target label.
+    /// Drop the labels if the source equals the target label.
     DropEqual,
     /// Set the target label to a hash of the source, modulo a number.
     HashMod,
@@ -136,7 +136,7 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// Creates the pattern of an RE2 expression, anchored at both ends. The error is one line.
+    /// Creates the pattern of an RE2 expression, anchored at both ends. The text of the error has one line.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         if text == DEFAULT_REGEX {
             return Ok(Self::Everything);
@@ -174,7 +174,8 @@ impl Rules {
         (self.change(&mut labels) && !labels.is_empty()).then_some(labels)
     }
 
-    /// Applies the rules in place. `labels` may be empty before or after. Returns false if a rule drops them.
+    /// Applies the rules in place. `labels` may be empty before and after the call. Returns false if a rule drops the
+    /// labels.
     pub(crate) fn change(&self, labels: &mut LabelMap) -> bool {
         self.0.iter().all(|rule| rule.apply(labels))
     }
@@ -321,7 +322,7 @@ impl Rule {
     }
 
     fn replace(&self, source: &Arc<str>, labels: &mut LabelMap) {
-        // The most common rule copies a label. It needs no captures.
+        // The most common rule copies a label, and needs no capture groups.
         if let (Pattern::Everything, Some(target)) = (&self.pattern, self.target.as_literal()) {
             let value = match self.replacement.as_literal() {
                 Some(text) => text.into(),
@@ -341,7 +342,7 @@ impl Rule {
         }
     }
 
-    /// Returns the joined values of the source labels. A missing label counts as empty.
+    /// Returns the joined values of the source labels. A missing label is treated as empty.
     fn source(&self, labels: &LabelMap) -> Arc<str> {
         if let [only] = self.source_labels.as_slice() {
             return labels.get(only).cloned().unwrap_or_default();

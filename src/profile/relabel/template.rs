@@ -18,8 +18,8 @@ enum Part {
 }
 
 impl Template {
-    /// Parses `text` like Go's `Regexp.Expand`: `$$` is a dollar, `$name` takes the longest run of letters, digits
-    /// and underscores, and a dollar that begins no reference stands for itself.
+    /// Parses `text` like Go's `Regexp.Expand`: `$$` is a dollar sign. In `$name`, the name is the longest run of
+    /// letters, digits and underscores. A dollar sign that does not begin a reference is kept.
     pub(crate) fn new(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -81,7 +81,7 @@ impl Template {
         matches!(self.parts.as_slice(), [Part::Group(0 | 1)])
     }
 
-    /// Returns the whole text if it refers to no group.
+    /// Returns the text of the template if it refers to no group.
     pub(crate) fn as_literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
@@ -91,7 +91,7 @@ impl Template {
     }
 }
 
-/// Splits off the name after a dollar. Returns it and the rest of the text.
+/// Splits off the name after a dollar sign. Returns the name and the remaining text.
 fn reference(rest: &str) -> Option<(&str, &str)> {
     let is_name = |character: char| character == '_' || character.is_alphanumeric();
     if let Some(body) = rest.strip_prefix('{') {

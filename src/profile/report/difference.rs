@@ -1,7 +1,7 @@
 //! Two profiles side by side: the value of each place before and after, and the difference.
 //!
-//! In: two profiles of one unit. Out: a table like that of `top`. Shares refer to each side's own total, so that time
-//! ranges of different length can be compared.
+//! In: two profiles of one unit. Out: a table like the report `top`. Shares refer to each side's own total, so that
+//! time ranges of different length can be compared.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Selects the samples and frames of a profile for a report: `--focus`, `--ignore`, and the frames that the profile
 //! itself excludes.
 //!
-//! All rules are those of `go tool pprof`. A regular expression matches a part of the name of a function, of its
+//! All rules are the same as in `go tool pprof`. A regular expression matches a part of the name of a function, of its
 //! file, or of the binary.
 
 use crate::base::re2::Expression;
@@ -150,8 +150,8 @@ enum Cut {
     Below(u32),
 }
 
-/// Returns the index of the first frame of a stack that stays, counted from the leaf. Matching frames between the
-/// root and the first frame that does not match stay, so that not everything is removed.
+/// Returns the index of the first frame of a stack that is kept, counted from the leaf. Matching frames at the root,
+/// before the first frame that does not match, are kept, so that no stack is removed completely.
 fn cut_at(stack: &[u32], cuts: &[Cut]) -> usize {
     let mut is_user_seen = false;
     for (index, location) in stack.iter().enumerate().rev() {

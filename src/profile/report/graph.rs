@@ -1,6 +1,6 @@
-//! Places and the calls between them with their values, without the small ones.
+//! The places of a report and the calls between them, with their values. Small places and calls are omitted.
 //!
-//! In: samples. Out: [`Graph`]. A place counts once per stack, and so does a call, as in `go tool pprof`. If small
+//! In: samples. Out: [`Graph`]. A place is counted once per stack, and so is a call, as in `go tool pprof`. If small
 //! places are dropped, calls connect the places around them.
 
 use hashbrown::{HashMap, HashSet};
@@ -84,7 +84,7 @@ pub(super) struct Graph {
     pub order: Vec<u32>,
 }
 
-/// A graph, and how much was dropped from it.
+/// A graph, and the number of rows that were dropped from it.
 pub(super) struct Trimmed {
     pub graph: Graph,
     /// Number of rows before their number was limited.
@@ -100,7 +100,7 @@ impl Graph {
         let mut nodes = vec![Node::default(); count];
         let mut edges: Vec<Edge> = Vec::new();
         let mut known: HashMap<(u32, u32), usize> = HashMap::new();
-        // The last sample that contained a place, counted from 1.
+        // For each place, the last sample that contained the place, counted from 1.
         let mut seen = vec![0usize; count];
         let mut seen_edges: HashSet<(u32, u32)> = HashSet::new();
         for sample in 0..samples.profile.sample_count() {
@@ -199,7 +199,7 @@ impl Graph {
         kept
     }
 
-    /// Drops calls of places with a value if the call is worth less than `cutoff`.
+    /// Drops calls with a value below `cutoff`, unless the called place has no value.
     fn drop_edges(&mut self, cutoff: i64) {
         let Self { nodes, edges, .. } = self;
         edges.retain(|edge| {

@@ -1,4 +1,4 @@
-//! The lines before the rows of a report: what profile it is, and how much of it is shown.
+//! The lines before the rows of a report. They describe the profile, and the share of its values that the report shows.
 
 use chrono::DateTime;
 

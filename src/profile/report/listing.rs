@@ -1,7 +1,7 @@
 //! Source lines of functions with their values, as `go tool pprof -list` prints them.
 //!
-//! In: a profile, the wanted names, and a reader of source files. Out: text in which source lines are the bytes of
-//! their file.
+//! In: a profile, the wanted names, and a reader of source files. Out: text with the source lines, which are copied
+//! from the file byte by byte.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,10 +18,10 @@ use crate::profile::report::place::{Place, Places};
 use crate::profile::report::printed::ReportError;
 use crate::profile::report::units::{self, percentage};
 
-/// Number of lines that are shown before and after those with values.
+/// Number of lines that are shown before and after the lines with values.
 const MARGIN: i64 = 5;
 
-/// A line of this many bytes ends the file, as in pprof.
+/// Length of a line in bytes from which on the line and all lines after it are not shown, as in pprof.
 const LONGEST_LINE: usize = 1 << 16;
 
 /// The values of a profile by source line.
@@ -35,11 +35,12 @@ pub struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// Creates a listing of the sample type with the index `value`, which the profile must have, in `unit` or in a
-    /// unit that suits each value. `paths` are the source paths that the user gave.
+    /// Creates a listing of the sample type with the index `value`. The profile must have this type. Values are
+    /// formatted in `unit`, or in a unit that suits each value if `unit` is `None`. `paths` are the source paths that
+    /// the user gave.
     pub fn new(mut profile: Profile<'a>, value: usize, focus: &Focus, unit: Option<&str>, paths: &SourcePaths) -> Self {
         filter::drop_frames(&mut profile);
-        // Shares refer to all samples, whichever of them are shown.
+        // Shares refer to all samples, including samples that are not shown.
         let total = head::total(&profile, value);
         let unmatched = focus.apply(&mut profile);
         let places = Places::of_source(&profile, paths);
@@ -57,8 +58,8 @@ impl<'a> Listing<'a> {
         &self.unmatched
     }
 
-    /// Lists the functions whose name matches, by name and file. Calls `read` once for each file. If it fails, the
-    /// error replaces the lines.
+    /// Lists the functions whose name matches, by name and file. Calls `read` once for each file. If `read` fails, the
+    /// error replaces the lines of the file.
     pub fn text(
         &self,
         wanted: &Expression,
@@ -142,8 +143,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// Covers the lines from the start of the function, if it is known, to a few lines after the last one with a
-    /// value.
+    /// Covers the lines from the start of the function to a few lines after the last line with a value. If the start is
+    /// unknown, begins a few lines before the first line with a value.
     fn of(indices: &[u32], places: &[Place<'_>], nodes: &[Node]) -> Self {
         let (mut first, mut last) = (i64::MAX, 1);
         let mut lines = Self {

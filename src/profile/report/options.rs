@@ -7,7 +7,7 @@ use crate::profile::report::place::Grouping;
 /// Contents and form of a report.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The unit of source that a row stands for.
+    /// The unit of source that a row represents.
     pub grouping: Grouping,
     /// The value that determines the order of rows.
     pub order: Order,

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 /// Prefixes that some build systems put before every path.
 const USUAL_PREFIXES: [&str; 2] = ["/proc/self/cwd/./", "/proc/self/cwd/"];
 
-/// Where to search source files, and which prefixes to remove from their paths first. Both are lists with colons as
-/// separators.
+/// The folders in which source files are searched, and the prefixes that are removed from their paths before the
+/// search. Both are lists with colons as separators.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourcePaths {
     /// Folders in which files are searched.
@@ -17,8 +17,8 @@ pub struct SourcePaths {
 }
 
 impl SourcePaths {
-    /// Returns a path of the profile without the part that belongs to another machine. If no prefixes are given, that
-    /// is everything up to the name of a searched folder: if `~/shop` is searched, `/build/shop/cart/add.go` becomes
+    /// Returns a path of the profile without the part that belongs to another machine. If no prefixes are given, this
+    /// part ends with the name of a searched folder: if `~/shop` is searched, `/build/shop/cart/add.go` becomes
     /// `cart/add.go`.
     pub(crate) fn trimmed<'p>(&self, path: &'p str) -> &'p str {
         if self.trim.is_empty() {

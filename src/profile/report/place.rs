@@ -1,7 +1,7 @@
 //! The meaning of a row of a report: a function, a line, a file, an address or a package.
 //!
 //! In: the locations of a profile and how they are grouped. Out: for each location its places, innermost first. Names
-//! are those of `go tool pprof`.
+//! are the same as in `go tool pprof`.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use crate::profile::package::package;
 use crate::profile::pprof::{Line, Location, Profile};
 use crate::profile::report::paths::{SourcePaths, base_name, clean};
 
-/// The unit of source that a row stands for. All but the last two are the granularities of `go tool pprof`.
+/// The unit of source that a row represents. All but the last two are the granularities of `go tool pprof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
     /// A function by its name.
     Functions,
     /// A function by its name and file.
     FileFunctions,
-    /// A file. As in `go tool pprof`, functions that start at different lines of it are different rows.
+    /// A file. As in `go tool pprof`, functions that start at different lines of the file are different rows.
     Files,
     /// A line in the source of a function.
     Lines,
@@ -47,7 +47,7 @@ impl Grouping {
     }
 }
 
-/// The source that a row stands for. Equal places are one row.
+/// The source that a row represents. Equal places form one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Place<'a> {
     pub name: &'a str,
@@ -94,7 +94,7 @@ impl Place<'_> {
 pub(super) struct Places<'a> {
     /// Each place of the profile, once.
     pub all: Vec<Place<'a>>,
-    /// Indices of places. Those of one location follow those of the previous one.
+    /// Indices of the places of all locations, one location after the other.
     indices: Vec<u32>,
     /// For each location, the end of its places in `indices`.
     ends: Vec<u32>,

@@ -1,4 +1,4 @@
-//! A report of one profile, in one of its forms.
+//! A report of one profile: the places as a table, or each place with its callers and callees.
 
 use crate::base::re2::Expression;
 
@@ -9,7 +9,7 @@ use crate::profile::report::options::Options;
 use crate::profile::report::place::Places;
 use crate::profile::report::{filter, text};
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
     /// No row has a name that matches.
@@ -27,10 +27,10 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Creates a report of the sample type with the index `value`, which the profile must have.
+    /// Creates a report of the sample type with the index `value`. The profile must have this type.
     pub fn new(mut profile: Profile<'a>, value: usize, options: &Options) -> Self {
         filter::drop_frames(&mut profile);
-        // Shares refer to all samples, whichever of them are shown.
+        // Shares refer to all samples, including samples that are not shown.
         let head = Head::of(&profile, value, options);
         let unmatched = options.focus.apply(&mut profile);
         let places = Places::of(&profile, options.grouping);
@@ -60,7 +60,7 @@ impl<'a> Report<'a> {
         text::tree(&self.head, &self.samples, &trimmed, self.trim, |_| true).0
     }
 
-    /// Formats the places whose name matches, between their callers and callees. No place is too small for it.
+    /// Formats the places whose name matches, between their callers and callees. Small places are not omitted.
     pub fn peek(&self, wanted: &Expression) -> Result<String, ReportError> {
         let trimmed = self.trimmed(Trim::NOTHING);
         let is_wanted = |name: &str| wanted.is_match(name);

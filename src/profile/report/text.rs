@@ -36,7 +36,7 @@ pub(super) fn top(head: &Head, samples: &Samples<'_>, trimmed: &Trimmed, trim: T
     out
 }
 
-/// Returns the suffix of the name of each place, which says whether all or some calls of it were inlined.
+/// Returns a suffix for the name of each place. It shows whether all or some calls of the place were inlined.
 fn inlined(graph: &Graph) -> Vec<&'static str> {
     let mut calls = vec![(false, false); graph.nodes.len()];
     for edge in &graph.edges {
@@ -52,8 +52,7 @@ fn inlined(graph: &Graph) -> Vec<&'static str> {
     marks.collect()
 }
 
-/// Formats each place whose name is wanted between its callers and its callees, and returns how many places there
-/// are.
+/// Formats each place with a wanted name between its callers and its callees. Also returns the number of these places.
 pub(super) fn tree(
     head: &Head,
     samples: &Samples<'_>,

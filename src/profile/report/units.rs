@@ -1,6 +1,6 @@
 //! Formats values and shares like `go tool pprof`: `1.50s`, `12.25MB`, `37.50%`.
 //!
-//! Families of units, their factors and the number formats are those of its package `measurement`.
+//! Families of units, their factors and the number formats are the same as in its package `measurement`.
 
 /// The unit that is derived from the smallest value of a report.
 pub(super) const MINIMUM: &str = "minimum";
@@ -11,7 +11,7 @@ const AUTO: &str = "auto";
 /// Units that are not written after a value.
 const PLAIN: [&str; 5] = ["count", "sample", "unit", MINIMUM, AUTO];
 
-/// A unit: its written form, its other names, and its value in the first unit of its family.
+/// A unit: its written form, its other names, and its size in the base unit of its family.
 struct Unit {
     written: &'static str,
     names: &'static [&'static str],
@@ -89,14 +89,15 @@ impl Family {
     }
 }
 
-/// Returns how many units `to` are one unit `from`, or `None` if they cannot be converted into each other.
+/// Returns the number of units `to` in one unit `from`, or `None` if they cannot be converted into each other.
 pub(in crate::profile) fn factor(from: &str, to: &str) -> Option<f64> {
     FAMILIES
         .iter()
         .find_map(|family| Some(family.find(from)?.factor / family.find(to)?.factor))
 }
 
-/// Returns the value in the unit `to`, and the written form of that unit. It is empty for a unit that is not written.
+/// Returns the value in the unit `to`, and the written form of that unit. The written form is empty for a unit that is
+/// not written after a value.
 pub(super) fn scale<'a>(value: i64, from: &str, to: &'a str) -> (f64, &'a str) {
     if value < 0 {
         let (scaled, unit) = scale_positive(-(value as f64), from, to);
