@@ -51,7 +51,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// Limits for every upload: as many stacks and frames as folded text may have.
+    /// Limits for every upload. The limits on stacks and frames are the same as for folded text.
     pub(crate) const MOST: Self = Self {
         calls: 1 << 19,
         text: 16 << 20,
@@ -79,7 +79,7 @@ impl Size {
 /// Maximum number of distinct frames, as in folded text.
 const MAX_NAMES: usize = 1 << 16;
 
-/// Maximum number of bytes of texts that are looked up as frames. An upload may name one long text in many places.
+/// Maximum number of bytes of texts that are looked up as frames. An upload may refer to one long text in many places.
 const MAX_LOOKED_UP: usize = 1 << 31;
 
 /// A size that grows up to a limit.

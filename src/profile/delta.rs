@@ -2,17 +2,17 @@
 //! process. The allocations or waits of an interval are the newer values minus the older ones.
 //!
 //! A [`Delta`] is the state of one target and type. It stores the last values by a hash of stack and labels: 8 bytes
-//! per stack and 8 more per cumulative type. The first profile yields nothing. Values that are states (`inuse_*`) are
-//! passed on unchanged. If the sum of a cumulative type is smaller than before, the process was restarted, and the new
-//! values are the whole increase. If the value of a single stack decreased while the sum did not, the increase of the
-//! stack is 0. (Go scales sampled counts and rounds them.) Otherwise, the whole past of the stack would appear as one
-//! spike.
+//! per stack and 8 more per cumulative type. The first profile has no difference. Values that are states (`inuse_*`)
+//! are passed on unchanged. If the sum of a cumulative type is smaller than before, the process was restarted, and the
+//! new values are the whole increase. If the value of a single stack decreased while the sum did not, the increase of
+//! the stack is 0. (Go scales sampled counts and rounds them.) Otherwise, the whole past of the stack would appear as
+//! one spike.
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::profile::pprof::{Profile, SampleLabel, StackHasher, ValueType, encode};
 
-/// The state of one target and type that the next difference needs.
+/// The values of one target and type that are needed for the next difference.
 #[derive(Debug, Default)]
 pub struct Delta {
     /// Hashes of stack and labels, sorted.

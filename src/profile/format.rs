@@ -20,7 +20,8 @@ const BYTES: [(f64, &str); 5] = [
 ];
 const COUNTS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "K"), (1.0, "")];
 
-/// Formats `value`, given in `unit` as in a profile type, in the largest unit in which it is at least 1.
+/// Formats `value` in the largest unit in which the value is at least 1. `unit` is the unit of `value`, as in a profile
+/// type.
 pub(crate) fn value(value: i64, unit: &str) -> String {
     let value = value as f64;
     match unit {

@@ -73,7 +73,7 @@ impl Labels {
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        // The sort is stable, so the last of several equal names is the last one given.
+        // The sort is stable, so of several pairs with the same name, the last given pair comes last.
         sorted.sort_by(|left, right| left.0.cmp(&right.0));
         let mut kept: Vec<(Arc<str>, Arc<str>)> = Vec::with_capacity(sorted.len());
         for pair in sorted {
@@ -130,7 +130,7 @@ impl Labels {
         Self::from_pairs(self.0.iter().cloned().chain(others))
     }
 
-    /// Returns this set with only the labels for whose names `keep` returns true.
+    /// Returns a set of only the labels for which `keep(name)` returns true.
     #[must_use]
     pub fn filtered(&self, mut keep: impl FnMut(&str) -> bool) -> Self {
         Self(self.0.iter().filter(|(name, _)| keep(name)).cloned().collect())

@@ -1,8 +1,8 @@
 //! Label selectors as in PromQL: `{service_name="shop", region=~"eu-.*"}`, and queries `TYPE{...}`.
 //!
 //! In: text. Out: matchers, or an error with the offset of the invalid byte. A missing label has the empty value.
-//! Regular expressions are anchored at both ends, and `.` also matches line ends, as in Prometheus. Their syntax is
-//! that of Go. The caller decides which labels a matcher tests.
+//! Regular expressions are anchored at both ends, and `.` also matches line ends, as in Prometheus. Regular expressions
+//! have Go's syntax. The caller decides which labels a matcher tests.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Synthetic profiles of a realistic shape, for benchmarks, tests and load generators. The same seed always results in
 //! the same profile.
 //!
-//! The shape is similar to profiles of a busy Go service: functions in packages, call trees that share their roots, and
-//! most samples on few stacks. The program does not use this module for real data.
+//! The profiles have the same shape as profiles of a busy Go service: functions in packages, call trees that share
+//! their roots, and most samples on few stacks. The program does not use this module for real data.
 
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 

@@ -31,7 +31,7 @@ pub struct TopTable {
     pub total: i64,
 }
 
-/// A node of a tree: index of the name, values, and index of the parent (smaller than its own).
+/// A node of a tree: index of the name, values, and index of the parent (smaller than the index of the node).
 struct Node {
     name: usize,
     parent: usize,
@@ -39,7 +39,7 @@ struct Node {
     own: i64,
 }
 
-/// Index that stands for the parent of the root.
+/// Parent index of the root, which has no parent.
 const NONE: usize = usize::MAX;
 
 impl TopTable {

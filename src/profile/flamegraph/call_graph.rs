@@ -43,7 +43,7 @@ pub(crate) struct FunctionCall {
     pub callee: usize,
     /// Value of the stacks that contain the call.
     pub value: i64,
-    /// True if other functions lie between the two in every stack.
+    /// True if other functions lie between caller and callee in every stack.
     pub is_indirect: bool,
 }
 
@@ -56,7 +56,7 @@ enum Step {
 /// A function on the path from the root to the current node.
 struct Above {
     function: usize,
-    /// Depth of its node: the number of nodes above it.
+    /// Depth of the function's node: the number of nodes above the node.
     depth: usize,
     /// The call that reached the function, as an index into the calls.
     call: Option<usize>,

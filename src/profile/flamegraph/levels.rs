@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use crate::profile::flamegraph::tree::Tree;
 use crate::profile::flamegraph::{OTHER, TOTAL};
 
-/// The line of a node that stands for folded nodes.
+/// The line of a node that represents folded nodes.
 pub(crate) const FOLDED: i64 = -1;
 
 /// A flame graph as levels. Level 0 is the single node "total".

@@ -28,7 +28,7 @@ pub use svg::{SvgOptions, svg};
 pub(crate) use tree::FrameId;
 pub use tree::{FrameRef, Tree};
 
-/// Name of the node that stands for nodes that are too small to show.
+/// Name of the node that represents all nodes that are too small to show.
 pub(crate) const OTHER: &str = "other";
 /// Name of the root node, which contains all other nodes.
 pub const TOTAL: &str = "total";

@@ -2,9 +2,9 @@
 //! nodes of the trie, and receives the levels of a flame graph, or of the difference of two flame graphs. The query
 //! does not build its own tree.
 //!
-//! Functions are distinguished by name alone, as in Pyroscope. The results are the same as those of a
+//! Functions are distinguished by name alone, as in Pyroscope. The results are the same as the results of a
 //! [`Tree`](super::Tree) by name. Parents have smaller numbers than their children, so a single backward pass computes
-//! totals. Values of 0 or less are left out. This module does not store files, lines and binaries of nodes.
+//! totals. Values of 0 or less are ignored. This module does not store files, lines and binaries of nodes.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

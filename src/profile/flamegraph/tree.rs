@@ -75,7 +75,7 @@ const NODE_BYTES: usize = 112;
 /// is not included.
 const FRAME_BYTES: usize = 160;
 
-/// Index that stands for no node.
+/// Index that is used if there is no node.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Tree {
@@ -188,8 +188,8 @@ impl Tree {
         self.len() == 0
     }
 
-    /// Calls `visit` for every stack with a self value, with the frames root first and the value. Each frame has the
-    /// line with the largest value in its node.
+    /// Calls `visit` for every stack with a self value. The arguments are the frames, root first, and the self value.
+    /// Each frame has the line with the largest value in its node.
     pub fn for_each_stack(&self, mut visit: impl FnMut(&[FrameRef<'_>], i64)) {
         let lines = self.lines();
         let mut stack = Vec::new();
@@ -223,7 +223,8 @@ impl Tree {
         })
     }
 
-    /// Iterates over function and file of every frame, in the order of their indices. The first frame is the root's.
+    /// Iterates over function and file of every frame, in the order of their indices. The first frame belongs to the
+    /// root.
     pub(crate) fn raw_frames(&self) -> impl Iterator<Item = (&str, &str)> {
         self.frames
             .iter()

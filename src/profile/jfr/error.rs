@@ -75,7 +75,7 @@ pub enum JfrErrorKind {
         expected: u64,
     },
     /// An event with constants points to an event that is not before it.
-    #[error("previous constants are at {0}, which is not before these")]
+    #[error("the offset {0} of the previous constants does not point backwards")]
     PreviousConstants(i64),
     /// A string has an unknown encoding.
     #[error("unknown string encoding {0}")]
@@ -98,7 +98,7 @@ pub enum JfrErrorKind {
     #[error("nested more than {0} deep")]
     Nesting(usize),
     /// There are too many values that take no bytes.
-    #[error("its values take more than {0} steps to read")]
+    #[error("reading takes more than {0} steps, the limit for a recording of this size")]
     Work(u64),
     /// Reading takes more memory than is allowed for a recording of this size.
     #[error("its contents take more than {limit} bytes in memory, the limit for a recording of this size")]

@@ -16,7 +16,7 @@ use crate::profile::jfr::types::{Pick, Types};
 /// Meaning of an event type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
-    /// Samples of the stack of a thread. An event is one sample, or several equal samples in a row.
+    /// Samples of the stack of a thread. An event represents one sample, or several equal samples in a row.
     Execution,
     WallClock,
     /// One sample of a kind, with the amount to add to the second value.

@@ -1,6 +1,6 @@
 //! Converts the sums of a recording to one profile per kind.
 //!
-//! The memory of all profiles is charged before the first one is built.
+//! The memory of all profiles is charged before the first profile is built.
 
 use bytes::Bytes;
 

@@ -25,7 +25,7 @@ pub(super) struct Correlation {
     pub trace: [u64; 2],
 }
 
-/// A function and a line in it, which is 0 if unknown.
+/// A function and a line in the function. The line is 0 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub function: TextId,

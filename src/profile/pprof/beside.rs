@@ -1,6 +1,6 @@
 //! Merges profiles with different sample types into one profile with all of the types.
 //!
-//! In: profiles of the same period type. Out: one profile, in which equal stacks are one sample. Labels of samples,
+//! In: profiles of the same period type. Out: one profile with one sample for each distinct stack. Labels of samples,
 //! comments and regular expressions are omitted. The caller sets time and duration.
 
 use hashbrown::HashMap;

@@ -131,8 +131,8 @@ impl<'a> Builder<'a> {
         (index, 0)
     }
 
-    /// Returns the indices of all locations of another profile, in its order, and adds their functions and binaries.
-    /// If the file of a mapping is known at another address, the addresses are moved there.
+    /// Returns the indices of all locations of another profile, in its order, and adds their functions and binaries. If
+    /// the file of a mapping is already known at another address, the addresses are shifted to the known mapping.
     pub(crate) fn locations_of(&mut self, profile: &Profile<'a>) -> Vec<u32> {
         let functions: Vec<u32> = profile.functions.iter().map(|one| self.function(*one)).collect();
         let mappings: Vec<(u32, u64)> = profile.mappings.iter().map(|one| self.loaded(*one)).collect();

@@ -1,6 +1,6 @@
 //! Makes profiles smaller: drops samples, and then locations and functions that are no longer in use.
 //!
-//! Mappings stay. They are few, and the first one names the program.
+//! Mappings are kept, because they are few, and because the first mapping names the program.
 
 use crate::profile::pprof::model::{Line, Location, Profile};
 
@@ -8,7 +8,7 @@ use crate::profile::pprof::model::{Line, Location, Profile};
 const GONE: u32 = u32::MAX;
 
 impl Profile<'_> {
-    /// Keeps the samples for whose index `keep` returns true.
+    /// Keeps the samples for which `keep(index)` returns true.
     pub fn retain_samples(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let width = self.sample_types.len();
         let (mut samples, mut locations, mut labels) = (0, 0, 0);

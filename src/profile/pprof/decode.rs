@@ -15,7 +15,7 @@ use crate::profile::pprof::outline::{
 };
 use crate::profile::pprof::reader::{BYTES, Reader, Tag, VARINT};
 
-/// Decodes an uncompressed profile. The result borrows its strings from `data`. Every index in it is in bounds.
+/// Decodes an uncompressed profile. The result borrows its strings from `data`. Every index in the result is in bounds.
 pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
     let start = Reader::new(data, 0);
     if data.is_empty() {

@@ -28,7 +28,7 @@ pub struct Profile<'a> {
     pub functions: Vec<Function<'a>>,
     /// Code addresses that samples refer to.
     pub locations: Vec<Location>,
-    /// Lines of all locations. Each location owns a range of them. Within a location, the innermost inlined function
+    /// Lines of all locations. Each location owns a range of lines. Within a location, the innermost inlined function
     /// comes first.
     pub lines: Vec<Line>,
     /// Location indices of all samples, leaf first within a sample.

@@ -21,7 +21,7 @@ use crate::profile::report::units::{self, percentage};
 /// Number of lines that are shown before and after the lines with values.
 const MARGIN: i64 = 5;
 
-/// Length of a line in bytes from which on the line and all lines after it are not shown, as in pprof.
+/// A line with this many bytes or more, and all lines after it, are not shown, as in pprof.
 const LONGEST_LINE: usize = 1 << 16;
 
 /// The values of a profile by source line.

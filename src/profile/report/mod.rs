@@ -1,7 +1,7 @@
 //! Reports in text as `go tool pprof` prints them: `-top`, `-tree`, `-peek` and `-list`.
 //!
 //! In: a profile, the sample type, and options. Out: text that equals the output of `go tool pprof` to the byte, except
-//! for the differences listed in `docs/reference/compatibility.md`. The algorithms are the same as in its packages
+//! for the differences listed in `docs/reference/compatibility.md`. The algorithms are the same as in pprof's packages
 //! `report`, `graph` and `measurement`, because the functions that a report drops influence the numbers of the other
 //! functions.
 

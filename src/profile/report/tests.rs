@@ -5,8 +5,8 @@ use crate::base::re2::Expression;
 use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, ValueType};
 use crate::profile::report::{Difference, Focus, Grouping, Options, Order, Report, ReportError, Side, Trim};
 
-/// Creates a profile in which `main` calls `work`, which has `leaf` inlined. Each is in a file with its name. A
-/// sample stands for 10 ms.
+/// Creates a profile in which `main` calls `work`, which has `leaf` inlined. Each is in a file with its name. A sample
+/// represents 10 ms.
 fn profile(samples: &[(&[&'static str], i64)]) -> Profile<'static> {
     let mut builder = Builder::new(Profile {
         sample_types: vec![ValueType {

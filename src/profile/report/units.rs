@@ -1,6 +1,6 @@
 //! Formats values and shares like `go tool pprof`: `1.50s`, `12.25MB`, `37.50%`.
 //!
-//! Families of units, their factors and the number formats are the same as in its package `measurement`.
+//! Families of units, their factors and the number formats are the same as in pprof's package `measurement`.
 
 /// The unit that is derived from the smallest value of a report.
 pub(super) const MINIMUM: &str = "minimum";

@@ -33,7 +33,8 @@ pub struct SqlResult {
     /// deadline the query releases its slot and its memory, even if its rows have not been read.
     pub stream: BatchStream,
     pub(crate) deadline: Deadline,
-    /// Maximum size of the rows in bytes, as columns in memory and, if the result is written as text, as text.
+    /// Maximum size of the rows in bytes. It limits the columns in memory, and also the text if the result is written
+    /// as text.
     pub(crate) max_output_bytes: usize,
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn check_total(values: impl IntoIterator<Item = i64>) -> Result<(), Q
     Ok(())
 }
 
-/// Returns the error for a sum that does not fit.
+/// Returns the error for a sum that does not fit in 64 bits.
 pub(crate) fn too_large() -> QueryError {
     QueryError::invalid("the sum of the values does not fit in 64 bits: select a shorter time range or fewer series")
 }

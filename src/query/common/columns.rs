@@ -4,7 +4,7 @@ use arrow::datatypes::SchemaRef;
 
 use crate::query::common::error::QueryError;
 
-/// Returns the indices of these columns in a schema.
+/// Returns the indices of the columns with these names in a schema.
 pub(crate) fn indices_of(schema: &SchemaRef, columns: &[&str]) -> Result<Vec<usize>, QueryError> {
     columns
         .iter()

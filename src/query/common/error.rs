@@ -1,4 +1,4 @@
-//! Errors of queries. Each protocol maps their kinds to its own codes.
+//! Errors of queries. Each protocol maps the kinds of errors to its own codes.
 //!
 //! In: errors of DataFusion, Arrow, Parquet and the file system. Out: a [`QueryError`] with a readable message.
 

@@ -41,7 +41,7 @@ pub enum ExemplarKind {
     Span,
 }
 
-/// A profile or span that stands for a point or cell.
+/// A profile or span that represents a point or cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemplar {
     /// Start of the profile in milliseconds.
@@ -86,7 +86,7 @@ pub struct SeriesQuery {
 pub enum HeatmapOf {
     /// Profiles, by their totals.
     Profiles,
-    /// Spans, by the value of each in one profile.
+    /// Spans. The value of a span is its sum in one profile.
     Spans,
 }
 
@@ -116,7 +116,7 @@ pub struct HeatmapQuery {
 pub struct HeatmapLine {
     /// Those labels of `group_by` that the series has.
     pub labels: Labels,
-    /// The steps, in ascending order of time. Steps without values are left out.
+    /// The steps, in ascending order of time. Steps without values are omitted.
     pub slots: Vec<HeatmapSlot>,
 }
 
@@ -125,7 +125,7 @@ pub struct HeatmapLine {
 pub struct HeatmapSlot {
     /// Right edge of the step in milliseconds.
     pub end_ms: i64,
-    /// The ranges, in ascending order of value. Ranges without values are left out.
+    /// The ranges, in ascending order of value. Ranges without values are omitted.
     pub cells: Vec<HeatmapCell>,
 }
 
@@ -168,7 +168,7 @@ pub struct StackQuery {
 pub struct GoPgo {
     /// Number of locations to keep, counted from the leaf; 0 for all.
     pub keep_locations: usize,
-    /// If true, samples that differ only in the line of the leaf become one.
+    /// If true, samples that differ only in the line of the leaf are merged.
     pub aggregate_callees: bool,
 }
 
@@ -183,7 +183,7 @@ pub(crate) struct ProfilesQuery {
     pub(crate) names: TypeNames,
     /// Only profiles with one of these ids. Empty for all profiles that have an id.
     pub(crate) ids: Vec<String>,
-    /// Maximum number of profiles. The newest are returned. 0 for all.
+    /// Maximum number of profiles. The newest profiles are returned. 0 for all.
     pub(crate) limit: usize,
 }
 
@@ -203,16 +203,16 @@ pub(crate) struct KeptProfile {
     pub(crate) time_us: i64,
     /// Length in nanoseconds; 0 if unknown.
     pub(crate) duration_ns: i64,
-    /// Its profile types, sorted.
+    /// Types of the profile, sorted.
     pub(crate) types: Vec<ProfileTypeId>,
-    /// The labels that are the same for all of its series.
+    /// The labels that are the same in all series of the profile.
     pub(crate) labels: Labels,
 }
 
 /// How functions of a flame graph are identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// By name alone: functions with the same name in different files are the same.
+    /// By name alone: functions with the same name in different files are treated as one function.
     Names,
     /// By name, file and binary; each node has its line.
     Files,
@@ -223,7 +223,7 @@ pub enum Detail {
 pub struct SeriesPoints {
     /// Those labels of `group_by` that the series has.
     pub labels: Labels,
-    /// The right edge of each step in milliseconds, and the value. Steps without profiles have no point.
+    /// The right edge of each step in milliseconds, and the value of the step. Steps without profiles have no point.
     pub points: Vec<(i64, f64)>,
     /// Exemplars of points, by the right edge of their step in milliseconds.
     pub exemplars: BTreeMap<i64, Exemplar>,
@@ -238,9 +238,9 @@ pub struct QueryLimits {
     pub memory_bytes: usize,
     /// Memory limit of one query in bytes. The limit of all queries applies as well.
     pub max_query_memory_bytes: usize,
-    /// Maximum number of concurrent SQL queries, and also of concurrent other queries. The two are counted separately,
-    /// so that the requests of a page and those of a report do not wait for each other. Further queries wait for at
-    /// most the time limit of a query.
+    /// Maximum number of concurrent SQL queries, and also of concurrent other queries. The two kinds are counted
+    /// separately, so that the requests of a web page and the SQL queries of a report do not wait for each other.
+    /// Further queries wait for at most the time limit of a query.
     pub max_concurrent_queries: usize,
     /// Maximum number of rows of a SQL result.
     pub max_rows: usize,
@@ -261,7 +261,7 @@ pub struct QueryLimits {
     /// Number of concurrent tasks of one query; 0 for the number of cores.
     pub parallelism: usize,
     /// Stack size in bytes of the threads that plan and run SQL. It must be enough for the largest accepted plan in a
-    /// debug build. Untouched pages take no memory.
+    /// debug build. Memory pages that a thread never touches use no memory.
     pub stack_bytes: usize,
 }
 
@@ -288,7 +288,7 @@ impl TimeRange {
         self.check_of("", max)
     }
 
-    /// Like [`TimeRange::check`], for a range whose fields have a prefix in the request.
+    /// Like [`TimeRange::check`], for a range with field names that begin with `prefix` in the request.
     pub(crate) fn check_of(self, prefix: &str, max: Duration) -> Result<(), QueryError> {
         if self.start_ms == 0 && self.end_ms == 0 {
             return Err(QueryError::invalid("missing time range in the query"));
@@ -312,7 +312,7 @@ impl TimeRange {
 }
 
 /// Refuses a time in Unix milliseconds outside of [`TimeRange::ALL`], because sums of such times and steps could
-/// overflow. `field` is its name in the error.
+/// overflow. `field` is the name of the time in the error.
 pub(crate) fn check_time_ms(field: &str, time: i64) -> Result<(), QueryError> {
     let TimeRange { start_ms, end_ms } = TimeRange::ALL;
     if (start_ms..=end_ms).contains(&time) {

@@ -52,7 +52,7 @@ impl Bytes for Series {
 }
 
 impl Series {
-    /// Returns the blocks of the series `wanted`; `None` for all series.
+    /// Returns the blocks of the series `wanted`. `wanted` is `None` for all series.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "the rows of blocks are summed, so their order does not matter"
@@ -108,7 +108,7 @@ impl BlockCache {
         self.0.limit()
     }
 
-    /// Returns the cached blocks of a chunk for the series `wanted`; `None` for all series.
+    /// Returns the cached blocks of a chunk for the series `wanted`. `wanted` is `None` for all series.
     pub(crate) fn look(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> Found {
         let found = self.0.with(key, |series| series.look(wanted));
         found.unwrap_or_else(|| Found::nothing(wanted))

@@ -60,7 +60,7 @@ struct KeptFrame {
     file: u32,
     mapping: u32,
     build_id: u32,
-    /// The display name: its function, or binary and address if the function is unknown.
+    /// The display name of the frame: the function, or the binary and the address if the function is unknown.
     name: u32,
     start_line: i32,
     inlined: bool,
@@ -69,10 +69,10 @@ struct KeptFrame {
 /// The table's entry for a stack.
 #[derive(Clone, Copy)]
 struct Stack {
-    /// Index in `stack_frames` at which its frames begin, leaf first.
+    /// Index in `stack_frames` at which the frames of the stack begin, leaf first.
     start: u32,
     len: u32,
-    /// The last node of its path in `paths`; [`NO_PATH`] until a query needs the path.
+    /// The last node of the stack's path in `paths`; [`NO_PATH`] until a query needs the path.
     leaf: u32,
     /// True if the first line of any of its functions is known.
     has_start_lines: bool,
@@ -82,7 +82,7 @@ const NO_PATH: u32 = u32::MAX;
 /// Overhead of a shared text in bytes: its reference counters, and the memory that the allocator's size classes waste.
 const TEXT_OVERHEAD: usize = 24;
 
-/// The end of the path of a stack.
+/// The last node of the path of a stack, or the reason why the node is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaf {
     /// The last node of its path.
@@ -179,13 +179,13 @@ impl StackTable {
         self.stacks.get(&id).is_some_and(|stack| stack.has_start_lines)
     }
 
-    /// Adds a path with a single name and returns its end.
+    /// Adds a path with a single name and returns the last node of the path.
     pub(crate) fn single(&mut self, name: &str) -> u32 {
         let name = self.paths.name(&name.into());
         self.paths.insert([name])
     }
 
-    /// Returns the end of the path of a stack.
+    /// Returns the last node of the path of a stack.
     pub(crate) fn leaf(&self, id: StackId) -> Leaf {
         match self.stacks.get(&id) {
             None => Leaf::Lost,
@@ -428,7 +428,8 @@ mod tests {
         let four = [("main".into(), 2, 0), ("work".into(), 1, 0), ("main".into(), 3, 0)];
         assert_eq!(named(&table, 4), four);
         assert_eq!(table.frame_count(), 4);
-        // The texts are two functions, the file, the mapping, the build id, the empty function, and its display name.
+        // The texts are two functions, the file, the mapping, the build id, the empty function, and the display name of
+        // the frame without a function.
         assert_eq!(table.texts.len(), 7);
         assert_eq!(table.stack(StackId(5)), None);
         assert_eq!(

@@ -130,8 +130,8 @@ impl Run {
     }
 }
 
-/// Returns the runs that may contain profiles that pass the filter: all runs of its type and series. This function does
-/// not check the time; the methods of [`Run`] do.
+/// Returns the runs that may contain profiles that pass the filter: all runs of the filter's type and series. This
+/// function does not check the time; the methods of [`Run`] do.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<TotalsCache>,

@@ -1,5 +1,5 @@
-//! `+`, `-` and `*` of integers, which fail if the result does not fit its type. DataFusion's own operators wrap around
-//! and return a wrong number.
+//! `+`, `-` and `*` of integers, which fail if the result does not fit in the integer type. DataFusion's own operators
+//! wrap around and return a wrong number.
 //!
 //! In: integers. Out: the sum, difference or product, or an error. For other operands, DataFusion's operators are used.
 

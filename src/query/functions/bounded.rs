@@ -22,7 +22,7 @@ use crate::query::common::error::QueryError;
 use crate::query::functions::patterns;
 use crate::query::resources::allowance::{Allowance, CallLimits};
 
-/// Name of the function of the operator `||`.
+/// Name of the function that replaces the operator `||`.
 pub(crate) const JOIN: &str = "text_join";
 /// Estimated size in bytes of a result of a function whose results are about as long as its arguments.
 const MODEST_BYTES: u64 = 1 << 10;
@@ -44,9 +44,9 @@ const LEFT_OUT: [&str; 9] = [
 /// How the size of a result depends on the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Growth {
-    /// The text in argument 0, repeated as often as argument 1 says.
+    /// Repetitions of the text in argument 0; argument 1 is their number.
     Repeat,
-    /// As many characters as argument 1 says.
+    /// A text; argument 1 is the number of its characters.
     Pad,
     /// Every character of argument 0 may be replaced with argument 2.
     Replace,
@@ -54,7 +54,7 @@ enum Growth {
     RegexReplace,
     /// Copies of argument 0; argument 1 is the number of copies.
     Copies,
-    /// As many elements as argument 1 says.
+    /// A list; argument 1 is the number of its elements.
     Resize,
     /// A series of numbers from start, end and step.
     Series,

@@ -1,5 +1,5 @@
-//! `sum` over integers, which fails if the sum does not fit its type. DataFusion's `sum` returns a wrong number
-//! instead.
+//! `sum` over integers, which fails if the sum does not fit in the integer type. DataFusion's `sum` returns a wrong
+//! number instead.
 //!
 //! In: DataFusion's `sum`. Out: the same function, whose accumulators for 64-bit numbers add up in 128 bits and check
 //! the result. DataFusion computes sums of other types (decimals, floats, durations).
@@ -89,7 +89,7 @@ impl AggregateUDFImpl for CheckedSum {
     }
 }
 
-/// Returns the error for a sum that does not fit.
+/// Returns the error for a sum that does not fit in 64 bits.
 fn too_large(sum: i128) -> QueryError {
     QueryError::invalid(format!(
         "sum: {sum} does not fit in 64 bits; sum decimals instead, as in sum(value::decimal(38, 0))"

@@ -1,4 +1,4 @@
-//! A relation whose rows are computed when it is read: the results of `top`, `flamegraph` and the like.
+//! A relation whose rows are computed when it is read: the results of `top`, `flamegraph` and similar functions.
 //!
 //! In: a function that returns one batch. Out: a plan that calls the function when the plan runs, not while the query
 //! is planned.

@@ -1,7 +1,7 @@
 //! `pprof('TYPE{selector}', from, until)`: the selected samples as one pprof profile, in one row with one column of
 //! bytes.
 //!
-//! The profile is the same as that of `SelectMergeProfile`. The aggregate function of the same name accepts any
+//! The profile is the same as the result of `SelectMergeProfile`. The aggregate function of the same name accepts any
 //! selection of rows.
 
 use std::sync::Arc;

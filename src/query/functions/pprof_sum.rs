@@ -50,7 +50,7 @@ impl AggregateUDFImpl for PprofSum {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
             [_, DataType::Int64, frames @ DataType::List(_), value] if value.is_integer() => {
-                // The frames of `flat` have one field more than those of `stacks`.
+                // The frames of `flat` have one field more than the frames of `stacks`.
                 let frames = if *frames == frame_columns::flat_frames() {
                     frames.clone()
                 } else {

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 
 use crate::query::common::error::QueryError;
 
-/// The function `to_char` around DataFusion's.
+/// A wrapper of DataFusion's function `to_char`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ToChar(Arc<ScalarUDF>);
 

@@ -2,8 +2,8 @@
 //! that a query would read.
 //!
 //! In: the files of the snapshot with their statistics, and the few rows of `profiles` in heads. Out: bounds and
-//! counts. Only two kinds of files are read: `series`, whose rows are cached, and a `profiles` file whose statistics
-//! have no times.
+//! counts. Only two kinds of files are read: files of `series`, with rows that are cached, and files of `profiles`
+//! without times in their statistics.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct Impact {
     pub(crate) files: Reading,
     /// The data in memory. These numbers are exact.
     pub(crate) heads: Reading,
-    /// Number of series that match on the days of the range.
+    /// Number of series that match the query on the days of its range.
     pub(crate) series: u64,
 }
 

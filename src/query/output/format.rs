@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
-// A result as a Parquet file is not a table of the store, so DataFusion's version of Parquet writes it.
+// DataFusion's version of the Parquet library writes results, because a result is not a table of the store.
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::errors::ParquetError;
@@ -194,7 +194,7 @@ enum Encoder {
     },
 }
 
-/// The output of a writer. It is shared, so that it can be taken while the writer is in use.
+/// The output of a writer. The output is shared, so that the encoder can take the bytes while the writer is in use.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 

@@ -101,8 +101,8 @@ impl Allowance {
     }
 
     /// Ends the planning of a plan with rows of `bytes` bytes and `calls` calls that can return large values. Returns
-    /// the number of rows of a batch. The statement is no longer charged, but constants of the plan are. All calls of
-    /// the plan share the limit of one call. Fails if one row is too large.
+    /// the number of rows of a batch. The statement is no longer charged, but the constants of the plan remain charged.
+    /// All calls of the plan share the limit of one call. Fails if one row is too large.
     pub(crate) fn planned(&self, bytes: u64, calls: u64) -> Result<usize, QueryError> {
         let shared = &self.0;
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -137,7 +137,8 @@ impl Allowance {
         }
     }
 
-    /// Charges the result of a call that is made while the query is planned, because it becomes a constant of the plan.
+    /// Charges the result of a call that is made while the query is planned, because the result becomes a constant of
+    /// the plan.
     pub(crate) fn charge(options: &ConfigOptions, bytes: usize) -> Result<(), QueryError> {
         let Some(Self(shared)) = options.extensions.get::<Self>() else {
             return Ok(());

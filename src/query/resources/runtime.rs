@@ -130,7 +130,7 @@ impl Runtime {
         self.environment.cache_manager.get_file_metadata_cache().clear();
     }
 
-    /// Counts the files that a scan skipped and those that it reads.
+    /// Adds the numbers of files that a scan skips and reads to the counters.
     pub(crate) fn count_files(&self, pruned: usize, read: usize) {
         self.files_pruned.fetch_add(pruned as u64, Ordering::Relaxed);
         self.files_read.fetch_add(read as u64, Ordering::Relaxed);

@@ -159,7 +159,7 @@ impl TableProvider for Provided {
         TableType::Base
     }
 
-    // The signature is the one that `async_trait` generates. The body must not be an async block over plan types.
+    // `async_trait` would generate the same signature. The body must not be an async block over plan types.
     fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
         &'life0 self,
         _state: &'life1 dyn Session,

@@ -1,7 +1,8 @@
 //! Finds profiles by their ids, and the ids of profiles. A series and a time identify a profile, because each sample of
 //! the profile also has both.
 //!
-//! If the sender chose no id, the id is made of the series and time. So a query can select every profile by its id.
+//! If the sender chose no id, the id is made from the series and the time, so that a query can select every profile by
+//! its id.
 
 use std::collections::HashSet;
 use std::sync::Arc;

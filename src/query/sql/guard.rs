@@ -1,9 +1,9 @@
 //! Checks the size of a query, the kind of statement, and the expansion of the query before it is planned. Checks the
 //! size of the plan before it is optimized.
 //!
-//! In: text, statement, plan. Out: success, or an error that says what is wrong. Planning recurses over operators,
-//! expands every `WITH` at each use, and replaces column names with their definitions. Each of these steps can turn a
-//! short text into an enormous plan. Every join has all columns of both sides, so the cost of planning grows with the
+//! In: text, statement, plan. Out: success, or an error with the reason. Planning recurses over operators, expands
+//! every `WITH` at each use, and replaces column names with their definitions. Each of these steps can turn a short
+//! text into an enormous plan. Every join contains all columns of both sides, so the cost of planning grows with the
 //! square of the number of joins.
 
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ const MAX_NAME_BYTES: usize = 1 << 10;
 /// Maximum number of comparisons of column names while a query is planned. This number of comparisons takes seconds in
 /// a debug build. The limit is enough for [`MAX_ITEMS`] columns that pass through three subqueries.
 const MAX_COMPARISONS: u64 = 10_000_000;
-/// Maximum number of columns of a plan over all of its operators. About 90 joins of `series` reach it.
+/// Maximum number of columns of a plan over all of its operators. About 90 joins of `series` reach this limit.
 const MAX_PLAN_COLUMNS: usize = 50_000;
 
 /// Refuses texts that are too long or too deep to plan. Returns the number of tokens without whitespace.
@@ -54,8 +54,8 @@ pub(crate) fn check_size(text: &str) -> Result<usize, QueryError> {
 pub(crate) fn check_values(bytes: usize) -> Result<(), QueryError> {
     if bytes > MAX_TEXT_BYTES {
         return Err(QueryError::Limit(format!(
-            "the parameters of the query have {bytes} bytes, each counted as often as it is used, more than \
-                {MAX_TEXT_BYTES}"
+            "the parameters of the query have {bytes} bytes, more than {MAX_TEXT_BYTES}: a parameter is \
+                counted each time that the query uses it"
         )));
     }
     Ok(())

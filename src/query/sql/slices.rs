@@ -167,7 +167,7 @@ fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryE
     Ok(())
 }
 
-/// Returns the number of elements of a column of lists, including those of nested lists.
+/// Returns the number of elements of a column of lists, including the elements of nested lists.
 fn elements(array: &ArrayRef) -> usize {
     match array.data_type() {
         DataType::List(_) => elements_of(array.as_list::<i32>()),

@@ -75,7 +75,8 @@ impl Relation for Stored {
     }
 
     fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
-        // The filter stays in the plan, where the optimizer moves it into the Parquet scan. Here it only selects files.
+        // The filter stays in the plan, where the optimizer moves it into the Parquet scan. In this module, the filter
+        // only selects files.
         vec![TableProviderFilterPushDown::Inexact; filters.len()]
     }
 

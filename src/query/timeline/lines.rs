@@ -32,7 +32,7 @@ use crate::store::tables::snapshot::ScanFilter;
 const MAX_POINTS: usize = 1_000_000;
 /// Memory of a point in the map and in the result, in bytes.
 const POINT_BYTES: usize = 128;
-/// Memory of a line with its map, and in the result, in bytes.
+/// Memory of a line with its map of points, and of the line in the result, in bytes.
 const LINE_BYTES: usize = 320;
 /// Memory of the candidate of a point with its share of the empty slots, in bytes.
 const BEST_BYTES: usize = 128;
