@@ -1,11 +1,11 @@
-//! Time since the system booted: a clock that no administrator sets and that outlives a process.
+//! Time since the system booted: a clock that nobody can set and that continues after a restart of the process.
 //!
-//! Only Linux offers it. The clock also counts the time during which the machine sleeps.
+//! Only Linux offers this clock. It also counts the time during which the machine sleeps.
 
 use std::fs;
 use std::time::Duration;
 
-/// A moment between the start of the running system and its end.
+/// A moment, as the time since a boot of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SinceBoot {
     /// Identifier that differs for each boot.

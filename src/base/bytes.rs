@@ -21,7 +21,7 @@ pub(crate) struct ByteBudget {
 pub(crate) struct HeldBytes(OwnedSemaphorePermit);
 
 impl ByteBudget {
-    /// A budget of `bytes`, rounded up to whole units; at least one unit.
+    /// Creates a budget of `bytes`, rounded up to whole units. The minimum is one unit.
     pub(crate) fn new(bytes: usize) -> Self {
         let all = units(bytes).max(1);
         Self {
@@ -30,12 +30,12 @@ impl ByteBudget {
         }
     }
 
-    /// Waits for `bytes`, or for the whole budget if `bytes` exceeds it.
+    /// Waits until `bytes` are free, and takes them. If `bytes` exceeds the budget, takes the whole budget.
     pub(crate) async fn take(&self, bytes: usize) -> HeldBytes {
         let wanted = units(bytes).min(self.all);
         match self.units.clone().acquire_many_owned(wanted).await {
             Ok(permit) => HeldBytes(permit),
-            // Only a closed semaphore gives an error, and this one is never closed.
+            // Only a closed semaphore returns an error, and this one is never closed.
             Err(_) => std::future::pending().await,
         }
     }

@@ -1,16 +1,16 @@
-//! File descriptors: how many the process may have open, and how many of them connections may use.
+//! Limits for file descriptors: of the whole process, of connections, and of untrusted files.
 //!
 //! Connections and files share the descriptors. A server without a free descriptor cannot write to its tables, so
-//! connections never get all of them.
+//! connections may use only half of the descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Upper bound of the raised limit, more than the process ever needs. Child processes inherit the limit, and some
+/// Maximum of the raised limit. It is more than the process ever needs. Child processes inherit the limit, and some
 /// programs close every descriptor up to it, one by one.
 const ENOUGH: u64 = 1 << 16;
 
-/// Raises the soft limit of the process towards its hard limit. The usual soft limit of 1,024 exists for programs
-/// that call select(2), which cannot handle larger numbers.
+/// Raises the soft limit of the process to its hard limit, but to at most [`ENOUGH`]. The usual soft limit of 1,024
+/// exists for programs that call select(2), which cannot handle larger numbers.
 pub(crate) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let Some(more) = more(limit) else { return };
@@ -29,12 +29,12 @@ fn more(limit: Rlimit) -> Option<u64> {
     limit.current.is_some_and(|current| current < most).then_some(most)
 }
 
-/// Returns how many of `most` connections a listener may have: at most half of the descriptors of the process.
+/// Returns the maximum number of connections of a listener: `most`, but at most half of the process's descriptors.
 pub(crate) fn for_connections(most: usize) -> usize {
     share(most, getrlimit(Resource::Nofile).current)
 }
 
-/// Returns how many of `most` untrusted files may be open: at most half of what connections leave.
+/// Returns the maximum number of open untrusted files: `most`, but at most a quarter of the process's descriptors.
 pub(crate) fn for_strangers(most: usize) -> usize {
     share(most, getrlimit(Resource::Nofile).current.map(|limit| limit / 2))
 }

@@ -1,7 +1,7 @@
 //! Looks up names with the system's resolver configuration: servers, search domains and `ndots`.
 //!
-//! A name without such records yields no records, and so does a name that exists in no search domain. A server that
-//! fails or does not answer is an error, because the name may still exist.
+//! If a name has no records of the requested type, or exists in no search domain, the lookup returns an empty list. If
+//! a server fails or does not respond, the lookup fails, because the name may still exist.
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ResolveHosts, ResolverConfig, ResolverOpts};
@@ -35,7 +35,8 @@ impl System {
     /// Reads the present configuration.
     pub(crate) fn read(&self) -> Result<Lookups, String> {
         let (config, mut options) = (self.0)()?;
-        // No cache, because every lookup wants the current records. No hosts file, because it has no such records.
+        // The cache is off, because every lookup must return the current records. The hosts file is off, because it
+        // contains only addresses.
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
         let (search, dots) = (config.search().to_vec(), options.ndots);
@@ -74,8 +75,8 @@ impl Lookups {
         Ok(records.into_iter().filter_map(service).collect())
     }
 
-    /// Returns the full names that a name can stand for, in order. A name with at least `ndots` dots is tried
-    /// unchanged first.
+    /// Returns the full names to look up for a name, in this order. If the name has at least `ndots` dots, the name
+    /// itself comes first, otherwise last.
     fn candidates(&self, name: &str) -> Result<Vec<Name>, String> {
         let parsed = Name::from_ascii(name).or_else(|_| Name::from_utf8(name));
         let parsed = parsed.map_err(|error| format!("`{name}` is not a domain name: {error}"))?;

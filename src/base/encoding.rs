@@ -9,10 +9,10 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 
-/// Minimum size of a compressed response. Below it, compression saves less than one packet.
+/// Minimum size of a response to compress. For a smaller one, compression would save less than one packet.
 const COMPRESS_FROM_BYTES: usize = 4096;
 
-/// Returns true if `Accept-Encoding` names `encoding` and does not give it the weight 0.
+/// Returns true if `Accept-Encoding` lists `encoding`, unless its weight is 0.
 pub(crate) fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
     headers.get_all(ACCEPT_ENCODING).iter().any(|value| {
         value.to_str().unwrap_or_default().split(',').any(|entry| {

@@ -1,8 +1,8 @@
-//! Expands compressed sections of ELF files within a bound.
+//! Expands compressed sections of ELF files up to a maximum size.
 //!
-//! In: a section of a file, which may be untrusted. Out: its bytes. The size that the section states is checked
-//! before anything is expanded, and nothing beyond it is expanded. A zstd stream can go on to any length, and
-//! `object` would read it to its end.
+//! In: a section of a file, which may be untrusted. Out: its bytes. The module first checks the size that the section's
+//! header states, and never expands more bytes than that. This matters for zstd: a stream may be longer than the header
+//! states, and `object` would expand it to its end.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::io::Read;
 use object::ObjectSection;
 use object::read::CompressionFormat;
 
-/// The bytes of a section cannot be used.
+/// The reason why a section cannot be read or expanded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExpandError {
     #[error("more than {0} bytes")]
@@ -44,8 +44,8 @@ fn unpack(packed: &[u8], size: u64) -> Option<Vec<u8>> {
     (unpacked.len() as u64 == size).then_some(unpacked)
 }
 
-/// Cuts the bytes after the last terminating zero of a string table. A reader would search for the end of each
-/// unterminated string up to the end of the section.
+/// Removes the bytes after the last zero byte of a string table, which are an unterminated string. A reader of such a
+/// string would search for its end up to the end of the section, each time.
 pub(crate) fn whole_texts(texts: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let end = texts.iter().rposition(|byte| *byte == 0).map_or(0, |last| last + 1);
     match texts {

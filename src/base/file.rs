@@ -1,7 +1,7 @@
-//! Writes files atomically, also across power failures, and sets the permissions of new files.
+//! Writes files atomically, even if the power fails, and sets the permissions of new files.
 //!
-//! A file that replaces another is written beside it under a temporary name, synced and renamed. Then its folder is
-//! synced. The caller handles the failure of a step.
+//! To replace a file, the module writes a new file beside it under a temporary name, syncs and renames the new file,
+//! and syncs the folder. The caller handles the failure of a step.
 
 use std::fs::{self, File};
 use std::io::{Result, Write as _};
@@ -96,14 +96,14 @@ pub(crate) fn sync_parent(path: &Path) -> Result<()> {
 }
 
 /// Returns a temporary name in the folder of `path`. The name starts with a dot, so readers of the tables' logs skip
-/// it. It is unique across processes: another writer of the same file must not write to this one's file between its
-/// sync and its link.
+/// it. The name is unique across processes. Otherwise, another writer of `path` could change the temporary file between
+/// its sync and its link.
 pub(crate) fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
-/// Creates a file in memory that disappears with its last handle. It holds data for which a full disk has no room.
+/// Creates a file in memory that disappears with its last handle. The file can hold data even if the disk is full.
 #[allow(unsafe_code, reason = "the standard library has no memfd_create(2)")]
 pub(crate) fn in_memory() -> Result<File> {
     // SAFETY: the name is a constant that ends with a zero byte, and the call accesses no other memory.

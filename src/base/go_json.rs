@@ -1,8 +1,8 @@
 //! JSON as Go's `encoding/json` reads it, for responses of services that are written for Go clients.
 //!
-//! In: bytes. Out: a value, or an error with line and column. Two rules differ from `serde_json`. `null` stands for
-//! the empty value of every type (no items, no fields, an empty text, 0, false). Field names match in any case if
-//! none matches exactly.
+//! In: bytes. Out: a value, or an error with line and column. Two rules differ from `serde_json`. `null` stands for the
+//! empty value of every type (no items, no fields, an empty text, 0, false). If no field name matches exactly, upper
+//! and lower case are ignored.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Upper and lower case letter by letter, as in Go's `strings.ToUpper` and `strings.ToLower`. They use the simple
+//! Upper and lower case letter by letter, as in Go's `strings.ToUpper` and `strings.ToLower`. Both use the simple
 //! mappings of Unicode, which never change the number of letters. U+00DF (sharp s) stays as it is, and U+03A3 (sigma)
 //! has one lower case, also at the end of a word.
 
@@ -12,8 +12,8 @@ pub(crate) fn to_lower(text: &str) -> String {
     text.chars().map(lower).collect()
 }
 
-/// Converts a letter with the simple mapping. The standard library has the full mappings; where a full mapping has
-/// several letters, only the letters listed here have a simple one.
+/// Converts a letter with the simple mapping. The standard library has only full mappings. If the full mapping of a
+/// letter has several letters, the letter has a simple mapping only if it is listed here.
 fn upper(letter: char) -> char {
     let code = u32::from(letter);
     let simple = match code {
@@ -31,7 +31,7 @@ fn lower(letter: char) -> char {
     }
 }
 
-/// Returns the letter of a mapping that has exactly one.
+/// Returns the letter of a mapping, or `None` if the mapping has several letters.
 fn only(mut mapped: impl Iterator<Item = char>) -> Option<char> {
     mapped.next().filter(|_| mapped.next().is_none())
 }

@@ -35,7 +35,8 @@ pub(crate) fn encode_record(payload: &[u8], out: &mut Vec<u8>) {
     encode_record_parts(&[payload], out);
 }
 
-/// Like [`encode_record`] for a payload in several parts, which saves copying a header and a shared body into one.
+/// Like [`encode_record`], for a payload in several parts. The caller need not copy a header and a shared body into one
+/// buffer.
 pub(crate) fn encode_record_parts(parts: &[&[u8]], out: &mut Vec<u8>) {
     Key::NONE.encode(parts, out);
 }
@@ -92,7 +93,7 @@ impl Key {
     }
 }
 
-/// The opening of a segment file.
+/// The first bytes of a segment file: the magic, and the key if the file has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub key: Key,
@@ -169,8 +170,8 @@ pub(crate) fn read(path: &Path) -> io::Result<SegmentContents> {
     })
 }
 
-/// Splits the bytes of a segment file into records. A file that is too short for its opening is a torn creation and
-/// has no records.
+/// Splits the bytes of a segment file into records. A file that is shorter than its opening has no records: the process
+/// was stopped while it created the file.
 pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
     match Opening::of(&data) {
         Some(opening) if opening.damaged_bytes == 0 => Ok(records(data, opening.bytes, opening.key)),

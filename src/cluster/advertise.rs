@@ -11,7 +11,7 @@ use crate::cluster::join::host_and_port;
 /// Interface name that stands for all interfaces.
 const ALL: &str = "all";
 
-/// Returns the address to advertise. In order of preference: the given one, the listen address, the address of an
+/// Returns the address to advertise. In order of preference: the address `given`, the listen address, the address of an
 /// interface, or the source address of packets to `toward`.
 pub(super) async fn address(
     given: &str,
@@ -28,7 +28,7 @@ pub(super) async fn address(
         let of_way = || toward.and_then(on_the_way).filter(|ip| is_heard(ip, listening.ip()));
         let Some(ip) = of_interfaces(interfaces, &of_machine, listening.ip()).or_else(of_way) else {
             return Err(format!(
-                "none of the interfaces {interfaces} has an address to advertise: set it here, or set \
+                "none of the interfaces {interfaces} has an address to advertise: set this flag, or set \
                  --cluster.advertise-interfaces (`all` for any)"
             ));
         };
@@ -53,7 +53,7 @@ async fn named(given: &str, port: u16) -> Result<SocketAddr, String> {
 /// Returns the first usable address of the first named interface that has one in the family of the listen address.
 fn of_interfaces(names: &str, of_machine: &[(String, IpAddr)], listening: IpAddr) -> Option<IpAddr> {
     let is_usable = |ip: &IpAddr| {
-        // Link-local addresses need a scope to be reached.
+        // Others can reach a link-local address only with a scope, which is not advertised.
         let is_of_link = match ip {
             IpAddr::V4(ip) => ip.is_link_local(),
             IpAddr::V6(ip) => ip.is_unicast_link_local(),
@@ -66,7 +66,7 @@ fn of_interfaces(names: &str, of_machine: &[(String, IpAddr)], listening: IpAddr
     })
 }
 
-/// True if a socket on `listening` receives packets to this address: a socket on [::] receives both families.
+/// Returns true if a socket on `listening` receives packets to `ip`: a socket on [::] receives both families.
 fn is_heard(ip: &IpAddr, listening: IpAddr) -> bool {
     ip.is_ipv4() || listening.is_ipv6()
 }

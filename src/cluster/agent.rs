@@ -1,7 +1,7 @@
 //! The running member of a cluster: the socket, the clock, the lookups, and the view that components see.
 //!
-//! In: options, datagrams. Out: a [`Cluster`] and datagrams. One task does everything. When the program stops, it tells
-//! the other members that this one leaves, so that they take over its targets at once.
+//! In: options, datagrams. Out: a [`Cluster`] and datagrams. One task does everything. When the program stops, the task
+//! tells the other members that this member leaves, so that they take over its targets at once.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -29,16 +29,16 @@ use crate::telemetry::metrics::Scope;
 
 /// Minimum time between two change notices to components.
 const NOTICE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
-/// How long a new member looks for others before it takes itself for the first one.
+/// Time for which a new member looks for others before it starts alone.
 const LOOK_FOR_OTHERS: Duration = Duration::from_secs(5);
-/// How long it waits for further members once it has found one, which may be as new as itself.
+/// Time for which a new member waits for further members after it has found one, which may be new itself.
 const HEAR_ALL: Duration = Duration::from_millis(500);
-/// Pauses between attempts to join while no member was found.
+/// First and longest pause between attempts to join, as long as no member is found.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of datagrams that are received before timers get a turn.
 const MOST_AT_ONCE: usize = 64;
-/// Number of leave messages, and the time between two of them.
+/// Number of rounds in which leave messages are sent, and the time between two rounds.
 const FAREWELLS: usize = 3;
 const BETWEEN_FAREWELLS: Duration = Duration::from_millis(50);
 
@@ -57,13 +57,13 @@ pub(crate) struct Options {
     pub interfaces: String,
     /// Addresses of possible members, separated by commas.
     pub join: String,
-    /// Time between two lookups of these addresses; zero for only one lookup.
+    /// Time between two lookups of the addresses in `join`; zero for only one lookup.
     pub rejoin_interval: Duration,
     /// Maximum number of members to contact per lookup; zero for all.
     pub most_joined: usize,
-    /// Number of members that must be present before this one takes its share.
+    /// Number of members that must be present before this member takes its share of the targets.
     pub wait_for_size: usize,
-    /// How long it waits for that number; zero to wait without limit.
+    /// Maximum time to wait for `wait_for_size` members; zero to wait without limit.
     pub wait_timeout: Duration,
     /// File of the shared secret, if the cluster has one.
     pub secret: Option<PathBuf>,
@@ -80,7 +80,7 @@ pub(crate) enum ClusterError {
     Listen(String, String),
 }
 
-/// A member that has its port but does not run yet.
+/// A member whose port is open. [`Agent::run`] runs it.
 pub(crate) struct Agent {
     socket: UdpSocket,
     envelope: Envelope,
@@ -88,7 +88,7 @@ pub(crate) struct Agent {
     places: Vec<Place>,
     options: Options,
     readiness: Readiness,
-    /// Time until which it looks for others before it takes a share.
+    /// Time until which this member looks for others before it takes a share of the targets.
     looks_until: Option<Instant>,
     /// Time of the next lookup of others.
     joins_at: Option<Instant>,
@@ -104,7 +104,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Opens the port. `http` is the address of the program's HTTP endpoints.
+    /// Creates a member and opens its port. `http` is the address of the program's HTTP endpoints.
     pub(crate) async fn bind(options: Options, http: SocketAddr, scope: &Scope) -> Result<Self, ClusterError> {
         let wrong = |flag: &'static str| move |error: String| ClusterError::Flag(flag, error);
         check_name(&options.name).map_err(wrong("node-name"))?;
@@ -193,7 +193,7 @@ impl Agent {
         self.leave().await;
     }
 
-    /// Receives pending datagrams, a bounded number at a time.
+    /// Receives pending datagrams, at most [`MOST_AT_ONCE`].
     fn receive(&mut self) {
         let mut buffer = [0; LONGEST_DATAGRAM + 1];
         for _ in 0..MOST_AT_ONCE {
@@ -231,7 +231,7 @@ impl Agent {
                     self.metrics.sent.inc();
                     self.metrics.sent_bytes.inc_by(bytes as u64);
                 }
-                // The protocol repeats messages that matter.
+                // A retry is not necessary, because the protocol repeats important messages.
                 Err(error) => {
                     self.metrics.not_sent.inc();
                     tracing::debug!(%to, %error, "cannot send to the cluster");
@@ -266,7 +266,7 @@ impl Agent {
         };
     }
 
-    /// Logs joined and gone members. A member that finds itself alone looks for others at once.
+    /// Logs joined and gone members. If no other member is left, schedules a lookup of others soon.
     fn tell(&mut self) {
         for event in self.membership.events() {
             match event {

@@ -1,7 +1,7 @@
 //! The encoding of messages between members: sender, receiver, message, and entries about known members.
 //!
-//! In: bytes from any sender. Out: headers and entries of `foca`, every part within its bound. The codec refuses
-//! addresses that no member can have (0.0.0.0, multicast), so that no attacker can make a member send there.
+//! In: bytes from any sender. Out: headers and entries of `foca`, with limited sizes. The codec refuses addresses that
+//! no member can have (0.0.0.0, multicast), so that no attacker can make a member send there.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) enum CodecError {
     /// The bytes end before the message does.
     #[error("the message ends early")]
     Short(#[from] TryGetError),
-    /// A tag has a value that does not exist.
+    /// A tag has an unknown value.
     #[error("{0} has the unknown value {1}")]
     Unknown(&'static str, u8),
     /// A name that no member can have.
@@ -31,7 +31,7 @@ pub(super) enum CodecError {
     /// An address that no member can have.
     #[error("{0} cannot be a member's address")]
     Address(SocketAddr),
-    /// The buffer has no room for the rest.
+    /// The buffer has too little room for the encoded item.
     #[error("the message is full")]
     Full,
 }
@@ -53,7 +53,7 @@ impl foca::Codec<Member> for Codec {
         let src_incarnation = buf.try_get_u16()?;
         let mut dst = get_member(&mut buf)?;
         let message = get_message(&mut buf)?;
-        // A joining member knows some address of ours, which need not be the one that we advertise.
+        // A joining member does not know our name, and may have reached us at an address that we do not advertise.
         if message == Message::Announce && dst.name.is_empty() {
             dst = Member::anyone_at(self.own);
         }
@@ -139,13 +139,13 @@ fn get_member(buf: &mut impl Buf) -> Result<Member, CodecError> {
     })
 }
 
-/// Only the receiver of a message may lack a name.
+/// Returns the member if its name is valid. Only the receiver of a message may lack a name.
 fn named(member: Member) -> Result<Member, CodecError> {
     member::check_name(&member.name).map_err(CodecError::Name)?;
     Ok(member)
 }
 
-/// True for an address that a member may be asked to send to.
+/// Returns true for an address to which a member may send datagrams.
 pub(super) fn is_possible(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     let is_broadcast = ip == IpAddr::V4(Ipv4Addr::BROADCAST);

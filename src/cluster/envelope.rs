@@ -9,10 +9,10 @@ use std::path::Path;
 use ring::hmac;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// First bytes of every datagram; the last one is the version of the format.
+/// First bytes of every datagram; the last of these bytes is the version of the format.
 const MAGIC: [u8; 4] = *b"ALC\x01";
 const MAC_BYTES: usize = 32;
-/// Magic and the hash of the cluster's name; the proof comes after them.
+/// Number of bytes before the proof: the magic and the hash of the cluster's name.
 const BEFORE_MAC: usize = MAGIC.len() + 8;
 const HEADER: usize = BEFORE_MAC + MAC_BYTES;
 
@@ -23,7 +23,7 @@ pub(super) const LONGEST_MESSAGE: usize = LONGEST_DATAGRAM - HEADER;
 
 /// Minimum size of a secret in bytes; a shorter one could be guessed.
 const SHORTEST_SECRET: usize = 16;
-/// Maximum size of the secret's file in bytes; a larger file was named by mistake.
+/// Maximum size in bytes of the file with the secret; a larger file is probably the wrong file.
 const LONGEST_SECRET: usize = 4096;
 
 /// Seals and opens datagrams of one cluster.

@@ -1,7 +1,7 @@
 //! The members to join: addresses and names, in the forms of Alloy's `--cluster.join-addresses`.
 //!
-//! In: a list of addresses, separated by commas. Out: socket addresses. Names are looked up each time, since the pods
-//! behind the name of a headless service change.
+//! In: a list of addresses, separated by commas. Out: socket addresses. Names are looked up again for every attempt,
+//! because the pods behind the name of a headless service change.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::cluster::codec::is_possible;
 
 /// Maximum number of addresses in the list.
 const MOST_ADDRESSES: usize = 64;
-/// Maximum number of addresses that a lookup may find; the rest is dropped.
+/// Maximum number of addresses that a lookup may find; further addresses are dropped.
 const MOST_FOUND: usize = 1024;
 /// Timeout of a DNS lookup.
 const LOOKUP: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ pub(super) enum Place {
     Address(SocketAddr),
     /// A name with A and AAAA records, and the port.
     Host(String, u16),
-    /// The same, but the name may have SRV records instead.
+    /// Like `Host`, but if that lookup fails, the SRV records of the name are used.
     HostOrService(String, u16),
     /// A name with SRV records, which contain the port.
     Service(String),
@@ -154,7 +154,7 @@ async fn services(name: &str) -> Result<Vec<SocketAddr>, String> {
     let services = System::of_this_machine().read()?.services(name).await?;
     let services = services.into_iter().take(MOST_FOUND);
     let found = join_all(services.map(|(host, port)| async move { hosts(&host, port).await }));
-    // A target that no longer exists does not hide the others.
+    // If the lookup of one target fails, the addresses of the other targets are still returned.
     Ok(found.await.into_iter().flatten().flatten().collect())
 }
 

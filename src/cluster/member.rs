@@ -1,16 +1,16 @@
 //! The identity of a member of a cluster: its name, its address, and its start time.
 //!
-//! A younger member at the same address replaces an older one: it is the same collector after a restart, or after
-//! others considered it dead.
+//! A member that started later replaces an older member at the same address: both are the same collector, before and
+//! after a restart, or before and after other members considered it dead.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// If others take a member for dead so soon after its start, in microseconds, then they know a later start time of it,
-/// because its clock was set back since.
+/// Time after a member's start, in microseconds. If others consider the member dead within this time, they remember a
+/// later start time of the member: its clock was set back since.
 const SOON: u64 = 10_000_000;
-/// Minimum lead over its clock that it then takes, in microseconds.
+/// Minimum number of microseconds by which the member then sets its start time ahead of its clock.
 const STEP: u64 = 1_000_000;
 
 /// Maximum length of a name in bytes.
@@ -19,10 +19,10 @@ pub(crate) const LONGEST_NAME: usize = 128;
 /// A member. If two members have the same name, the one that started last wins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Member {
-    /// Unique among members; the ring consists of names.
+    /// Name, unique among members. The ring is computed from the names.
     pub name: Arc<str>,
-    /// Time of the start or of the last return, in microseconds since 1970. Ahead of the clock after the clock was set
-    /// back.
+    /// Time of the start or of the last return to the cluster, in microseconds since 1970. If the clock was set back,
+    /// this time may be ahead of the clock.
     pub started: u64,
     /// Address that others send datagrams to.
     pub address: SocketAddr,
@@ -78,8 +78,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the new start time of a member that others considered dead. If they refuse it at once, the member doubles
-/// its lead each time, since nobody tells it which time is enough.
+/// Returns the new start time of a member that others considered dead. If they refuse the new time at once, the member
+/// doubles its lead over the clock each time, because it does not know the time that they remember.
 fn later(started: u64, now: u64) -> u64 {
     if started.saturating_add(SOON) < now {
         return now;

@@ -1,7 +1,8 @@
 //! The protocol by which members find and watch each other (SWIM, by `foca`), without sockets and without a clock.
 //!
 //! In: messages, timers that are due, requests to join or leave. Out: messages to send, the list of members, and
-//! changes. With these settings all members learn within seconds that one has died; see `docs/adr/0013-clustering.md`.
+//! changes. With the settings in this file, all members learn within seconds that a member has died; see
+//! `docs/adr/0013-clustering.md`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
@@ -22,14 +23,15 @@ pub(super) const MOST_MEMBERS: usize = 1024;
 /// Maximum number of timers; each gone member has one until it is forgotten.
 const MOST_TIMERS: usize = 8 * MOST_MEMBERS;
 
-/// Time between two probes of members, and the time without a response after which other members probe it too.
+/// Time between two probes, and the time without a response after which other members probe the same member too.
 const PROBE_PERIOD: Duration = Duration::from_millis(600);
 const PROBE_ANSWER: Duration = Duration::from_millis(200);
 /// How long a suspected member has to object before it is considered dead.
 const SUSPICION: Duration = Duration::from_secs(3);
-/// How long a gone member is remembered and probed. If a network partition lasts longer, the addresses to join heal it.
+/// How long a gone member is remembered and probed. If a network partition lasts longer, members find each other again
+/// by the addresses to join.
 const REMEMBER: Duration = Duration::from_hours(1);
-/// Number of members that each leave message reaches directly.
+/// Number of members to which a member sends each of its leave messages directly.
 const TOLD_OF_LEAVING: usize = 16;
 
 /// A change of a member, for logs.
@@ -38,7 +40,7 @@ pub(super) enum Event {
     Joined(Member),
     /// The member left, or is considered dead.
     Gone(Member),
-    /// Others considered this member dead; it came back.
+    /// Others considered this member dead, and it has rejoined.
     CameBack,
 }
 
@@ -49,7 +51,7 @@ pub(super) type Outgoing = (SocketAddr, Vec<u8>);
 pub(super) struct Membership {
     foca: Foca<Member, Codec, StdRng, NoCustomBroadcast>,
     effects: Effects,
-    /// Timers by due time; the number distinguishes timers of the same time.
+    /// Timers by due time; the number distinguishes timers with the same due time.
     timers: BTreeMap<(Instant, u64), Timer<Member>>,
     timers_made: u64,
 }
@@ -136,7 +138,7 @@ impl Membership {
 
     /// Processes the timers that are due by now.
     pub(super) fn tick(&mut self, now: Instant) {
-        // Timers that become due by this are left for the next call.
+        // Timers that the handlers below add are left for the next call, even if they are due.
         let later = self.timers.split_off(&(now, u64::MAX));
         let due = std::mem::replace(&mut self.timers, later);
         for (_, timer) in due {
@@ -150,8 +152,8 @@ impl Membership {
         self.timers.keys().next().map(|(at, _)| *at)
     }
 
-    /// Tells others that this member leaves. Each further call reaches more of them. After it, incoming messages are
-    /// ignored.
+    /// Tells some of the other members that this member leaves. Each further call tells more of them. After the first
+    /// call, incoming messages are ignored.
     pub(super) fn leave(&mut self, now: Instant) {
         let mut settings = settings();
         settings.num_indirect_probes = at_least_one(TOLD_OF_LEAVING);
@@ -171,7 +173,8 @@ impl Membership {
         std::mem::take(&mut self.effects.events)
     }
 
-    /// True if the set of members has changed since the last call, or a member was replaced by a younger one.
+    /// Returns true if, since the last call, the set of members has changed or a member has been replaced by a younger
+    /// one.
     pub(super) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.effects.has_changed)
     }
@@ -186,7 +189,7 @@ impl Membership {
     fn schedule(&mut self, now: Instant) {
         for (after, timer) in self.effects.timers.drain(..) {
             if self.timers.len() >= MOST_TIMERS && matches!(timer, Timer::RemoveDown(_)) {
-                // That member is remembered for longer, within the limit of members.
+                // Without this timer, the gone member is remembered longer. [`MOST_MEMBERS`] limits how many are.
                 continue;
             }
             self.timers_made += 1;
@@ -194,7 +197,7 @@ impl Membership {
         }
     }
 
-    /// True if a message contains a member at an unknown address.
+    /// Returns true if a message contains a member at an unknown address.
     fn names_a_stranger(&self, mut message: &[u8]) -> bool {
         let known: HashSet<SocketAddr> = self
             .foca
@@ -230,7 +233,7 @@ fn settings() -> Config {
         remove_down_after: Some(REMEMBER),
         max_packet_size: at_least_one(LONGEST_MESSAGE),
         notify_down_members: true,
-        // Each response tells a new member of some thirty others.
+        // Each response to an announcement names about thirty other members.
         periodic_announce: every(Duration::from_secs(1), 1),
         // Heals a network partition.
         periodic_announce_to_down_members: every(Duration::from_secs(3), 2),

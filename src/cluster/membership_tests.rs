@@ -40,7 +40,7 @@ struct Network {
 }
 
 impl Network {
-    /// Creates this number of members that join by the first.
+    /// Creates `count` members, which join by the address of the first.
     fn of(count: u16) -> Self {
         let mut network = Self {
             now: Instant::now(),

@@ -1,6 +1,6 @@
-//! Whether enough members are present to start: `--cluster.wait-for-size` and `--cluster.wait-timeout`.
+//! Decides whether enough members are present to start: `--cluster.wait-for-size` and `--cluster.wait-timeout`.
 //!
-//! In: the size of the cluster, and the time. Out: whether this member takes its share. Pure.
+//! In: the size of the cluster, and the time. Out: whether this member takes its share of the targets.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(super) struct Readiness {
 }
 
 impl Readiness {
-    /// Waits for `least` members, without limit if `patience` is zero.
+    /// Creates a wait for `least` members. If `patience` is zero, the wait has no limit.
     pub(super) fn new(least: usize, patience: Duration) -> Self {
         Self {
             least,
@@ -25,7 +25,8 @@ impl Readiness {
         }
     }
 
-    /// True if a member of a cluster of this size takes its share. A cluster that becomes too small waits again.
+    /// Returns true if this member takes its share in a cluster of `size` members. If the cluster becomes too small, a
+    /// new wait starts.
     pub(super) fn is_ready(&mut self, size: usize, now: Instant) -> bool {
         if size >= self.least {
             self.waiting_since = None;
@@ -35,7 +36,7 @@ impl Readiness {
         self.patience_ends().is_some_and(|end| now >= end)
     }
 
-    /// Returns the end of the wait, if it has one and is running.
+    /// Returns the time at which the wait ends, or `None` if no wait is running or the wait has no limit.
     pub(super) fn patience_ends(&self) -> Option<Instant> {
         Some(self.waiting_since? + self.patience?)
     }

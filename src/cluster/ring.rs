@@ -1,7 +1,7 @@
 //! The ring: decides which member of a cluster owns which key.
 //!
 //! In: names of members. Out: an owner for every key, the same on every member that knows the same names. If a member
-//! comes or goes, only the keys that it gains or loses change their owner. Pure.
+//! comes or goes, only the keys that it gains or loses change their owner.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const TOKENS: u64 = 512;
 /// Terminates each name and value in the input of a key's hash; this byte does not occur in UTF-8.
 const END: u8 = 0xff;
 
-/// Members as points on a circle of numbers. A key belongs to the next point.
+/// Members as points on a circle of numbers. The next point determines the owner of a key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
     /// Sorted. The second number is the member's index in `names`.
@@ -43,7 +43,7 @@ impl Ring {
     }
 }
 
-/// Computes the key of something with these labels, sorted by name.
+/// Computes the key of a target or another object from its labels, which must be sorted by name.
 pub(crate) fn key<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> u64 {
     let mut hash = Xxh3::new();
     for (name, value) in labels {

@@ -1,7 +1,7 @@
 //! The cluster as components see it: its members, and the owner of each key.
 //!
 //! In: members as the protocol knows them. Out: a [`Cluster`] for components, which holds the current [`View`] and
-//! notifies of the next. A program that runs alone has a cluster without a view: it owns everything.
+//! notifies observers of the next one. A program that runs alone has a cluster without a view, and owns all keys.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::cluster::member::Member;
 use crate::cluster::ring::Ring;
 
-/// The cluster of this program; by default it runs alone. Clones are handles to the same cluster.
+/// The cluster of this program; by default, the program runs alone. Clones are handles to the same cluster.
 #[derive(Clone, Default)]
 pub struct Cluster(Option<Arc<watch::Receiver<Arc<View>>>>);
 
@@ -111,7 +111,7 @@ impl Cluster {
         self.0.as_ref().map(|views| views.borrow().clone())
     }
 
-    /// Returns a handle that notifies of the changes from now on.
+    /// Returns a handle that notifies its owner of changes after this call.
     pub(crate) fn changes(&self) -> Changes {
         let changes = self.0.as_deref().map(|views| {
             let mut views = views.clone();

@@ -20,7 +20,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, reload};
 
-/// Libraries whose `info` events do not interest operators and occur at every scrape.
+/// Libraries that log at `info` at every scrape, although these events do not interest operators.
 const QUIET_TARGETS: [&str; 8] = [
     "pyroscope",
     "jemalloc_pprof",
@@ -44,7 +44,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
     Debug,
-    /// Events that an operator wants to see in normal operation.
+    /// Events that matter to an operator in normal operation.
     #[default]
     Info,
     Warn,
@@ -117,7 +117,7 @@ pub(crate) struct LogHandle {
     taps: Arc<Taps>,
 }
 
-/// Receivers of log lines. The flag makes the usual case, without a receiver, cost one atomic load.
+/// Receivers of log lines. Usually there is none; because of the flag, an event then costs only one atomic load.
 #[derive(Default)]
 struct Taps {
     any: AtomicBool,
@@ -136,7 +136,7 @@ pub(crate) struct LogTap {
 }
 
 impl LogTap {
-    /// Returns the lines so far, with a note about the number of lines beyond the limit.
+    /// Returns the lines so far, and the number of omitted lines if the limit was reached.
     pub(crate) fn text(&self) -> String {
         let kept = self.kept.lock();
         match kept.left_out {
@@ -173,7 +173,7 @@ impl LogHandle {
         Ok(())
     }
 
-    /// Stops writing events, because standard error is a screen that the program draws on.
+    /// Stops writing events, for commands that draw on the terminal that standard error writes to.
     pub(crate) fn silence(&self) -> Result<(), LogError> {
         let nothing = Targets::new().with_default(LevelFilter::OFF);
         self.filter
@@ -284,7 +284,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
     }
 }
 
-/// Fields in the order in which they were given; the message is the field `message`.
+/// Fields in the order of the event; the message is the field `message`.
 #[derive(Default)]
 struct Fields(Vec<(&'static str, Scalar)>);
 
@@ -297,7 +297,7 @@ enum Scalar {
 
 impl Fields {
     fn put(&mut self, field: &Field, value: Scalar) {
-        // Events of libraries that use `log` all carry `log.target`, `log.line` and so on.
+        // Every event of a library that uses `log` has `log.target`, `log.line` and similar fields, which are dropped.
         if field.name().starts_with("log.") {
             return;
         }

@@ -1,9 +1,9 @@
 //! Returns unused memory of the allocator to the system.
 //!
-//! jemalloc returns pages that have been unused for ten seconds, but checks the time only during allocations: a program
-//! that becomes idle after a large task would keep them. Call this after such a task, off the async threads, since it
-//! takes milliseconds. Pages of the executable are not affected: they belong to the system's page cache, which the
-//! system reclaims when it is short of memory.
+//! jemalloc returns pages that have been unused for ten seconds, but checks the time only during allocations. A program
+//! that becomes idle after a large task would keep the pages. So call [`give_back`] after such a task. The call takes
+//! milliseconds; make it outside of the async threads. Pages of the executable are not affected: they are in the page
+//! cache, which the system reclaims when it is short of memory.
 
 #![allow(
     unsafe_code,
@@ -23,7 +23,8 @@ pub(crate) fn give_back() {
             continue;
         };
         for milliseconds in [0, before] {
-            // SAFETY: as above. A decay time of 0 returns unused pages at once.
+            // SAFETY: the name and the type are the same as for the read. A decay time of 0 returns unused pages at
+            // once.
             let _ = unsafe { raw::write::<isize>(name.as_bytes(), milliseconds) };
         }
     }

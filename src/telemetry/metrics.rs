@@ -1,9 +1,9 @@
 //! Metric handles: one tree of registries for the process, accessed through scopes.
 //!
 //! In: handles of `prometheus-client`, registered under a name without the `_total` of counters. Out: Prometheus text
-//! of all scopes together, each family once. The owner of a child scope keeps the scope as long as its metrics should
-//! be visible (a component keeps it in its context), so a removed component leaves no metrics behind. No metric is a
-//! process-wide static.
+//! of all scopes together, each family once. Metrics are visible as long as the owner of their scope keeps the scope. A
+//! component keeps its scope in its context, so its metrics disappear with the component. No metric is a process-wide
+//! static.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +14,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode_registry;
 use prometheus_client::registry::{Metric, Registry};
 
-/// The `Content-Type` of [`Scope::encode`].
+/// The `Content-Type` of the text that [`Scope::encode`] returns.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 type Label = (&'static str, Arc<str>);
@@ -33,12 +33,13 @@ struct Place {
     registry: OnceLock<Arc<Mutex<Registry>>>,
 }
 
-/// State that all scopes of one root share. The root's own registry lives as long as any scope, and a child's registry
-/// as long as that child.
+/// State that all scopes of one root share. The root's registry lives as long as any scope, and a child's registry
+/// lives as long as the child.
 struct Tree {
     root: Arc<Mutex<Registry>>,
     children: Mutex<Children>,
-    /// Name, type and help of every registered metric, since the text omits metrics without a value.
+    /// Name, type and help of every registered metric. The encoded text does not list all of them, because it omits
+    /// metrics without a value.
     #[cfg(test)]
     described: Mutex<Vec<(&'static str, prometheus_client::metrics::MetricType, &'static str)>>,
 }
@@ -90,7 +91,7 @@ impl Scope {
         self.child_of(labels.into_iter().map(|(name, value)| (name, Arc::from(value))))
     }
 
-    /// As [`Scope::child`], with shared values.
+    /// Like [`Scope::child`], with shared label values.
     pub(crate) fn child_of(&self, labels: impl IntoIterator<Item = (&'static str, Arc<str>)>) -> Self {
         Self {
             tree: self.tree.clone(),
@@ -139,7 +140,7 @@ impl Scope {
     }
 
     /// Writes the metrics of every living scope of this root in Prometheus' text format 0.0.4. Families are sorted by
-    /// name, each under one `HELP` and `TYPE`. For two metrics with the same name and labels, only the one of the
+    /// name, each under one `HELP` and `TYPE`. If two metrics have the same name and labels, only the metric of the
     /// younger scope is written.
     pub fn encode(&self) -> String {
         let mut merged = Merged::default();
@@ -196,17 +197,18 @@ impl Merged {
                 let (name, kind) = rest.split_once(' ').unwrap_or((rest, "unknown"));
                 current = self.family(name, kind, help);
             } else if line.starts_with('#') || line.is_empty() {
-                // This format has neither UNIT nor EOF.
+                // Prometheus' text format has neither UNIT nor EOF.
             } else if let Some(family) = current.as_ref().and_then(|name| self.families.get_mut(name)) {
                 family.add(line);
             }
         }
     }
 
-    /// Returns the key of the family of the samples that follow; `None` if a family of that name has another type,
-    /// since readers would reject it.
+    /// Returns the key of the family to which the next samples belong. Returns `None` if a family of that name has
+    /// another type, because readers reject a text with two types for one name.
     fn family(&mut self, name: &str, kind: &str, help: &str) -> Option<String> {
-        // In this format a family is named after its samples, and there are fewer types.
+        // In Prometheus' text format, a family has the name of its samples, and there are fewer types than in
+        // OpenMetrics.
         let (name, kind) = match kind {
             "counter" => (format!("{name}_total"), "counter"),
             "info" => (format!("{name}_info"), "gauge"),
@@ -248,7 +250,7 @@ impl Family {
         // A label value may hold ` # ` or `} `: the series ends at the brace outside quotes.
         let end = series_end(line);
         let (series, rest) = line.split_at(end);
-        // Exemplars exist only in OpenMetrics.
+        // Exemplars after ` # ` exist only in OpenMetrics, so they are dropped.
         let value = rest.split(" # ").next().unwrap_or(rest);
         let line = format!("{series}{value}");
         if let Some(&place) = self.seen.get(series) {

@@ -1,4 +1,4 @@
-//! Logs and metrics of the program itself. This module depends on no other layer but `base`.
+//! Logs and metrics of the program itself. This module depends only on the layer `base`.
 //!
 //! `logs` writes lines; `metrics` and `process` provide metrics. The routes that serve them are in `admin`.
 

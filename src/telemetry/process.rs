@@ -1,8 +1,8 @@
 //! Metrics of the process itself, read from `/proc/self` at every scrape.
 //!
 //! Out: `process_*` metrics with the names that every Prometheus client library uses, the memory of the allocator, and
-//! the version. Values that cannot be read (no `/proc`) are omitted; nothing here fails. This module does not depend on
-//! profiles.
+//! the version. If a value cannot be read, for example without `/proc`, its metric is omitted; nothing here fails. This
+//! module does not depend on profiles.
 
 use std::fmt;
 use std::fs;
@@ -88,7 +88,7 @@ impl Collector for ProcessMetrics {
     }
 }
 
-/// Metrics of the process and of the machine's network traffic under Alloy's names, for alerts that use them.
+/// Metrics of the process and of the machine's network traffic under Alloy's names, for existing alerts on Alloy.
 #[derive(Debug)]
 pub struct ResourceMetrics {
     start_time: Option<f64>,
@@ -202,7 +202,8 @@ fn start_time() -> Option<f64> {
     Some(boot + since_boot as f64 / TICKS_PER_SECOND)
 }
 
-/// Returns the memory of the process in bytes without cached pages of files, which the system reclaims by itself.
+/// Returns the memory of the process in bytes. Cached pages of files do not count, because the system reclaims them
+/// itself.
 pub(crate) fn own_memory() -> Option<u64> {
     status_kib("RssAnon:").map(|bytes| bytes as u64)
 }
@@ -218,7 +219,7 @@ fn status_kib(key: &str) -> Option<f64> {
 }
 
 fn open_fds() -> Option<f64> {
-    // One of the descriptors belongs to the directory itself.
+    // One of the descriptors is the open directory itself.
     Some(fs::read_dir("/proc/self/fd").ok()?.count().saturating_sub(1) as f64)
 }
 

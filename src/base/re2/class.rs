@@ -99,7 +99,7 @@ pub(super) fn bracketed(text: &str, is_folded: bool) -> Result<(ClassUnicode, us
     Ok((class, at + 1))
 }
 
-/// Reads a single character of a class, which may be escaped. Returns it and its length in bytes.
+/// Reads a single character of a class, which may be escaped. Returns its code point and its length in bytes.
 fn member(rest: &str, whole: &str) -> Result<(u32, usize), Re2Error> {
     match rest.chars().next() {
         None => Err(SyntaxError::MissingBracket.at(whole)),

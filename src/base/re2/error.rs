@@ -1,12 +1,12 @@
-//! Errors of expressions that cannot be used.
+//! Errors about invalid or too large expressions.
 
-/// An expression that cannot be used. Kinds and texts are those of Go.
+/// The reason why an expression is refused. The kinds of syntax errors and their texts are those of Go.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Re2Error {
     /// A part of the expression is wrong.
     #[error("{kind}{}", shown(.part))]
     Syntax {
-        /// The kind of mistake, in the words of Go.
+        /// The kind of mistake, as in Go.
         kind: SyntaxError,
         /// The part of the expression; may be empty.
         part: String,

@@ -33,9 +33,9 @@ pub struct Groups<'t> {
 #[derive(Debug, Clone, Copy)]
 enum Engine {
     /// An engine without tables, for thousands of expressions that mostly match short texts now and then. A lazy
-    /// automaton for each would take several times the memory and the compile time.
+    /// automaton for each expression would take several times as much memory and compile time.
     Small,
-    /// An engine with tables. The tables may take as many bytes as the program.
+    /// An engine with tables. The tables and the program may each take up to `limit` bytes.
     Fast { limit: usize },
 }
 

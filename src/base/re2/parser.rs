@@ -1,7 +1,7 @@
 //! The parser: from text to the intermediate form of `regex-syntax`.
 //!
-//! The parser uses an explicit stack, as Go's does, so that nesting needs no stack of the thread. A repetition
-//! applies to the top of the stack, which decides odd cases such as `a(?i)*`.
+//! The parser uses an explicit stack, as Go's does, so that deep nesting does not use up the stack of the thread. A
+//! repetition applies to the top of the stack, which decides odd cases such as `a(?i)*`.
 
 use regex_syntax::hir::{Capture, Class, ClassUnicode, Hir, Look, Repetition};
 
@@ -14,7 +14,7 @@ use crate::base::re2::repeat::{Counts, MAX_COUNT, counts};
 /// Maximum height of an expression. Go allows 1,000, but the compiler of `regex-automata` recurses over the height.
 pub(super) const MAX_HEIGHT: u32 = 250;
 
-/// A parsed expression with the number of its groups.
+/// A parsed expression with the names of its groups.
 pub(super) struct Parsed {
     pub(super) hir: Hir,
     /// Names of groups with their numbers. A name may occur several times.
@@ -261,7 +261,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Pops everything above the innermost open group off the stack, and joins it to one node.
+    /// Pops all items above the innermost open group off the stack, and joins them into one node.
     fn alternatives(&mut self) -> Result<Node, Re2Error> {
         let start = self.stack.iter().rposition(|item| matches!(item, Item::Open(..)));
         let mut branches = Vec::new();

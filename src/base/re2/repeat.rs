@@ -4,7 +4,7 @@ use crate::base::re2::error::{Re2Error, SyntaxError};
 
 /// Maximum count of a repetition. It also limits the product of nested counts.
 pub(super) const MAX_COUNT: u32 = 1000;
-/// From this value on, a count is too large whatever digits follow.
+/// Value for a count that does not fit in 32 bits. It is larger than [`MAX_COUNT`], so the count is refused.
 const TOO_MANY: u32 = 100_000_000;
 
 /// The minimum and maximum count of a repetition.
@@ -17,8 +17,8 @@ pub(super) struct Counts {
     pub(super) is_counted: bool,
 }
 
-/// Reads the operator at the start of `text`, without a following `?`. Returns the counts and the length in bytes, or
-/// `None` for a brace that begins no counts and stands for itself.
+/// Reads the operator at the start of `text`, without a following `?`. Returns the counts and the length in bytes.
+/// Returns `None` if no counts follow a brace, which is then a literal.
 pub(super) fn counts(text: &str) -> Result<Option<(Counts, usize)>, Re2Error> {
     let simple = |min, max| {
         let is_counted = false;
@@ -65,7 +65,7 @@ fn numbers(text: &str) -> Option<(u32, Option<u32>, usize)> {
     Some((min, max, text.len() - rest.len()))
 }
 
-/// Reads a number without leading zeros. Returns it and the rest of the text.
+/// Reads a number without leading zeros. Returns the number and the text after it.
 fn number(text: &str) -> Option<(u32, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits)?;
