@@ -1,9 +1,10 @@
-//! Request bodies. A body that arrives slowly is aborted when all places of the port are taken and another connection
-//! waits for one.
+//! Aborts a slow request body if the port has reached its limit of connections and another connection waits for a
+//! place.
 //!
-//! In: the body of a request, and the places of the port. Out: its bytes, or an error for a slow body. Without this, a
-//! few hundred clients that announce a body and send a byte now and then would block all others until the time limit
-//! for bodies. The server's `pace` decides how a slow body gives way to requests that wait for its memory.
+//! In: the body of a request, and the connections of the port. Out: the bytes of the body, or an error for a slow body.
+//! Without this rule, a few hundred clients that announce a body and send a byte now and then would block all others
+//! until the time limit for bodies. The server's `pace` refuses a slow body if other requests wait for the memory that
+//! it holds.
 
 use std::error::Error;
 use std::io;
@@ -30,14 +31,14 @@ pub(super) struct Arriving<B> {
     bytes: usize,
     /// Timer after which the body is judged slow or not. `None` until the reader has to wait for the first time.
     decides: Option<Pin<Box<Sleep>>>,
-    /// Time since which the reader has been processing what it received.
+    /// Moment at which the reader received a frame. `None` while the reader waits for the next frame.
     away_since: Option<Instant>,
     /// Time that the reader spent processing since the timer was set.
     away: Duration,
 }
 
 impl<B> Arriving<B> {
-    /// Wraps a body that arrives on a connection with one of these places.
+    /// Wraps a body that arrives on one of the connections in `places`.
     pub(super) fn new(body: B, places: Arc<Connections>) -> Self {
         Self {
             body,
@@ -49,7 +50,8 @@ impl<B> Arriving<B> {
         }
     }
 
-    /// Waits until the body is slow and its place is needed. Time in which nobody reads does not count.
+    /// Waits until the body is slow and another connection waits for a place. Time in which the reader does not poll
+    /// the body does not count.
     fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let decides = self
             .decides

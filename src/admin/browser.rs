@@ -5,9 +5,9 @@
 //!
 //! - **Across sites**: it posts a form, or loads a URL as an image. The browser says so in `Sec-Fetch-Site`, or in
 //!   `Origin` or `Referer`. Links to our pages are allowed.
-//! - **As the same site** (DNS rebinding): the domain of the page resolves to `127.0.0.1`, so that the browser takes
-//!   our port for the site of the page. The `Host` header still has that domain. On a loopback address a browser may
-//!   therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
+//! - **As the same site** (DNS rebinding): the domain of the page resolves to `127.0.0.1`, so that the browser
+//! considers our port to be the site of the page. The `Host` header still has that domain. On a loopback address a
+//! browser may therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
 //!
 //! Requests of programs, which send none of these headers, are let through. A program gains nothing from adding them.
 //!
@@ -24,8 +24,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
-/// Path prefixes where a GET has effects or costs, or where a component responds. Links from other sites are refused
-/// there.
+/// Prefixes of paths where a GET has an effect or is expensive, or where a component responds. A link from another site
+/// to such a path is refused.
 const NOT_FOR_LINKS: [&str; 3] = ["/-/", "/debug/", "/api/v0/component/"];
 
 /// Additional host names of a port. Cheap to clone.
@@ -47,7 +47,7 @@ impl AllowedHosts {
     }
 }
 
-/// Parses a host name for `--http.allowed-host`. The error says what is wrong.
+/// Parses a host name for `--http.allowed-host`. The error describes a valid name.
 pub(crate) fn host_name(text: &str) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_plain) {
@@ -184,7 +184,8 @@ impl Site {
     }
 }
 
-/// Returns true when the browser navigates to a page: reading has no effect, and no other page sees the response.
+/// Returns true if the browser navigates to one of our pages. Such a request has no effect, and no other page sees the
+/// response.
 fn is_followed_link(request: &Request) -> bool {
     let is = |name: &str, wanted: &str| request.headers().get(name).is_none_or(|value| value == wanted);
     let path = request.uri().path();

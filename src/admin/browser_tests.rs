@@ -72,7 +72,7 @@ async fn on_a_loopback_address_a_browser_uses_names_of_this_machine() {
                 let answer = ask(address, "POST /api/v1/sql", &[("host", host), telling]).await;
                 assert_eq!(answer.0, status, "{host} {telling:?}: {}", answer.1);
             }
-            // An address that other machines reach may have any name that they give it.
+            // A browser may use any name for a non-loopback address.
             assert_eq!(ask(OPEN, "POST /api/v1/sql", &[("host", host), telling]).await.0, 200);
         }
     }

@@ -1,10 +1,11 @@
-//! The connections of a port: how many may exist, how much they may leave unread, and which one must close.
+//! The connections of a port: limits their number and the response bytes that their clients leave unread, and decides
+//! which connection must close.
 //!
 //! In: connections, and the progress of their requests. Out: a [`Place`] for each connection once there is room. The
-//! place tells when its connection must close. If a new connection needs room, the connection that has waited longest
-//! for a request closes. If none waits, the connection that has been sending a response longest closes, because its
-//! client reads slowly. A connection with a request in progress stays, because other limits end such requests. So
-//! silent and slow clients cannot block others.
+//! place reports when its connection must close. If a new connection needs room, the connection that has waited longest
+//! for a request closes. If no connection waits for a request, the connection that has been sending a response longest
+//! closes, because its client reads slowly. A connection with a request in progress stays, because other limits end
+//! such requests. So silent and slow clients cannot block others.
 //!
 //! Responses count against a budget until the socket accepts them: an HTTP/2 client may request many responses and open
 //! no window for them. If a response exceeds the budget, its request is refused, and the slowest reader must close.
@@ -28,7 +29,7 @@ const FREE_BYTES: u64 = 1 << 10;
 /// Maximum number of bytes that count for one response. The files of the pages are larger, but they are part of the
 /// program.
 const MOST_BYTES: u64 = 256 << 10;
-/// Number of bytes that count for a streamed response: one piece in transit, and the next.
+/// Number of bytes that count for a streamed response: one piece in transit, and the next piece.
 const PIECE_BYTES: u64 = 128 << 10;
 
 /// All connections of a port.
@@ -39,20 +40,20 @@ pub(super) struct Connections {
     table: Mutex<Table>,
     /// True while a connection waits for a place.
     is_wanted: AtomicBool,
-    /// Notified at the limit, when a connection has ended or may be closed.
+    /// Notified when a connection has ended, and at the limit also when a connection may be closed.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct Table {
     all: HashMap<u64, Connection>,
-    /// Connections that wait for a request, by the moment since when they wait.
+    /// Connections that wait for a request, by the moment at which they began to wait.
     waiting: BTreeMap<u64, u64>,
-    /// Connections whose requests all have responses that are not all sent, by the moment since when.
+    /// Connections that are still sending responses and process no request, by the moment at which this began.
     sending: BTreeMap<u64, u64>,
     /// Number of connections that were told to close and still exist.
     leaving: usize,
-    /// Counter of changes. It provides the moments and the numbers of connections.
+    /// Counter of changes. Its values serve as moments and as numbers of connections.
     last: u64,
 }
 
@@ -117,7 +118,7 @@ impl AsRef<[u8]> for Piece {
     }
 }
 
-/// Error: clients leave too much unread.
+/// Error: clients leave too many response bytes unread.
 #[derive(Debug)]
 pub(super) struct Unread;
 
@@ -311,7 +312,7 @@ impl Requests {
 }
 
 impl Request {
-    /// Charges the memory of a response with this body. On failure, tells the slowest reader to close.
+    /// Reserves memory in the budget for a response with this body. On failure, tells the slowest reader to close.
     pub(super) fn hold(&self, body: &axum::body::Body) -> Result<Option<HeldBytes>, Unread> {
         let all = &self.requests.all;
         let bytes = body.size_hint().exact().unwrap_or(PIECE_BYTES);
@@ -325,7 +326,7 @@ impl Request {
         held.map(Some).ok_or(Unread)
     }
 
-    /// Marks the request as having a response with this body. `held` is the memory charged for it.
+    /// Marks the request as having a response with this body. `held` is the memory reserved for the response.
     pub(super) fn answer(mut self, body: axum::body::Body, held: Option<HeldBytes>) -> Sending {
         if body.is_end_stream() {
             return Sending { body, unsent: None };

@@ -7,11 +7,11 @@ use futures::{Stream, StreamExt as _};
 
 /// Maximum number of bytes to read.
 const MAX_BYTES: usize = 64 << 20;
-/// Time limit for reading them.
+/// Time limit for reading those bytes.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// Reads and drops the rest of a body, within limits. A client that sends its whole body before it reads then gets the
-/// refusal instead of a broken connection.
+/// Reads and drops the rest of a body, within limits. A client that sends its whole body before it reads the response
+/// then receives the refusal instead of a broken connection.
 pub(crate) async fn drain<Error>(body: &mut (impl Stream<Item = Result<Bytes, Error>> + Unpin)) {
     let work = async {
         let mut drained = 0;

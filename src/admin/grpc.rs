@@ -1,5 +1,5 @@
-//! Responses of unary gRPC as HTTP responses: a message followed by its status, or a status alone. Also handles what
-//! differs over HTTP/1.1 and for gRPC-Web.
+//! Responses of unary gRPC as HTTP responses: a message followed by its status, or a status alone. Also adapts
+//! responses to HTTP/1.1 and to gRPC-Web.
 //!
 //! In: encoded messages and codes. Out: responses. `wire::grpc` reads the requests. Protocol:
 //! <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>.
@@ -25,14 +25,14 @@ const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 /// Characters of a message that are percent-encoded, besides those that are not ASCII.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
-/// Maximum length of an error message in bytes. It is sent as a header, in which a byte may take three bytes, and some
-/// clients (hyper) accept only 16 KiB of headers.
+/// Maximum length of an error message in bytes. The message is sent as a header, where percent-encoding may triple its
+/// length, and some clients (hyper) accept only 16 KiB of headers.
 pub(crate) const MESSAGE_BYTES: usize = 2 << 10;
 
-/// Maximum length in bytes of a status with details, before base64. Longer ones are omitted.
+/// Maximum length in bytes of a status with details, before base64. Longer details are omitted.
 const STATUS_BYTES: usize = 6 << 10;
 
-/// Builds a successful response. `body` is the message with its prefix, compressed with gzip if `compression` says so.
+/// Builds a successful response. `body` is the message with its prefix, compressed if `compression` names an encoding.
 pub(crate) fn success(body: Body, compression: Option<&'static str>) -> Response {
     let trailers = HeaderMap::from_iter([(STATUS, HeaderValue::from_static("0"))]);
     let body = body.with_trailers(async move { Some(Ok(trailers)) });

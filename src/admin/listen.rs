@@ -1,5 +1,5 @@
 //! The port of the server and of the collector: HTTP/1.1 and HTTP/2 on one listener, with or without TLS. Limits apply
-//! to the resources of each peer.
+//! to the resources that a client may use.
 //!
 //! In: an address, a router, and the shutdown signal. Out: served connections. `browser` refuses the requests of
 //! foreign web pages. `connections` decides which connection closes when there are too many. After the signal, the port
@@ -61,8 +61,8 @@ pub struct ListenOptions {
     pub max_connections: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_streams: u32,
-    /// Receive window of an HTTP/2 connection in bytes, for all its requests. At least 64 KiB, which is HTTP's own
-    /// value. It is small because bodies wait for their share of the memory budget.
+    /// Receive window of an HTTP/2 connection in bytes, for all its requests. Must be at least 64 KiB, the initial
+    /// window of HTTP/2. The default is small, because bodies wait for their share of the memory budget.
     pub window_bytes: u32,
     /// Time limit for request headers; also the idle timeout of an HTTP/1.1 connection.
     pub header_timeout: Duration,
@@ -151,7 +151,7 @@ impl Listener {
         })
     }
 
-    /// Serves on a listening, non-blocking socket.
+    /// Creates a listener from a listening, non-blocking socket.
     pub fn of_socket(socket: std::net::TcpListener, options: ListenOptions) -> std::io::Result<Self> {
         let tcp = TcpListener::from_std(socket)?;
         Ok(Self {
@@ -325,7 +325,7 @@ fn answered(begun: connections::Request, response: Response) -> http::Response<S
     refused.map(|body| begun.answer(body, None))
 }
 
-/// Returns what requests of the connection learn about its other end.
+/// Returns the data about the client that every request of the connection carries.
 fn peer(connection: &Connection, address: SocketAddr) -> Peer {
     let tls = match connection {
         Either::Left(_) => None,
@@ -363,7 +363,8 @@ fn builder(options: &ListenOptions) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// Peeks at the first bytes. hyper's own detection has no time limit; this check runs under the header timeout.
+/// Returns true if the connection begins with the preface of HTTP/2. hyper's own detection has no time limit; this
+/// check runs under the header timeout.
 async fn is_http2(stream: &TcpStream) -> std::io::Result<bool> {
     let mut start = [0u8; HTTP2_PREFACE.len()];
     loop {

@@ -47,7 +47,8 @@ pub(crate) enum Refusal {
 /// Stream of debug entries of a component, formatted and terminated. Arguments: id, share of entries to return (0 to
 /// 1), and form.
 pub(crate) type WatchStream = Arc<dyn Fn(&str, f64, Form) -> Result<BoxStream<'static, Bytes>, Refusal> + Send + Sync>;
-/// Stream of flow counts of a module (empty for the root), with one item per window.
+/// Stream of flow counts of a module, with one item per window. Arguments: id of the module (empty for the root), and
+/// window.
 pub(crate) type FlowStream = Arc<dyn Fn(&str, Duration) -> BoxStream<'static, Bytes> + Send + Sync>;
 pub(crate) type Overview = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 

@@ -2,9 +2,9 @@
 //! requests, and routes for metrics, health, reload, the support bundle, and profiles of the own process.
 //!
 //! In: closures, so that this layer depends neither on the engine nor on the store. Out: one router to merge into
-//! another. A route without its closure does not exist. Users and probes of Alloy expect these paths, status codes and
-//! texts. The API that only the collector has is in [`web`]. This module does not log requests and does not
-//! authenticate.
+//! another. If the closure of a route is missing, the route does not exist. Users and probes of Alloy expect these
+//! paths, status codes and texts. The API that only the collector has is in [`web`]. This module does not log requests
+//! and does not authenticate.
 
 mod arriving;
 pub(crate) mod browser;
@@ -36,7 +36,7 @@ use crate::telemetry::metrics::{self, Scope};
 
 pub(crate) use support::{Support, SupportError};
 
-/// Checks a condition. Returns `Ok`, or the reason as a text for people.
+/// Checks a condition. Returns `Ok`, or the reason as a text for users.
 pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 /// Additional text for a healthy state; may be empty.
 pub type Note = Arc<dyn Fn() -> String + Send + Sync>;
@@ -51,7 +51,7 @@ pub struct AdminState {
     pub ready: Check,
     /// `/-/healthy`: 200, or 500 with the reason.
     pub healthy: Check,
-    /// An additional line of `/-/healthy`, if healthy.
+    /// An additional line of `/-/healthy` if all components are healthy.
     pub note: Note,
     // `/debug/pprof/*`.
     pub profiling: Option<Profiling>,

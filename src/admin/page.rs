@@ -22,13 +22,13 @@ const CONTENT_SECURITY_POLICY: &str =
 /// Folder of speedscope, which is a separate page.
 const SPEEDSCOPE: &str = "speedscope/";
 
-/// Policy for speedscope, which adds CSS rules to a style element that it creates. The hash is that of the empty text.
-/// It allows the empty element, while a style element with any text is refused as on the main page.
+/// Policy for speedscope, which adds CSS rules to a style element that it creates. The hash of the empty text allows
+/// the empty element. A style element with any text is refused, as on the main page.
 const SPEEDSCOPE_POLICY: &str = "default-src 'self'; \
     style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
-/// Page that is shown when the program was built without the page.
+/// Document that is served if the program was built without the files of the page.
 const NO_PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Alluvium</title>\
 <h1>Alluvium is running</h1><p>This program was built without its page. In the source tree run \
 <code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build again.</p>\

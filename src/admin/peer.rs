@@ -1,12 +1,12 @@
-//! The other end of a connection, as requests carry it.
+//! The client of a connection, as stored in the extensions of its requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Other end of a request's connection, stored in the extensions of the request.
+/// Other end of the connection on which a request arrived: the client, or a proxy.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Address of the peer, which may be that of a proxy.
+    /// Address of the client or of the proxy.
     pub address: SocketAddr,
     /// True when the connection is TLS.
     pub is_secure: bool,

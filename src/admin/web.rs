@@ -2,7 +2,7 @@
 //! requests to components.
 //!
 //! In: a [`Web`], so that this layer does not depend on the engine. Out: two routers, because in Alloy only the first
-//! one is under `--server.http.ui-path-prefix`. The id of a component inside a module contains slashes; the last one
+//! one is under `--server.http.ui-path-prefix`. The id of a component inside a module contains slashes; the last slash
 //! separates the module from the component.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Parses times in the parameters of Pyroscope's plain routes, in Graphite's format: a Unix time, a day, `now-1h`.
 //!
 //! In: text and the current time. Out: Unix nanoseconds. The number of digits decides the unit of a Unix time: 13
-//! digits are milliseconds, 16 microseconds, 19 nanoseconds, and any other number of digits seconds. Eight digits are a
-//! day. Pyroscope treats an invalid time as now; this parser returns an error.
+//! digits are milliseconds, 16 microseconds, and 19 nanoseconds. Eight digits are a day (`YYYYMMDD`). Any other number
+//! of digits is a time in seconds. Pyroscope treats an invalid time as now; this parser returns an error.
 
 use chrono::{NaiveDate, NaiveTime};
 

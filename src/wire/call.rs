@@ -54,7 +54,7 @@ pub enum CallError {
     #[error("cannot read the response of {url}: {message}")]
     Answer {
         url: String,
-        /// What is wrong with the response.
+        /// Description of the error in the response.
         message: String,
     },
 }
@@ -122,7 +122,7 @@ impl Caller {
     }
 
     /// Sends the tenant in every call. If the tenant is not valid in a header, it is omitted, and the server then
-    /// reports that it is missing.
+    /// reports that the tenant is missing.
     #[must_use]
     pub fn with_tenant(mut self, tenant: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(tenant) {

@@ -1,4 +1,4 @@
-//! Client side of `collector.v1`, with which a collector gets its configuration from a server.
+//! Client side of `collector.v1`, with which a collector requests its configuration from a server.
 //!
 //! In: a [`Caller`] of the server. Out: the server's responses. The module keeps no state between calls and does not
 //! interpret the configuration.
@@ -17,7 +17,7 @@ use crate::wire::proto::collector::{
 pub(crate) struct Identity {
     /// Id of the collector; never empty.
     pub id: Arc<str>,
-    /// Name of the collector for people.
+    /// Name of the collector that users see.
     pub name: Arc<str>,
     /// Attributes by which the server chooses a configuration.
     pub attributes: BTreeMap<Arc<str>, Arc<str>>,

@@ -3,7 +3,7 @@
 //!
 //! Out: gzip pprof with `samples/count` and `cpu/nanoseconds`. The crate's own encoder is not used, because it lacks
 //! the sample count and full file names. From its first use on, the backend keeps about 20 MB for its table of stacks.
-//! Other modules control access.
+//! The caller must ensure that only one profile runs at a time.
 
 use std::time::{Instant, SystemTime};
 
@@ -44,7 +44,7 @@ impl Sampling {
         let Self { backend, started, .. } = self;
         drop(backend);
         let ReportData::Reports(reports) = batch.data else {
-            return Err(failed("the backend gave no stacks"));
+            return Err(failed("the backend returned no stacks"));
         };
         let period = i64::from(1_000_000_000 / SAMPLES_PER_SECOND);
         let cpu = ValueType {

@@ -8,7 +8,7 @@ use http::header::CONTENT_ENCODING;
 use crate::profile::pprof::{self, GzipError};
 use crate::wire::client::error::error_chain;
 
-/// Why a body could not be read completely.
+/// The reason why a body could not be read completely.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
     /// The connection broke. The error does not contain the URL, which may hold secrets.
@@ -34,7 +34,8 @@ pub(crate) async fn read_body(response: reqwest::Response, max_bytes: usize) -> 
 }
 
 /// Reads a body of at most `max_bytes` and decompresses it when its `Content-Encoding` is gzip; the limit also applies
-/// to the decompressed body. Some servers compress without being asked, and Go's clients decompress such responses.
+/// to the decompressed body. Some servers compress responses although the client does not request it, and Go's clients
+/// decompress such responses.
 ///
 /// # Errors
 /// Returns the errors of [`read_body`], and an error when the body is not compressed as its headers say.
@@ -59,7 +60,7 @@ pub(crate) async fn read_beginning(response: reqwest::Response, max_bytes: usize
         .unwrap_or_default()
 }
 
-/// How much of a body was read.
+/// The part of a body that was read.
 enum Extent {
     Whole,
     Beginning,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use url::Url;
 
-/// Why a client could not be built or credentials could not be obtained.
+/// The reason why a client could not be built or credentials could not be obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// A file with certificates or credentials could not be read.

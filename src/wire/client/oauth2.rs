@@ -77,7 +77,7 @@ impl TokenCache {
     }
 }
 
-/// Where the client secret is sent.
+/// The part of the request that contains the client secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Header,
@@ -85,7 +85,7 @@ enum Place {
 }
 
 enum Refusal {
-    /// The server responded with 400 or 401: the other place may work.
+    /// The server responded with 400 or 401: it may accept the secret in the other part.
     Refused(String),
     /// Any other failure, which may be temporary.
     Failed(String),

@@ -31,7 +31,7 @@ pub struct ClientOptions {
     pub credential: Credential,
     /// Additional headers of every request.
     pub headers: HeaderMap,
-    /// Unix socket for all connections. No proxy is used, and the host of a URL is only a name.
+    /// Unix socket for all connections. If set, no proxy is used, and the host of a URL is not looked up.
     pub unix_socket: Option<PathBuf>,
 }
 

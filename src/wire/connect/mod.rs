@@ -1,8 +1,8 @@
 //! Unary Connect: parses the headers of calls, decodes and encodes messages, and maps errors to codes.
 //!
-//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming calls are refused with an error that says so;
-//! gRPC is in `grpc`. The module uses only the header types of HTTP: `server` and the clients have their own libraries.
-//! Protocol: <https://connectrpc.com/docs/protocol>.
+//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming calls are refused; `grpc` handles gRPC. The
+//! module uses only header types of HTTP, because `server` and the clients use different HTTP libraries. Protocol:
+//! <https://connectrpc.com/docs/protocol>.
 
 use std::io::Read;
 use std::time::Duration;
@@ -126,7 +126,7 @@ impl Code {
     }
 }
 
-/// Why a call failed: code, HTTP status and message.
+/// The reason why a call failed: code, HTTP status and message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConnectError {

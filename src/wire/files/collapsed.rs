@@ -40,8 +40,8 @@ struct Stacks<'a> {
     tree: CallTree,
     /// Frames by the text between two semicolons, so that each text is parsed only once.
     frames: HashMap<&'a str, FrameId>,
-    /// The preceding stack. For each of its frames, `calls` has the end of the frame's text and its call. Neighbouring
-    /// stacks often begin alike.
+    /// The preceding stack. For each of its frames, `calls` contains the end of the frame's text and the call. They are
+    /// reused, because neighbouring stacks often begin with the same frames.
     last: &'a str,
     calls: Vec<(usize, NodeId)>,
 }

@@ -19,7 +19,7 @@ pub enum FileError {
     NotRead {
         /// The name of the format.
         what: &'static str,
-        /// What the user should do instead.
+        /// Advice on what to do instead.
         instead: &'static str,
     },
     /// No known format begins like this file.
@@ -37,7 +37,7 @@ pub enum FileError {
     Wrong {
         /// The format that was recognised.
         format: FileFormat,
-        /// What is wrong in the file, and where.
+        /// Description of the error, with its position.
         problem: String,
     },
 }

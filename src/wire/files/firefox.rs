@@ -2,9 +2,9 @@
 //! thread.
 //!
 //! In: JSON as the profiler's page and samply save it. Out: one profile for each kind of value that the samples count.
-//! The stacks of each thread are below a frame with the thread's name. A sample stands for the interval of the profile.
-//! If the file says how much CPU time a thread used since its previous sample, that time becomes `process_cpu`. If
-//! waiting threads were sampled too, the samples become `wall`.
+//! The stacks of each thread are below a frame with the thread's name. A sample stands for one sampling interval of the
+//! profile. If the file says how much CPU time a thread used since its previous sample, that time becomes
+//! `process_cpu`. If waiting threads were sampled too, the samples become `wall`.
 
 use std::borrow::Cow;
 
@@ -224,7 +224,7 @@ fn profile(file: &File<'_>, count: Count) -> Result<Option<ImportedProfile>, Pro
     Ok(ImportedProfile::of_tree(tree, meaning)?)
 }
 
-/// Adds the samples of a thread. Returns the number of stacks that they refer to.
+/// Adds the samples of a thread. Returns the number of stacks that the samples refer to.
 fn add(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>, count: Count) -> Result<usize, Problem> {
     let samples = &thread.samples;
     let tables = Tables::of(file, thread)?;
@@ -358,8 +358,8 @@ impl<'f, 'a> Tables<'f, 'a> {
             return Ok(tree.frame(name, file, line.max(0))?);
         };
         let path = if path.is_empty() { binary } else { path };
-        // samply leaves symbolization to the profiler's page. The name is then an address in the binary, which other
-        // binaries have too.
+        // samply leaves symbolization to the profiler's page. The name is then an address in the binary. Functions of
+        // other binaries may have the same address.
         if name.starts_with("0x") {
             return Ok(tree.frame_in(&format!("{binary}+{name}"), file, line.max(0), path)?);
         }

@@ -103,7 +103,7 @@ impl<'a> Certificate<'a> {
     }
 }
 
-/// Modulus and exponent of an RSA key (RFC 8017, appendix A.1.1), without leading zeros.
+/// Returns the modulus and the exponent of an RSA key (RFC 8017, appendix A.1.1), without leading zeros.
 pub(super) fn rsa_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut key = only(key, SEQUENCE)?;
     let modulus = positive(next(&mut key, INTEGER)?)?;

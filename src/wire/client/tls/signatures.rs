@@ -16,7 +16,7 @@ use crate::wire::client::tls::certificate::rsa_key;
 
 /// Length in bits of the shortest RSA key that is accepted, as in Go.
 pub(super) const SHORTEST_RSA: u64 = 1024;
-/// Length in bits from which ring verifies the signatures of an RSA key.
+/// Length in bits of the shortest RSA key whose signatures ring verifies.
 const SHORTEST_RSA_OF_RING: u64 = 2048;
 
 /// Length in bytes of a number on the curve P-521.
@@ -147,7 +147,7 @@ impl SignatureVerificationAlgorithm for P521 {
 }
 
 /// RSA with a padding and a digest. ring verifies signatures of keys with 2048 bits or more; this type verifies the
-/// rest.
+/// signatures of shorter keys.
 #[derive(Debug)]
 struct Rsa {
     ring: &'static dyn SignatureVerificationAlgorithm,

@@ -1,9 +1,9 @@
 //! Decides whether the client trusts a server's certificate, as Go's `crypto/x509` does.
 //!
-//! In: the certificates of a handshake, and what the client trusts. Out: a verdict that names its cause. webpki checks
-//! chains, names and validity. This module checks two kinds of certificates that webpki rejects and Go accepts: an
-//! authority that is trusted itself, and X.509 v1 with `insecure_skip_verify`. `signatures` has the keys that ring
-//! lacks.
+//! In: the certificates of a handshake, and the certificates that the client trusts. Out: acceptance, or an error that
+//! names the cause. webpki checks chains, names and validity. This module checks two kinds of certificates that webpki
+//! rejects and Go accepts: an authority that is trusted itself, and X.509 v1 with `insecure_skip_verify`. `signatures`
+//! supports the keys that ring lacks.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,7 +19,7 @@ use webpki::{EndEntityCert, KeyUsage};
 use crate::wire::client::tls::certificate::{Certificate, algorithm_name, rsa_key};
 use crate::wire::client::tls::signatures::SHORTEST_RSA;
 
-/// What a client trusts: everything, some certificates, or the authorities of the system.
+/// The certificates that a client trusts: all, some, or those of the system's authorities.
 #[derive(Debug)]
 pub(super) enum Trust {
     /// `insecure_skip_verify`: all certificates are accepted.
@@ -52,7 +52,7 @@ impl Trust {
     }
 }
 
-/// Why a certificate is refused, for cases in which rustls only names a rule of its own.
+/// The reason why a certificate is refused, for cases in which the error of rustls does not name the cause.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
     #[error(

@@ -1,4 +1,5 @@
-//! Events of a block. Event headers are complete, or contain only what differs from the preceding event.
+//! Events of a block. The header of an event is complete, or contains only the fields that differ from the preceding
+//! event.
 
 use crate::wire::files::nettrace::cursor::{Cursor, Problem};
 

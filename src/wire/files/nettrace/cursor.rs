@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
         Err(self.wrong("a number does not end"))
     }
 
-    /// Reads a number of the same form with at most 32 bits.
+    /// Reads a number of variable length that has at most 32 bits.
     pub(super) fn small_number(&mut self) -> Result<u32, Problem> {
         let number = self.number()?;
         u32::try_from(number).map_err(|_| self.wrong("a number has more than 32 bits"))
