@@ -6,8 +6,8 @@
 //! - **Across sites**: it posts a form, or loads a URL as an image. The browser says so in `Sec-Fetch-Site`, or in
 //!   `Origin` or `Referer`. Links to our pages are allowed.
 //! - **As the same site** (DNS rebinding): the domain of the page resolves to `127.0.0.1`, so that the browser
-//! considers our port to be the site of the page. The `Host` header still has that domain. On a loopback address a
-//! browser may therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
+//!   considers our port to be the site of the page. The `Host` header still has that domain. On a loopback address a
+//!   browser may therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
 //!
 //! Requests of programs, which send none of these headers, are let through. A program gains nothing from adding them.
 //!

@@ -24,10 +24,10 @@ use tokio::sync::Notify;
 use crate::base::Shutdown;
 use crate::base::bytes::{ByteBudget, HeldBytes};
 
-/// Responses of up to this many bytes are never refused: a request that has done its work gets its response.
+/// Responses of up to this many bytes are never refused, so that a request whose work is done gets its response.
 const FREE_BYTES: u64 = 1 << 10;
 /// Maximum number of bytes that count for one response. The files of the pages are larger, but they are part of the
-/// program.
+/// program, and responses do not copy them.
 const MOST_BYTES: u64 = 256 << 10;
 /// Number of bytes that count for a streamed response: one piece in transit, and the next piece.
 const PIECE_BYTES: u64 = 128 << 10;

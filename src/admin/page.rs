@@ -168,7 +168,7 @@ impl Page {
 }
 
 /// Returns true when the path is safe to look up. In debug builds, the path reaches the file system. rust-embed keeps
-/// it inside the folder, and this check rejects unusual paths first.
+/// the path inside the folder, and this check rejects unusual paths first.
 fn is_clean(path: &str) -> bool {
     !path.is_empty()
         && path

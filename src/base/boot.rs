@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::Duration;
 
-/// A moment, as the time since a boot of the system.
+/// A point in time, measured from a boot of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SinceBoot {
     /// Identifier that differs for each boot.

@@ -1,4 +1,4 @@
-//! Limits for file descriptors: of the whole process, of connections, and of untrusted files.
+//! Limits on the number of file descriptors for the process, for its connections, and for untrusted files.
 //!
 //! Connections and files share the descriptors. A server without a free descriptor cannot write to its tables, so
 //! connections may use only half of the descriptors.
@@ -6,11 +6,11 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Maximum of the raised limit. It is more than the process ever needs. Child processes inherit the limit, and some
-/// programs close every descriptor up to it, one by one.
+/// programs close every descriptor up to the limit, one by one.
 const ENOUGH: u64 = 1 << 16;
 
 /// Raises the soft limit of the process to its hard limit, but to at most [`ENOUGH`]. The usual soft limit of 1,024
-/// exists for programs that call select(2), which cannot handle larger numbers.
+/// exists for programs that call select(2), which cannot handle larger descriptors.
 pub(crate) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let Some(more) = more(limit) else { return };

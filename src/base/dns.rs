@@ -23,7 +23,7 @@ pub(crate) struct Lookups {
 }
 
 impl System {
-    /// Uses the configuration of this machine, `/etc/resolv.conf`.
+    /// Creates the source for this machine, which reads `/etc/resolv.conf`.
     pub(crate) fn of_this_machine() -> Self {
         Self::new(|| read_system_conf().map_err(|error| format!("cannot read /etc/resolv.conf: {error}")))
     }
@@ -32,7 +32,7 @@ impl System {
         Self(Box::new(read))
     }
 
-    /// Reads the present configuration.
+    /// Reads the current configuration and creates a resolver.
     pub(crate) fn read(&self) -> Result<Lookups, String> {
         let (config, mut options) = (self.0)()?;
         // The cache is off, because every lookup must return the current records. The hosts file is off, because it

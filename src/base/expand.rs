@@ -1,8 +1,8 @@
 //! Expands compressed sections of ELF files up to a maximum size.
 //!
 //! In: a section of a file, which may be untrusted. Out: its bytes. The module first checks the size that the section's
-//! header states, and never expands more bytes than that. This matters for zstd: a stream may be longer than the header
-//! states, and `object` would expand it to its end.
+//! header states, and never expands more bytes than this size. This matters for zstd: a stream may be longer than the
+//! header states, and `object` would expand it to its end.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -44,8 +44,8 @@ fn unpack(packed: &[u8], size: u64) -> Option<Vec<u8>> {
     (unpacked.len() as u64 == size).then_some(unpacked)
 }
 
-/// Removes the bytes after the last zero byte of a string table, which are an unterminated string. A reader of such a
-/// string would search for its end up to the end of the section, each time.
+/// Removes the bytes after the last zero byte of a string table, which are an unterminated string. Otherwise, a reader
+/// would scan to the end of the section each time it reads such a string.
 pub(crate) fn whole_texts(texts: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let end = texts.iter().rposition(|byte| *byte == 0).map_or(0, |last| last + 1);
     match texts {

@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr;
 
-/// Returns name and address for each address of each interface, in the order of the system.
+/// Returns all addresses of all interfaces, each with the name of its interface, in the order of the system.
 #[allow(unsafe_code, reason = "the standard library does not list network interfaces")]
 pub(crate) fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
     let mut list: *mut libc::ifaddrs = ptr::null_mut();

@@ -40,7 +40,7 @@ fn only(mut mapped: impl Iterator<Item = char>) -> Option<char> {
 mod tests {
     use super::*;
 
-    /// The expected mappings are what Go 1.26 prints.
+    /// The expected mappings are those that Go 1.26 prints.
     #[test]
     fn letters_are_mapped_one_by_one() {
         for (text, expected) in [

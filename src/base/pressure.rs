@@ -1,5 +1,5 @@
-//! Memory pressure of the process, and the memory use of its parts. A watcher sets the flag, and components that
-//! would allocate more read it.
+//! Memory pressure of the process, and the memory use of its parts. A watcher sets a flag while memory is short, and
+//! components read the flag before they allocate more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! A value that is read from certificate files, and read again after one of them has changed. A certificate may be
 //! renewed while its listener is open.
 //!
-//! In: the files and a function that reads them. Out: the value of the last successful read. The caller gets the
+//! In: the files and a function that reads them. Out: the value of the last successful read. The caller receives the
 //! error of the first read. A later error leaves the last good value in force and is logged once for each change.
 
 use std::fmt::Display;
@@ -38,7 +38,7 @@ impl<T: Clone> Renewed<T> {
             match read() {
                 Ok(read) => current.1 = read,
                 Err(error) => {
-                    tracing::warn!(error = %error, "cannot use the changed certificate; the last good one stays");
+                    tracing::warn!(error = %error, "cannot use the changed certificate; the old one stays in use");
                 }
             }
         }

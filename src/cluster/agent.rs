@@ -36,7 +36,7 @@ const HEAR_ALL: Duration = Duration::from_millis(500);
 /// First and longest pause between attempts to join, as long as no member is found.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Maximum number of datagrams that are received before timers get a turn.
+/// Maximum number of datagrams to receive before timers are processed.
 const MOST_AT_ONCE: usize = 64;
 /// Number of rounds in which leave messages are sent, and the time between two rounds.
 const FAREWELLS: usize = 3;
@@ -216,8 +216,8 @@ impl Agent {
                 self.has_warned = true;
                 tracing::warn!(
                     %from, reason = refused.name(),
-                    "a sender has another --cluster.name or --cluster.secret-file; further ones are not logged \
-                     but counted"
+                    "a sender has another --cluster.name or --cluster.secret-file; further such datagrams are \
+                     counted but not logged"
                 );
             }
         }
@@ -295,7 +295,7 @@ impl Agent {
             let until = if others > 0 { until.min(now + HEAR_ALL) } else { until };
             self.looks_until = Some(until).filter(|until| *until > now);
             if self.looks_until.is_none() && others == 0 {
-                tracing::warn!("no member of the cluster responds; this one starts alone and keeps looking");
+                tracing::warn!("no member of the cluster responds; this member starts alone and keeps looking");
             }
         }
         let is_ready = self.readiness.is_ready(others + 1, now);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Time after a member's start, in microseconds. If others consider the member dead within this time, they remember a
-/// later start time of the member: its clock was set back since.
+/// later start time of the member, because its clock has been set back since then.
 const SOON: u64 = 10_000_000;
 /// Minimum number of microseconds by which the member then sets its start time ahead of its clock.
 const STEP: u64 = 1_000_000;

@@ -26,10 +26,10 @@ const MOST_TIMERS: usize = 8 * MOST_MEMBERS;
 /// Time between two probes, and the time without a response after which other members probe the same member too.
 const PROBE_PERIOD: Duration = Duration::from_millis(600);
 const PROBE_ANSWER: Duration = Duration::from_millis(200);
-/// How long a suspected member has to object before it is considered dead.
+/// Time in which a suspected member can object before it is considered dead.
 const SUSPICION: Duration = Duration::from_secs(3);
-/// How long a gone member is remembered and probed. If a network partition lasts longer, members find each other again
-/// by the addresses to join.
+/// Time for which a gone member is remembered and probed. If a network partition lasts longer, members find each other
+/// again by the addresses to join.
 const REMEMBER: Duration = Duration::from_hours(1);
 /// Number of members to which a member sends each of its leave messages directly.
 const TOLD_OF_LEAVING: usize = 16;
@@ -189,7 +189,8 @@ impl Membership {
     fn schedule(&mut self, now: Instant) {
         for (after, timer) in self.effects.timers.drain(..) {
             if self.timers.len() >= MOST_TIMERS && matches!(timer, Timer::RemoveDown(_)) {
-                // Without this timer, the gone member is remembered longer. [`MOST_MEMBERS`] limits how many are.
+                // Without this timer, the gone member is remembered longer. [`MOST_MEMBERS`] limits the number of such
+                // members.
                 continue;
             }
             self.timers_made += 1;

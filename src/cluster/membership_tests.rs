@@ -13,7 +13,8 @@ use crate::cluster::envelope::{LONGEST_MESSAGE, Refused};
 use crate::cluster::member::Member;
 
 const LATENCY: Duration = Duration::from_millis(2);
-/// The time that the documentation promises, less the second between two notices and the time of a lookup.
+/// Maximum time until a change is known: the time that the documentation promises, less the second between two notices
+/// and the time of a lookup.
 const PROMISE: Duration = Duration::from_secs(13);
 
 fn address(number: u16) -> SocketAddr {

@@ -13,7 +13,7 @@ const TOKENS: u64 = 512;
 /// Terminates each name and value in the input of a key's hash; this byte does not occur in UTF-8.
 const END: u8 = 0xff;
 
-/// Members as points on a circle of numbers. The next point determines the owner of a key.
+/// Members as points on a circle of numbers. The first point at or after a key determines the owner of the key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
     /// Sorted. The second number is the member's index in `names`.

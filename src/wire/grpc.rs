@@ -103,7 +103,7 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
 /// The five bytes before a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prefix {
-    /// True when the message is compressed as `grpc-encoding` says.
+    /// True if the message is compressed with the encoding that `grpc-encoding` names.
     pub is_compressed: bool,
     /// Length of the message on the wire in bytes.
     pub length: u32,

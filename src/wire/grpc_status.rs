@@ -1,7 +1,8 @@
 //! `google.rpc.Status`: code, message and details of an error. gRPC sends it as `grpc-status-details-bin`, OTLP as the
 //! body of an error.
 //!
-//! In: a [`ConnectError`]. Out: the bytes of the header before base64, and back. gRPC uses Connect's codes as numbers.
+//! In: a [`ConnectError`]. Out: the bytes of the header before base64. The module also decodes such bytes. gRPC sends
+//! Connect's codes as numbers.
 
 use bytes::Bytes;
 use prost::Message;

@@ -35,7 +35,7 @@ pub(crate) static TYPES: [TypeWord; 9] = [
     word(OTHER, &[OTHER], ""),
 ];
 
-/// Type of all profiles whose name has no type of its own.
+/// Type of all profiles whose name belongs to no other type.
 pub(crate) const OTHER: &str = "other";
 
 /// Profile names of all types except [`OTHER`].
@@ -79,12 +79,12 @@ impl TypeWord {
     }
 }
 
-/// Position of a sample type in a profile, for sorting: unknown types come first.
+/// Returns the position of a sample type in a profile, for sorting: unknown types come first.
 pub(crate) fn sample_type_place(kind: &str) -> Option<usize> {
     SAMPLE_TYPES.iter().position(|known| *known == kind)
 }
 
-/// Why a request is refused: HTTP status and message.
+/// The reason why a request is refused: HTTP status and message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub status: u16,
@@ -92,7 +92,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// The store has no matching profile: status 404.
+    /// Creates the refusal for a request without matching profiles: status 404.
     pub(crate) fn nothing() -> Self {
         Self {
             status: 404,
@@ -100,7 +100,7 @@ impl Refusal {
         }
     }
 
-    /// The request is wrong: status 400.
+    /// Creates the refusal for an invalid request: status 400.
     pub(crate) fn bad(reason: &str) -> Self {
         Self {
             status: 400,
@@ -133,14 +133,14 @@ pub(crate) struct NewProfile {
     pub created_nanos: i64,
 }
 
-/// Which profiles a client requests.
+/// The profiles that a client requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub service: String,
     /// `None` selects profiles of all types.
     pub word: Option<&'static TypeWord>,
     pub labels: Vec<(String, String)>,
-    /// First and last second in Unix time; both belong to the range.
+    /// First and last second in Unix time; the range includes both.
     pub from: i64,
     pub to: i64,
     /// Maximum number of profiles; 0 for all.
@@ -158,7 +158,7 @@ impl NewProfile {
         };
         match read.get("type") {
             "trace" => Err(Refusal::bad(
-                "profiles of the type trace are execution traces, which are not kept here: use go tool trace",
+                "profiles of the type trace are execution traces, which are not stored: use go tool trace",
             )),
             text => Ok(Self {
                 service,

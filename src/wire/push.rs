@@ -1,7 +1,7 @@
 //! Parses and sends pushes of profiles (push.v1).
 //!
-//! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body, and back. The sink checks
-//! the contents of the profiles, not this module.
+//! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body. The module also builds
+//! requests from profiles. It does not check the contents of the profiles, because the sink does.
 
 use std::sync::Arc;
 
@@ -40,9 +40,8 @@ struct Origin {
 }
 
 impl PushBatch {
-    /// Splits a request: each sample of each series is a profile. A series with invalid labels and a sample with empty
-    /// bytes are refused; the others are kept. A request without any sample, or with more than [`MAX_PROFILES`], is an
-    /// error.
+    /// Splits a request: each sample of each series is a profile. Profiles with invalid labels or without bytes are
+    /// refused; all others are kept. A request without any sample, or with more than [`MAX_PROFILES`], is an error.
     pub fn from_request(request: PushRequest) -> Result<Self, SinkError> {
         let mut batch = Self::default();
         let profiles: usize = request.series.iter().map(|series| series.samples.len()).sum();
@@ -189,8 +188,8 @@ impl PushClient {
         Self { caller }
     }
 
-    /// Sends one batch. An error may concern only some of the profiles, which [`refusals::of_error`] determines; the
-    /// others are stored in that case.
+    /// Sends one batch. An error may concern only some of the profiles. The server then stores all others.
+    /// [`refusals::of_error`] returns the refused profiles.
     pub async fn push(&self, profiles: &[RawProfile]) -> Result<(), CallError> {
         let _: PushResponse = self.caller.call(PUSH_ROUTE, &to_request(profiles)).await?;
         Ok(())

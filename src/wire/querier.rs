@@ -1,7 +1,7 @@
 //! Converts querier.v1 messages to plain values and back, and provides a client.
 //!
-//! In: flame graphs, labels and types as in `profile`. Out: messages, and back. The query engine interprets the
-//! requests; `proto/querier/v1/querier.proto` lists the calls.
+//! In: flame graphs, labels and types as in `profile`. Out: messages. The module also converts messages back. The query
+//! engine interprets the requests; `proto/querier/v1/querier.proto` lists the calls.
 
 use bytes::Bytes;
 
@@ -223,8 +223,8 @@ impl QuerierClient {
             .collect())
     }
 
-    /// Returns the flame graph with about `max_nodes` nodes, or the server's default number for 0. It has files and
-    /// lines if the server supports them.
+    /// Returns the flame graph with about `max_nodes` nodes, or the server's default number for 0. The graph has files
+    /// and lines if the server supports them.
     pub async fn merge_stacktraces(&self, selection: Selection, max_nodes: i64) -> Result<FlameGraph, CallError> {
         let request = querier::SelectMergeStacktracesRequest {
             profile_type_id: selection.profile_type,
@@ -244,9 +244,9 @@ impl QuerierClient {
         self.merge_selected(selection, None).await
     }
 
-    /// Returns the merged profile in the form that Go's compiler needs. It keeps the `keep_locations` locations at the
-    /// leaf of each stack (0 for all). If `aggregate_callees` is set, leaf frames that differ only in the line are
-    /// merged.
+    /// Returns the merged profile in the form that Go's compiler needs. The server keeps the `keep_locations` locations
+    /// at the leaf of each stack (0 for all). If `aggregate_callees` is set, the server merges leaf frames that differ
+    /// only in the line.
     pub async fn merge_for_pgo(&self, selection: Selection, pgo: types::GoPgo) -> Result<Bytes, CallError> {
         let selector = types::StackTraceSelector {
             go_pgo: Some(pgo),

@@ -1,6 +1,7 @@
 //! The state of a collector's queue, sent in a header of each request with profiles. Other servers ignore the header.
 //!
-//! In and out: the text of the header. Both sides clean and truncate names, since the reader cannot trust them.
+//! In and out: the text of the header. Both the collector and the server clean and truncate names, because the server
+//! cannot trust the header.
 
 use std::time::Duration;
 
@@ -20,9 +21,9 @@ pub(crate) struct QueueReport {
     pub profiles: u64,
     /// Age of the oldest profile that waits or is in the request, in whole milliseconds.
     pub oldest_age: Duration,
-    /// Profiles that have not reached the endpoint since the collector started.
+    /// Number of profiles that were dropped since the collector started, and did not reach the endpoint.
     pub dropped: u64,
-    /// Failed requests since the last successful one.
+    /// Number of failed requests since the last successful request.
     pub failures: u64,
 }
 

@@ -1,7 +1,8 @@
 //! Error detail that lists the refused profiles of a push with the reasons, for both directions.
 //!
-//! In: refusals by their position in the request. Out: an [`ErrorDetail`], and back from a failed call. Other servers
-//! send at most an error message. It names the refused profiles, but not the reasons.
+//! In: refusals by their position in the request. Out: an [`ErrorDetail`]. The module also reads the refusals from the
+//! error of a failed call. Other servers send at most an error message that names the refused profiles without the
+//! reasons.
 
 use prost::{Enumeration, Message};
 
@@ -12,7 +13,7 @@ use crate::wire::error_detail::ErrorDetail;
 /// Name of the detail's type. Pyroscope has no such detail.
 const TYPE_NAME: &str = "push.v1.PushRefusals";
 
-/// Maximum total length in bytes of the messages in a detail, because gRPC sends it as a header. The error text
+/// Maximum total length in bytes of the messages in a detail, because gRPC sends the detail as a header. The error text
 /// contains all messages.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
@@ -33,12 +34,12 @@ struct PushRefusal {
     sample: u32,
     #[prost(enumeration = "Reason", tag = "3")]
     reason: i32,
-    /// Message for people; may be empty.
+    /// Message for users; may be empty.
     #[prost(string, tag = "4")]
     message: String,
 }
 
-/// Why a profile was refused; the numbers are part of the wire format.
+/// The reason why a profile was refused; the numbers are part of the wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 enum Reason {

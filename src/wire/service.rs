@@ -18,7 +18,7 @@ pub struct Call<Message> {
     pub request: Message,
     /// Encoding of the response, for methods that can encode it themselves.
     pub codec: Codec,
-    /// Memory that the message is charged for, released on drop.
+    /// Memory charged for the message, released on drop.
     pub memory: Memory,
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn sign(
     Ok(())
 }
 
-/// Returns headers by name, with the host. Each run of blanks in a value becomes one blank.
+/// Returns the headers to sign by name, including the host. Each run of blanks in a value becomes one blank.
 fn signed_headers(request: &reqwest::Request) -> BTreeMap<String, String> {
     let url = request.url();
     let host = url[Position::BeforeHost..Position::AfterPort].to_owned();

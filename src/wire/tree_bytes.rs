@@ -14,9 +14,9 @@ use crate::profile::flamegraph::{Block, FlameGraph};
 struct Node<'a> {
     name: &'a str,
     own: i64,
-    /// Its interval on the horizontal axis.
+    /// Interval of the node on the horizontal axis.
     span: Range<i64>,
-    /// Indices of its children in the level below.
+    /// Indices of the node's children in the level below.
     children: Range<usize>,
 }
 

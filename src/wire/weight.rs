@@ -18,8 +18,8 @@ pub(crate) const MAX_PROFILES: usize = 10_000;
 /// labels, the maximum for a series.
 pub(crate) const MAX_LABELS: usize = 50_000;
 
-/// Maximum total length in bytes of names, values and ids in one push: 160 for each of its labels. They are copied,
-/// while profiles are slices of the body.
+/// Maximum total length in bytes of names, values and ids in one push: 160 for each of its labels. These texts are
+/// copied, while profiles are slices of the body.
 pub(crate) const MAX_TEXT_BYTES: usize = 8 << 20;
 
 /// Maximum size in bytes of a push as JSON, where profiles are copied too. Programs push in binary.
@@ -52,13 +52,14 @@ pub(crate) fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError
     Ok(body.len().saturating_mul(QUESTION_FACTOR))
 }
 
-/// Returns the maximum memory in bytes of a request whose fields are single texts, including what is decoded from them.
+/// Returns the maximum memory in bytes of a request whose fields are single texts, including the data that is decoded
+/// from the texts.
 pub(crate) fn text(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(body.len().saturating_mul(TEXT_COPIES))
 }
 
-/// Counts braces, because every JSON message begins with one. Braces in texts only raise the count, and the limits are
-/// far above usual values.
+/// Returns the maximum memory of a push as JSON in bytes. Counts braces, because every JSON message begins with one.
+/// Braces in texts only raise the count, and the limits are far above usual values.
 fn json_push(body: &[u8]) -> Result<usize, ConnectError> {
     if body.len() > MAX_JSON_BYTES {
         return Err(ConnectError::too_large(format!(

@@ -32,8 +32,8 @@ pub struct Groups<'t> {
 /// The engine that runs an expression.
 #[derive(Debug, Clone, Copy)]
 enum Engine {
-    /// An engine without tables, for thousands of expressions that mostly match short texts now and then. A lazy
-    /// automaton for each expression would take several times as much memory and compile time.
+    /// An engine without tables, for thousands of expressions that are used rarely and on short texts. A lazy automaton
+    /// for each expression would take several times as much memory and compile time.
     Small,
     /// An engine with tables. The tables and the program may each take up to `limit` bytes.
     Fast { limit: usize },

@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Joins nodes. Fails if the result is too high.
+    /// Joins nodes. Fails if the height of the result exceeds [`MAX_HEIGHT`].
     fn of(mut nodes: Vec<Self>, join: fn(Vec<Hir>) -> Hir) -> Result<Self, Re2Error> {
         if nodes.len() == 1
             && let Some(node) = nodes.pop()

@@ -40,8 +40,8 @@ struct Stacks<'a> {
     tree: CallTree,
     /// Frames by the text between two semicolons, so that each text is parsed only once.
     frames: HashMap<&'a str, FrameId>,
-    /// The preceding stack. For each of its frames, `calls` contains the end of the frame's text and the call. They are
-    /// reused, because neighbouring stacks often begin with the same frames.
+    /// The preceding stack. For each of its frames, `calls` contains the end of the frame's text and the call.
+    /// Neighbouring stacks often begin with the same frames, whose calls are then reused.
     last: &'a str,
     calls: Vec<(usize, NodeId)>,
 }

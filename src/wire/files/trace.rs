@@ -1,8 +1,8 @@
 //! Chrome traces: reads the CPU profiles among their events `Profile` and `ProfileChunk`.
 //!
-//! The reader handles events one after the other and keeps nothing of other events. If the trace has several profiles
-//! and names their threads, each profile gets the thread's name as the label `profile_name`. A trace without a CPU
-//! profile may have calls that begin and end (`durations`).
+//! The reader parses the events one by one and keeps no data of other events. If the trace has several profiles and
+//! names their threads, each profile gets the thread's name as the label `profile_name`. If the trace has no CPU
+//! profile, `durations` reads the calls that begin and end in it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,8 +20,8 @@ use crate::wire::files::v8::{CallFrame, Node, V8Profile};
 /// Maximum number of profiles in a trace, one per thread.
 const MAX_PROFILES: usize = 1000;
 
-/// Maximum memory in bytes of all profiles together. Each profile has the limits of a file, and a large profile may be
-/// short in the trace.
+/// Maximum memory in bytes of all profiles together. The other limits apply to each profile alone, and a short text in
+/// the trace may become a large profile.
 const MAX_BYTES: usize = 256 << 20;
 
 /// Reads the profiles of a trace.
@@ -175,7 +175,7 @@ fn text(value: Option<&RawValue>) -> &str {
 }
 
 impl<'a> Found<'a> {
-    /// Handles an event. The error says what is wrong with it.
+    /// Adds the data of an event. Fails if the event is invalid.
     fn take(&mut self, event: Event<'a>) -> Result<(), String> {
         let thread = (text(event.pid), text(event.tid));
         match (event.name.as_ref(), event.ph.as_ref()) {

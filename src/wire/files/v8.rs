@@ -24,7 +24,7 @@ pub(super) struct CallFrame<'a> {
     pub line_number: Option<i64>,
 }
 
-/// A call with its callers.
+/// A call: its frame, and its caller if it has one.
 pub(super) struct Node<'a> {
     pub id: u64,
     pub parent: Option<u64>,
@@ -91,8 +91,8 @@ impl V8Profile<'_> {
         Ok(ImportedProfile::of_tree(calls.tree, meaning)?)
     }
 
-    /// Returns the time from each sample to the next, and from the last sample to the end, in nanoseconds. A sample
-    /// with a time before the preceding sample lasts no time.
+    /// Returns the time from each sample to the next, and from the last sample to the end, in nanoseconds. If a sample
+    /// has an earlier time than a preceding one, the latest time so far is used instead.
     fn lengths(&self) -> Vec<i64> {
         let mut time = self.start;
         let mut last = f64::MIN;

@@ -8,7 +8,7 @@ use memchr::memmem;
 /// Maximum number of parts of a form: the protocol uses four.
 const MAX_PARTS: usize = 32;
 
-/// Maximum size of a part's headers in bytes; the limit for HTTP headers elsewhere is the same.
+/// Maximum size of a part's headers in bytes.
 const MAX_HEAD_BYTES: usize = 8 << 10;
 
 /// A field of a form with its content.
@@ -20,7 +20,7 @@ pub(crate) struct Part {
     pub content: Bytes,
 }
 
-/// Splits a form into its parts. The error says what is wrong with the form.
+/// Splits a form into its parts. Fails with the reason if the form is invalid.
 pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, String> {
     let boundary = parameter(content_type, "boundary").ok_or("the content type has no boundary")?;
     if boundary.is_empty() || boundary.len() > 70 {
@@ -59,7 +59,8 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, Strin
             ));
         }
         let head = String::from_utf8_lossy(rest.get(..head_length).unwrap_or_default());
-        // In a part without content, the line end of the delimiter may be the line end of the empty line.
+        // If a part has no content, the line end that begins the delimiter may also be the end of the empty line after
+        // the headers.
         let content_start = start + head_length + 4;
         let search_start = content_start - 2;
         let found = finder
@@ -81,7 +82,7 @@ fn part_name(head: &str) -> Option<String> {
         .and_then(|(_, value)| parameter(value, "name"))
 }
 
-/// Value of a parameter in a header, without quotes.
+/// Returns the value of a parameter in a header, without quotes.
 fn parameter(header: &str, wanted: &str) -> Option<String> {
     header.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;

@@ -10,7 +10,7 @@ use crate::wire::ingest::query::IngestQuery;
 
 /// A supported format of uploads.
 pub(super) struct Format {
-    /// Values of the parameter `format` that select it.
+    /// Values of the parameter `format` that select this format.
     pub names: &'static [&'static str],
     /// Part of a `Content-Type` that selects the format, regardless of the parameter `format`. Empty for none.
     pub content_type: &'static str,
@@ -28,12 +28,12 @@ pub(super) struct Format {
 pub(crate) struct Payload {
     /// The profile in the format's own encoding.
     pub content: Bytes,
-    /// The fields of the form, if the body was one.
+    /// The fields of the form; empty if the body was not a form.
     pub fields: Vec<Part>,
 }
 
 impl Payload {
-    /// The content of a form field.
+    /// Returns the content of a form field.
     pub(super) fn field(&self, name: &str) -> Option<&Bytes> {
         let field = self.fields.iter().find(|field| field.name == name)?;
         Some(&field.content)
@@ -50,7 +50,7 @@ pub(crate) enum Opening {
 }
 
 impl Opening {
-    /// Maximum decompressed size of `content` in bytes.
+    /// Returns the maximum decompressed size of `content` in bytes.
     pub(crate) fn bytes(self, content: &[u8]) -> usize {
         match self {
             Self::Announced(limit) => pprof::announced_size(content, limit),
@@ -58,7 +58,7 @@ impl Opening {
         }
     }
 
-    /// Maximum size of any profile in bytes.
+    /// Returns the maximum size of any profile in bytes.
     pub(crate) fn limit(self) -> usize {
         match self {
             Self::Announced(limit) | Self::AtMost(limit) => limit,

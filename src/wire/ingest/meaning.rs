@@ -100,7 +100,7 @@ impl Meaning {
         })
     }
 
-    /// Returns true when the name of the application does not determine the meaning, or says that it is CPU time.
+    /// Returns true if the values are CPU time, because the application's name says so or names no quantity.
     pub(super) fn is_default(&self) -> bool {
         self.name == "process_cpu"
     }
@@ -119,7 +119,7 @@ impl Meaning {
         }
     }
 
-    /// Returns a profile without samples for such values, with the times of the query.
+    /// Returns a profile without samples for values with this meaning, with the times of the query.
     pub(super) fn profile(&self, query: &IngestQuery) -> Profile<'static> {
         let mut profile = Profile {
             sample_types: vec![ValueType {
@@ -140,7 +140,7 @@ impl Meaning {
         profile
     }
 
-    /// Combines columns of such values with their labels.
+    /// Adds the labels to columns of values with this meaning.
     pub(super) fn decoded(&self, query: &IngestQuery, columns: Columns) -> DecodedProfile {
         DecodedProfile {
             labels: labels(query, &self.app, self.name),

@@ -27,7 +27,7 @@ use crate::wire::ingest::format::{Format, Payload};
 pub(crate) use format::{Opening, ReadError};
 pub(crate) use query::IngestQuery;
 
-/// The supported formats. For a body without a format, the first one that detects it is used.
+/// The supported formats. If a request names no format, the first format that detects its body is used.
 static FORMATS: [&Format; 8] = [
     &pprof::PPROF,
     &jfr::JFR,
@@ -39,7 +39,7 @@ static FORMATS: [&Format; 8] = [
     &text::GROUPS,
 ];
 
-/// Maximum number of bytes that the processing of a body handles, because a profile in it may be compressed.
+/// Returns the maximum number of bytes to process for a body. A profile in the body may be compressed.
 pub(crate) fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
     body_bytes.max(body_bytes.saturating_mul(MAX_RATIO).min(max_bytes))
 }

@@ -11,10 +11,10 @@ use crate::wire::ingest::format::{Opening, Payload, ReadError, too_large};
 use crate::wire::ingest::meaning::Meaning;
 use crate::wire::ingest::query::IngestQuery;
 
-/// Maximum number of levels. A node takes three bytes, and each level takes additional memory.
+/// Maximum number of levels. A level costs the sender only three bytes, but takes additional memory here.
 const MAX_LEVELS: usize = 1 << 16;
 
-/// A format that consists of such nodes.
+/// A format that consists of nodes, `tree` or `trie`.
 pub(super) trait Walk {
     /// Name of the format, for errors.
     const NAME: &'static str;
@@ -23,7 +23,7 @@ pub(super) trait Walk {
     fn walk<Taker: Calls>(bytes: &[u8], calls: &mut Taker) -> Result<(), NodeError>;
 }
 
-/// Returns the memory in bytes that [`read`] takes, counted by a walk that keeps nothing.
+/// Returns the memory in bytes that [`read`] takes. Walks over all nodes without storing them.
 pub(super) fn memory<Form: Walk>(payload: &Payload, opening: Opening) -> Result<usize, ConnectError> {
     let bytes = &payload.content;
     if bytes.len() > opening.limit() {
@@ -32,7 +32,7 @@ pub(super) fn memory<Form: Walk>(payload: &Payload, opening: Opening) -> Result<
     Ok(size::<Form>(bytes)?.bytes())
 }
 
-/// Reads the profile of an upload. Returns none if no stack has a value, for example for an idle process.
+/// Reads the profile of an upload. Returns an empty list if no stack has a value, for example for an idle process.
 pub(super) fn read<Form: Walk>(
     payload: &Payload,
     query: &IngestQuery,
@@ -96,10 +96,10 @@ enum Problem {
     TooMany(TooMany),
 }
 
-/// A node with its position among the others.
+/// A node with its level.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Node<'a> {
-    /// Number of nodes above it.
+    /// Number of nodes above this node.
     pub level: usize,
     pub name: &'a [u8],
     /// Value of the node without the values of its children.
@@ -132,7 +132,7 @@ pub(super) struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Starts with the single root of `bytes`.
+    /// Creates a reader that begins at the single root of `bytes`.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,

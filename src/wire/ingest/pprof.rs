@@ -16,7 +16,7 @@ use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, t
 use crate::wire::ingest::query::IngestQuery;
 use crate::wire::ingest::spies::Spy;
 
-/// The format pprof with all its names.
+/// The format of pprof profiles.
 pub(crate) static PPROF: Format = Format {
     names: &["pprof"],
     content_type: "",
@@ -118,8 +118,8 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     }])
 }
 
-/// Returns the label `__name__` of a profile with these sample types. The type `wall` decides it, regardless of display
-/// names.
+/// Returns the label `__name__` of a profile with these sample types. If one of the types is `wall`, the label is
+/// `wall`, regardless of display names.
 fn profile_name(kinds: &[&str], config: &Config, spy: Option<Spy>) -> String {
     if kinds.contains(&"wall") {
         return "wall".to_owned();

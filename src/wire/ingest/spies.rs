@@ -30,7 +30,7 @@ pub(super) enum Spy {
 }
 
 impl Spy {
-    /// Returns the agent with this name. An agent without a name is .NET's if it has .NET's sample types.
+    /// Returns the agent with this name. An agent that sends no name is .NET's if its profile has .NET's sample types.
     pub(super) fn of(name: &str, has_dotnet_types: impl FnOnce() -> bool) -> Option<Self> {
         match name {
             "pyspy" => Some(Self::Python),
@@ -55,7 +55,7 @@ impl Spy {
         if self != Self::Dotnet || !pprof::decode(plain).is_err_and(|error| is_broken(&error)) {
             return plain.clone();
         }
-        // Bytes that cannot be repaired are refused in their original form.
+        // If the bytes cannot be repaired, the original bytes are returned, and the caller refuses them.
         numbered(plain)
             .ok()
             .flatten()
@@ -89,7 +89,7 @@ impl Spy {
             .map_err(|error: DecodeError| ConnectError::invalid(format!("cannot read the profile as pprof: {error}")))
     }
 
-    /// Returns the names that replace others, or `None` when all names stay.
+    /// Returns the replacement names, or `None` if no name changes.
     fn names(self, profile: &Profile<'_>, room: usize) -> Result<Option<Names>, ConnectError> {
         let mut names = Names::default();
         for function in &profile.functions {
@@ -131,8 +131,8 @@ impl Names {
     }
 }
 
-/// Gives the functions of a profile the ids of the locations at the same positions. Returns `None` if the profile does
-/// not have exactly one line per location and one location per function.
+/// Assigns to the functions of a profile the ids of the locations at the same positions. Returns `None` if the profile
+/// does not have exactly one line per location and one location per function.
 fn numbered(plain: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     let mut ids = Vec::new();
     let mut functions = 0;

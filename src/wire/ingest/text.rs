@@ -34,7 +34,7 @@ pub(crate) static LINES: Format = Format {
     read: |payload, query, opening| read(payload, query, opening, Counts::One),
 };
 
-/// Where the count of a line comes from.
+/// The source of a line's count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Counts {
     /// The number at the end of the line.
@@ -43,8 +43,8 @@ enum Counts {
     One,
 }
 
-/// Maximum length of a line in bytes, as in Pyroscope. Pyroscope silently drops the rest of the body; here a longer
-/// line is an error.
+/// Maximum length of a line in bytes, as in Pyroscope. If a line is longer, Pyroscope silently drops the rest of the
+/// body; Alluvium returns an error.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// Maximum number of stacks, frames and names in a text. Each becomes an entry in one or several columns. By default,
@@ -53,8 +53,8 @@ const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
 
-/// Memory in bytes for each of them: in columns that have room for twice as many, in the tables of stacks and names,
-/// and in the profile that is written from them.
+/// Memory in bytes for each stack, frame and name: in columns that have room for twice as many, in the tables of stacks
+/// and names, and in the profile that is written from the columns.
 const STACK_BYTES: usize = 160;
 const FRAME_BYTES: usize = 16;
 const NAME_BYTES: usize = 512;
@@ -120,7 +120,7 @@ fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
     Ok(cost(text.len(), stacks, frames, names))
 }
 
-/// Returns the memory in bytes of a profile of folded stacks with at most this many of each.
+/// Returns the maximum memory in bytes of a profile of folded stacks with these numbers of stacks, frames and names.
 fn cost(text_bytes: usize, stacks: usize, frames: usize, names: usize) -> usize {
     2 * text_bytes + stacks * STACK_BYTES + frames * FRAME_BYTES + names.min(MAX_NAMES) * NAME_BYTES
 }

@@ -287,8 +287,8 @@ impl<T> Visitor<'_> for ScalarVisitor<T> {
     }
 }
 
-/// Implements reading for scalar types: their name in errors, and the JSON forms that they accept. Each form gives an
-/// `Option` of the value.
+/// Implements [`FromJson`] for scalar types. A type is followed by its name in errors, and by the JSON forms that it
+/// accepts, each with an expression for the `Option` of the value.
 macro_rules! read_scalars {
     ($($kind:ty, $expected:literal, { $($pattern:pat => $value:expr,)* })*) => {$(
         impl FromJson for $kind {

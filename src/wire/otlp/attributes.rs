@@ -1,7 +1,7 @@
 //! Attributes of samples and mappings, and attributes of resource and scope as the labels of a series.
 //!
-//! As in Pyroscope, texts, integers and lists with one of them are used, and the first attribute with a name wins.
-//! Characters that no label name may have become `_`.
+//! As in Pyroscope, only texts, integers and lists with a single text or integer are used, and the first attribute with
+//! a name wins. Characters that are not allowed in label names are replaced by `_`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl<'m> Attribute<'m> {
         unit: "",
     };
 
-    /// Creates an attribute. Private names (`__`) are not used.
+    /// Creates an attribute. Returns [`Attribute::NONE`] for a private name (`__`).
     pub(super) fn new(name: &'m str, value: Value<'m>, unit: &'m str) -> Self {
         if name.starts_with("__") {
             return Self::NONE;
@@ -116,7 +116,7 @@ impl Common {
         self.pairs.len()
     }
 
-    /// Returns the labels of a profile with this name. `service` is the service that its samples name.
+    /// Returns the labels of a profile with this name. `service` is the service that the profile's samples name.
     pub(super) fn labels(&self, name: &str, service: Option<&str>) -> Labels {
         let unknown;
         let service = match (service, &self.service, &self.executable) {
@@ -135,7 +135,7 @@ impl Common {
             ("__otel__", "true"),
         ];
         let own = own.map(|(name, value)| (Arc::from(name), Arc::from(value)));
-        // If two labels have the same name, the last one is kept.
+        // `from_pairs` keeps the last of several labels with one name. In reverse order, that is the first attribute.
         Labels::from_pairs(self.pairs.iter().rev().cloned().chain(own))
     }
 }

@@ -30,7 +30,7 @@ const DEFAULT_DURATION_NANOS: i64 = 10_000_000_000;
 const LABEL_BYTES: usize = 128;
 const PROFILE_BYTES: usize = 1024;
 
-/// Maximum number of refusals that a response explains, and maximum length of each in bytes.
+/// Maximum number of refusals that a response explains, and maximum length of each explanation in bytes.
 const MAX_REASONS: usize = 16;
 const REASON_BYTES: usize = 400;
 
@@ -42,7 +42,7 @@ const RETRY_AFTER_SECONDS: i64 = 1;
 pub(crate) struct ExportBatch {
     /// Profiles to pass to a sink.
     pub profiles: Vec<DecodedProfile>,
-    /// Number of each profile's original in the request.
+    /// For each profile, the index of its original in the request.
     origins: Vec<usize>,
 }
 
@@ -139,7 +139,7 @@ impl ExportBatch {
         Ok(())
     }
 
-    /// Returns the memory of the profiles in bytes.
+    /// Returns the memory in bytes that the profiles take.
     pub(crate) fn bytes(&self) -> usize {
         self.profiles.iter().map(|profile| profile.columns.bytes()).sum()
     }

@@ -6,10 +6,10 @@ use crate::wire::otlp::error::ExportError;
 
 /// Maximum number of bytes of memory for each byte of a request. A sample of 20 bytes that refers to a stack of 100
 /// frames is charged with a kilobyte. A small profile is also charged with the names of frames that it shares with
-/// others.
+/// other profiles.
 const EXPANSION: usize = 128;
 
-/// Number of bytes of memory that any request may take.
+/// Number of bytes of memory that any request may take in addition.
 const FREE_BYTES: usize = 1 << 20;
 
 /// Maximum number of bytes of memory for any request. Collectors send less than four megabytes.

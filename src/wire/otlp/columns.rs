@@ -1,7 +1,7 @@
 //! Converts the samples of one service to columns.
 //!
 //! In: samples that refer to the dictionary. Out: a profile with the functions, locations and mappings of its own
-//! samples only. Its texts are copies. Memory is charged before it is used.
+//! samples only. The texts of the profile are copies. Memory is charged before it is used.
 
 use crate::profile::decoded::Columns;
 use crate::profile::pprof::{Builder, Function, LONG_BYTES, Line, Location, Mapping, Profile, SampleLabel};
@@ -97,7 +97,7 @@ impl<'d> ColumnMaker<'d> {
     }
 }
 
-/// Returns the memory of a text that is new to a profile.
+/// Returns the memory in bytes of a text that is new to a profile.
 fn text_bytes(text: &str) -> usize {
     match text.len() {
         0 => 0,
@@ -167,7 +167,7 @@ impl<'d> Building<'d, '_> {
         Ok(Some(known))
     }
 
-    /// Returns the index of a mapping in the profile. The empty mapping gives no mapping.
+    /// Returns the index of a mapping in the profile. For the empty mapping, returns [`Location::NO_MAPPING`].
     fn mapping(&mut self, index: i32) -> Result<u32, ExportError> {
         if let Some(known) = self.seen.mappings.get(index) {
             return Ok(known);

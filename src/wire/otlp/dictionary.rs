@@ -1,7 +1,8 @@
 //! The tables that the profiles of a request share, and the meaning of their indices.
 //!
-//! In: the dictionary of a request. Out: its entries in the types of the columns, or an error that names table and
-//! index. The first entry of a table stands for "none". A table may be missing if profiles refer only to that entry.
+//! In: the dictionary of a request. Out: its entries, converted to the types of the columns, or an error that names
+//! table and index. The first entry of a table stands for "none". A table may be missing if profiles refer only to that
+//! entry.
 
 use bytes::Bytes;
 
@@ -157,7 +158,7 @@ impl<'m> Dictionary<'m> {
         Ok(Attribute::new(name, self.value(pair.value.as_ref())?, ""))
     }
 
-    /// Returns the value of an attribute. A list of one value counts as that value.
+    /// Returns the value of an attribute. A list with one value is treated as that value.
     fn value(&self, value: Option<&'m AnyValue>) -> Result<Value<'m>, ExportError> {
         let mut value = value;
         while let Some(AnyValue {
@@ -191,7 +192,7 @@ impl<'m> Dictionary<'m> {
 
 impl LinkIds {
     fn of(link: &Link) -> Self {
-        // An id of zeros, or of another length, counts as no id.
+        // If an id consists of zeros or has another length, it is treated as missing.
         let text = |id: &Bytes, length: usize| {
             let is_id = id.len() == length && id.iter().any(|byte| *byte != 0);
             if is_id { format!("{id:x}") } else { String::new() }

@@ -1,5 +1,5 @@
-//! Determines name and types of a profile from the types of its values and its period. The table is Pyroscope's. A
-//! profile that Alluvium exported has its name in an attribute.
+//! Determines name and types of a profile from the types of its values and its period. The rules are Pyroscope's. If
+//! Alluvium exported the profile, an attribute contains its name.
 
 use crate::profile::pprof::ValueType;
 use crate::wire::otlp::attributes::Value;
@@ -7,8 +7,8 @@ use crate::wire::otlp::dictionary::Dictionary;
 use crate::wire::otlp::error::ExportError;
 use crate::wire::proto::otlp::Profile;
 
-/// Attribute of a profile with the value of its label `__name__`. It is Alluvium's own, because OTLP has no name for a
-/// profile.
+/// Attribute of a profile with the value of its label `__name__`. Only Alluvium uses this attribute. OTLP has no field
+/// for the name of a profile.
 pub(super) const NAME: &str = "alluvium.profile.name";
 
 /// Name and types of a profile.
@@ -53,7 +53,8 @@ impl<'m> Kind<'m> {
     fn by_types(sample: [&'m str; 2], period: [&'m str; 2], length: i64) -> Option<Self> {
         let of = |[kind, unit]: [&'m str; 2]| ValueType { kind, unit };
         let other = Self {
-            // Without a period type, Pyroscope gives the name off_cpu to the sample type off_cpu, and none to others.
+            // Without a period type, the name is the sample type. Pyroscope does the same for the sample type off_cpu,
+            // but leaves the names of all other types empty.
             name: match period[0] {
                 "" => sample[0],
                 kind => kind,

@@ -29,7 +29,7 @@ pub(crate) use write::{Exported, to_request};
 /// Route of the call that exports profiles.
 pub(crate) const EXPORT_ROUTE: &str = "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
-/// Path of the same request without gRPC.
+/// Path of the export request without gRPC.
 pub(crate) const HTTP_ROUTE: &str = "v1development/profiles";
 
 /// Returns the content type of requests and responses without gRPC.
@@ -40,7 +40,8 @@ pub(crate) fn content_type(codec: Codec) -> &'static str {
     }
 }
 
-/// Reads the profiles in the body of a request. A server charges the [`weight`] before.
+/// Reads the profiles in the body of a request. A server charges the request's [`weight`] before it calls this
+/// function.
 pub fn read(codec: Codec, body: Bytes, now_nanos: i64) -> Result<Vec<DecodedProfile>, ConnectError> {
     Ok(ExportBatch::read(&connect::decode(codec, body)?, now_nanos)?.profiles)
 }

@@ -45,8 +45,8 @@ pub fn export(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(messages + budget::max_bytes(body.len()))
 }
 
-/// Counts braces, because every message begins with one, and commas, because they separate values. Braces and commas in
-/// texts only raise the count.
+/// Returns the maximum memory of the messages of a JSON body in bytes. Counts braces, because every message begins with
+/// one, and commas, because they separate values. Braces and commas in texts only raise the count.
 fn json(body: &[u8]) -> usize {
     let messages = memchr::memchr_iter(b'{', body).count();
     let lists = memchr::memchr2_iter(b'[', b'"', body).count();

@@ -1,4 +1,4 @@
-//! Groups samples by event. Samples of different events count different things, so they become different profiles.
+//! Groups samples by event. Different events count different quantities, so each event becomes a separate profile.
 
 use crate::profile::call_tree::{CallTree, Room, Size, TooMany};
 use crate::profile::decoded::Columns;
@@ -20,7 +20,7 @@ pub(crate) struct Event {
     columns: Columns,
 }
 
-/// Reads a profile for each event. Together, they need no more than `most`.
+/// Reads a profile for each event. Together, the profiles are no larger than `most`.
 pub(crate) fn by_event(text: &str, most: Size) -> Result<Vec<Event>, PerfError> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     walk(text, |sample, _| {

@@ -1,7 +1,7 @@
 //! Lines in the output of `perf script`: the first line of a sample, and the lines of its frames.
 //!
-//! In: a line. Out: its parts, unchanged. The callers decide what a sample counts, and how to name a frame without a
-//! function.
+//! In: a line. Out: its parts, unchanged. The callers decide which quantity a sample counts, and how to name a frame
+//! without a function.
 
 /// First line of a sample: `command pid/tid [cpu] time: period event: frame`.
 pub(crate) struct Sample<'a> {
@@ -84,7 +84,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Splits `function+0x1f (binary)` into function and binary. Both may contain brackets. The text is split after the
-/// offset, or before the bracket that matches the last one.
+/// offset. If there is no offset, it is split before the bracket that matches the last bracket.
 fn split_binary(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_suffix(')')?;
     let bytes = inner.as_bytes();

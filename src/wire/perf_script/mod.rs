@@ -1,8 +1,8 @@
 //! The output of `perf script`: a line for each sample, followed by its frames, the leaf first.
 //!
 //! In: text. Out: stacks. The command is the outermost frame. A frame with an unknown function has the name of its
-//! binary in square brackets. [`by_event`] takes the meaning of the samples from the file; [`counted`] leaves it to the
-//! caller. `/ingest`, files and format detection all use this module.
+//! binary in square brackets. [`by_event`] determines the meaning of the samples from the file. [`counted`] only counts
+//! the samples, and its caller determines their meaning. `/ingest`, files and format detection all use this module.
 
 mod event;
 mod line;

@@ -6,17 +6,17 @@ use crate::profile::call_tree::{CallTree, Calls, FrameId, Room, Size, TooMany};
 use crate::wire::perf_script::walk::{PerfError, Problem, walk};
 use crate::wire::perf_script::{Frame, Sample};
 
-/// Maximum number of frames in a stack. By default, `perf record` takes 127.
+/// Maximum number of frames in a stack. By default, `perf record` records up to 127.
 const MAX_DEPTH: usize = 4096;
 /// Maximum number of distinct frames of the file to remember. Several of them may be one frame of the profile.
 const MAX_KNOWN: usize = 1 << 17;
-/// Memory of each of them in bytes.
+/// Memory of each remembered frame in bytes.
 const KNOWN_BYTES: usize = 160;
 
 /// The stacks of the samples that have been read so far.
 pub(super) struct Stacks<'a> {
     tree: CallTree,
-    /// Frames as the file has them, so that their names are built only once.
+    /// Frames of the profile by frame of the file, so that each name is built only once.
     known: HashMap<Frame<'a>, FrameId>,
     frames: Vec<Frame<'a>>,
 }

@@ -3,9 +3,9 @@
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut, TryGetError};
 
-/// Number of replies that report changes.
+/// Request number in replies that report changes.
 pub(super) const EVENT: i32 = -1;
-/// Number of a ping and of its reply.
+/// Request number of a ping and of its reply.
 pub(super) const PING: i32 = -2;
 /// Error code: the node does not exist.
 pub(super) const NO_NODE: i32 = -101;
@@ -68,8 +68,8 @@ pub(super) fn ping() -> BytesMut {
     })
 }
 
-/// Takes a complete message from the received bytes, if there is one. The error is the length of a message that is too
-/// long.
+/// Removes the first complete message from the received bytes and returns it, if there is one. The error is the length
+/// of a message that is too long.
 pub(super) fn message(input: &mut BytesMut) -> Result<Option<Bytes>, usize> {
     let Some(length) = input.first_chunk::<4>() else {
         return Ok(None);
@@ -100,7 +100,7 @@ pub(super) fn event(message: &mut Bytes) -> Result<String, TryGetError> {
     text(message)
 }
 
-/// Reads the contents of a node. Null counts as empty.
+/// Reads the contents of a node. Null is treated as empty.
 pub(super) fn data(message: &mut Bytes) -> Result<Bytes, TryGetError> {
     let length = message.try_get_i32()?;
     let length = usize::try_from(length).unwrap_or_default();

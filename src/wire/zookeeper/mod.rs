@@ -1,7 +1,9 @@
-//! A ZooKeeper client that reads nodes and watches their changes. It is limited to the needs of the discoveries.
+//! A ZooKeeper client that reads nodes and watches their changes. It supports only the requests that the discovery
+//! components need.
 //!
-//! In: addresses and paths. Out: nodes, and the paths of nodes that changed since. A session ends with its connection.
-//! After a disconnect, the caller connects and reads again. The client never writes, so nothing is lost with a session.
+//! In: addresses and paths. Out: nodes, and the paths of nodes that changed after they were read. A session ends with
+//! its connection. After a disconnect, the caller connects and reads again. The client never writes, so nothing is lost
+//! with a session.
 
 mod messages;
 mod session;

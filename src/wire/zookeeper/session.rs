@@ -67,8 +67,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens a session with the first of the servers (`HOST:PORT`) that accepts. It ends after `timeout` without a
-    /// message.
+    /// Opens a session with the first of the servers (`HOST:PORT`) that accepts. The session ends after `timeout`
+    /// without a message.
     pub(crate) async fn connect(servers: &[Arc<str>], timeout: Duration) -> Result<Self, ZooKeeperError> {
         let mut failures = Vec::new();
         for server in servers {
@@ -157,7 +157,7 @@ impl Session {
         }
     }
 
-    /// Returns another change that was already received, if there is one.
+    /// Returns the path of another changed node, if its change was already received.
     pub(crate) fn changed_too(&mut self) -> Option<String> {
         self.changed.pop_front()
     }

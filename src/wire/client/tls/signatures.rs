@@ -118,7 +118,7 @@ static PKCS1_SHA512: Rsa = Rsa {
     digest: &digest::SHA512,
 };
 
-/// ECDSA on P-521 with a digest, and the identifier of the two.
+/// ECDSA on P-521 with a digest, and the identifier of this combination.
 #[derive(Debug)]
 struct P521(&'static digest::Algorithm, AlgorithmIdentifier);
 

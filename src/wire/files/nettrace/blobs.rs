@@ -24,7 +24,7 @@ pub(super) struct Event<'a> {
     /// Number of the event's description.
     pub kind: u32,
     pub thread: u64,
-    /// Number of its stack; 0 means none.
+    /// Number of the event's stack; 0 means none.
     pub stack: u32,
     /// Time in ticks of the trace's clock.
     pub time: u64,

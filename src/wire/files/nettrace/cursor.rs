@@ -2,7 +2,7 @@
 
 use crate::profile::call_tree::TooMany;
 
-/// An error in a file, with the position of its byte.
+/// An error in a file, with its offset in bytes if it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Problem {
     #[error("byte {at}: {needed} bytes are missing")]

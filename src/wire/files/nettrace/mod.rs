@@ -3,8 +3,8 @@
 //! A file is a list of blocks: descriptions of events, stacks of addresses, and events. The sample profiler writes an
 //! event about every millisecond for every thread, with the thread's stack. The runtime writes events, mostly at the
 //! end, that give the address of each method. In: the whole file. Out: `wall`, the time of all threads, and
-//! `process_cpu`, the part of it in which the threads ran managed code; `dotnet-trace` calls that part CPU time. A
-//! sample lasts until the next sample of its thread.
+//! `process_cpu`, the part of that time in which the threads ran managed code. `dotnet-trace` calls this part CPU time.
+//! A sample lasts until the next sample of its thread.
 
 mod blobs;
 mod cursor;
@@ -25,7 +25,8 @@ use crate::wire::files::nettrace::names::Names;
 /// First bytes of every file.
 pub(super) const MAGIC: &[u8] = b"Nettrace";
 
-/// The bytes that follow in supported versions. Later versions have a zero in place of the length.
+/// Text after the magic and the length of the text in supported versions. Later versions have a zero instead of the
+/// length.
 const SERIALIZATION: &[u8] = b"!FastSerialization.1";
 
 // Tags of objects.
@@ -40,15 +41,15 @@ const NEWEST: u32 = 5;
 const MAX_LIVE_STACKS: usize = 1 << 20;
 const MAX_STACKS: usize = 1 << 20;
 const MAX_THREADS: usize = 1 << 16;
-/// Maximum total length of the texts in the names of a profile. A method may occur often, and a long text may be part
-/// of many names.
+/// Maximum total length in bytes of the texts in the names of a profile. A method may occur often, and a long text may
+/// be part of many names.
 const MAX_NAMED: usize = 64 << 20;
 
 /// Payload of a sample taken in managed code.
 const MANAGED: u32 = 2;
 
 const SECOND_NANOS: u128 = 1_000_000_000;
-/// Maximum time for the last sample of a thread. A longer interval in the file is considered wrong.
+/// Maximum duration of the last sample of a thread, which otherwise lasts for the sample interval of the file.
 const MAX_INTERVAL_NANOS: u32 = 1_000_000_000;
 
 /// Reads the profiles of a file.
@@ -181,8 +182,8 @@ enum Kind {
 
 impl Kind {
     fn of(provider: Text<'_>, event: u32) -> Option<Self> {
-        // The runtime reports code that is loaded or unloaded during the trace. The rundown reports code at its
-        // beginning and end.
+        // The runtime reports code that is loaded or unloaded during the trace. The rundown provider reports all code
+        // at the beginning and the end of the trace.
         let is_runtime = || provider.is("Microsoft-Windows-DotNETRuntime");
         let is_rundown = || provider.is("Microsoft-Windows-DotNETRuntimeRundown");
         match event {

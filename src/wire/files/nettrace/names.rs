@@ -23,7 +23,7 @@ struct Method<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Reads an event that gives the address of a method.
+    /// Reads an event with the address of a method.
     pub(super) fn add_method(&mut self, mut payload: Cursor<'a>) -> Result<(), Problem> {
         let _id = payload.u64()?;
         let module = payload.u64()?;
@@ -42,7 +42,7 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// Reads an event that gives the file of a module.
+    /// Reads an event with the file of a module.
     pub(super) fn add_module(&mut self, mut payload: Cursor<'a>) -> Result<(), Problem> {
         let id = payload.u64()?;
         let _assembly = payload.u64()?;

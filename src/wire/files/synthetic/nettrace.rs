@@ -1,6 +1,6 @@
 //! A .NET trace, written from its description: <https://github.com/microsoft/perfview>, `NetTraceFormat_v5.md`.
 //!
-//! All samples belong to one thread in managed code. A sample without a stack ends the last one.
+//! All samples belong to one thread in managed code. A sample without a stack ends the last sample.
 
 use crate::wire::files::synthetic::stacks::{Stacks, TICK_NANOS};
 

@@ -15,7 +15,7 @@ pub(super) struct Frame<'a> {
     pub line: i64,
 }
 
-/// A frame with its caller, which comes before it in the list.
+/// A call: its frame, and its caller, which comes before the call in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Call {
     pub caller: Option<usize>,

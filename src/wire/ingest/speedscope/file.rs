@@ -1,7 +1,7 @@
 //! A speedscope file as JSON, read into a few flat columns.
 //!
 //! In: JSON. Out: [`File`], or an error with line and column. Unknown keys are ignored. The stacks of all samples are
-//! one list with the end of each stack; a separate list for each stack would take ten times its text.
+//! one list with the end of each stack; a separate list for each stack would take ten times as much memory as its text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -92,8 +92,8 @@ impl Default for Amount {
 }
 
 impl Amount {
-    /// Returns the distance from `start` to this number times `scale`, to the nearest whole number. `None` beyond 64
-    /// bits.
+    /// Returns the distance from `start` to this number times `scale`, rounded to a whole number. Returns `None` if the
+    /// result does not fit into 64 bits.
     pub(super) fn since(self, start: Self, scale: i64) -> Option<i64> {
         match (self, start) {
             (Self::Whole(end), Self::Whole(start)) => {

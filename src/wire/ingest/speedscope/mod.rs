@@ -2,8 +2,8 @@
 //!
 //! In: JSON. Out: one profile for each name and unit. The application's name and the unit determine the meaning of the
 //! values: times become nanoseconds whatever their unit, bytes stay bytes, and values without a unit are counts, as in
-//! folded text. Pyroscope differs: it ignores the unit of a single profile, and adds the time before a call begins
-//! without the factor of all other times.
+//! folded text. Pyroscope differs in two ways. It ignores the unit of a single profile. It multiplies times by the
+//! factor of their unit, except for the time before a call begins.
 
 mod file;
 mod stacks;
@@ -68,7 +68,7 @@ impl Outline {
         let frames = FREE_FRAMES.saturating_add(elements.saturating_mul(FRAMES_OF_ELEMENT));
         let size = Size {
             calls: most.calls.min(elements),
-            // Profiles that share frames have copies of their names.
+            // If several profiles share a frame, each has its own copy of the name.
             text: most.text.min(json.len().saturating_mul(4)),
             stacks: most.stacks.min(elements),
             frames: most.frames.min(frames),

@@ -1,7 +1,7 @@
 //! The calls and values of one profile of speedscope.
 //!
 //! In: a profile of a file and its frames. Out: calls in a tree, or an error with its path in the JSON. The value of a
-//! sample is its weight. In a profile of events, a stack gets the time up to the next event.
+//! sample is its weight. In a profile of events, the value of a stack is the time up to the next event.
 
 use hashbrown::HashMap;
 
@@ -31,7 +31,7 @@ pub(super) struct Stacks<'f> {
 }
 
 impl<'f> Stacks<'f> {
-    /// Starts without calls, for these frames.
+    /// Creates an empty tree of calls for these frames.
     pub(super) fn new(room: Room, frames: &'f [Frame<'f>]) -> Self {
         Self {
             tree: CallTree::new(room),
