@@ -29,7 +29,7 @@ pub(super) struct Arriving<B> {
     places: Arc<Connections>,
     /// Bytes that have arrived since the timer was set.
     bytes: usize,
-    /// Timer after which the body is judged slow or not. `None` until the reader has to wait for the first time.
+    /// Timer until the next check whether the body is slow. `None` until the reader has to wait for the first time.
     decides: Option<Pin<Box<Sleep>>>,
     /// Moment at which the reader received a frame. `None` while the reader waits for the next frame.
     away_since: Option<Instant>,

@@ -1,8 +1,8 @@
 //! `/debug/pprof/*`: profiles of this process, at the paths and in the format of Go programs.
 //!
 //! In: `?seconds=N`. Out: gzip pprof as `application/octet-stream`, and errors as text. Requests for profiles that only
-//! Go has (goroutine, block, mutex, threadcreate) get 404 with the reason, so that users know to disable them in the
-//! scraper.
+//! Go has (goroutine, block, mutex, threadcreate) receive 404 with the reason, so that users know to disable them in
+//! the scraper.
 
 use std::time::Duration;
 

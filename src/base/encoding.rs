@@ -1,4 +1,4 @@
-//! `Content-Encoding`: which encodings a client accepts, and gzip compression of responses.
+//! `Content-Encoding`: checks the encodings that a client accepts, and compresses responses with gzip.
 //!
 //! In: headers and bytes. Out: whether the client accepts an encoding, and compressed bytes. The caller decides which
 //! responses to compress.

@@ -70,7 +70,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // After a rename there is nothing to remove.
+        // If the file was renamed, no temporary file exists, and the error is ignored.
         let _ = fs::remove_file(&self.temporary);
     }
 }

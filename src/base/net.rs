@@ -1,6 +1,6 @@
 //! Host name, loopback addresses, and errors of listeners.
 //!
-//! The server and the collector share these, so that they report the same errors.
+//! The server and the collector share this module, so that both report the same errors.
 
 use std::io::{Error, ErrorKind};
 use std::net::IpAddr;

@@ -65,7 +65,7 @@ impl Key {
         header
     }
 
-    /// Appends the framing of a payload in several parts, and the payload.
+    /// Appends a payload in several parts, with its framing.
     pub(crate) fn encode(self, parts: &[&[u8]], out: &mut Vec<u8>) {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let mut hasher = crc32fast::Hasher::new_with_initial(self.0);

@@ -50,7 +50,8 @@ async fn named(given: &str, port: u16) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| format!("`{given}` has no address"))
 }
 
-/// Returns the first usable address of the first named interface that has one in the family of the listen address.
+/// Returns the first usable address in the family of the listen address. The interfaces are searched in the order of
+/// `names`.
 fn of_interfaces(names: &str, of_machine: &[(String, IpAddr)], listening: IpAddr) -> Option<IpAddr> {
     let is_usable = |ip: &IpAddr| {
         // Others can reach a link-local address only with a scope, which is not advertised.

@@ -35,15 +35,15 @@ pub(super) struct Envelope {
 /// The reason why a datagram was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It is too short, too long, or from another program or version.
+    /// The datagram is too short, too long, or from another program or version.
     Foreign,
-    /// It belongs to another cluster.
+    /// The datagram belongs to another cluster.
     Cluster,
-    /// Its sender does not have the secret.
+    /// The sender does not have the secret.
     Secret,
-    /// It comes from a member, but is not a message.
+    /// The datagram comes from a member, but does not contain a valid message.
     Malformed,
-    /// It names more members than the limit allows.
+    /// The message names more members than the limit allows.
     Full,
 }
 

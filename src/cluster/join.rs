@@ -20,7 +20,7 @@ const MOST_FOUND: usize = 1024;
 /// Timeout of a DNS lookup.
 const LOOKUP: Duration = Duration::from_secs(5);
 
-/// An address or name at which members may be.
+/// An address or a name of possible members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// An IP address and a port.

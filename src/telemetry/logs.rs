@@ -1,4 +1,5 @@
-//! Our own log lines: logfmt or JSON on standard error. Level and format can change while the program runs.
+//! Log lines of the program itself: logfmt or JSON on standard error. Level and format can change while the program
+//! runs.
 //!
 //! In: events of `tracing` (and of libraries that use `log`), with the fields of the enclosing spans. Out: one line per
 //! event: `ts`, `level`, `msg`, then the fields. User and password in a URL are removed from every value. Other secrets
@@ -378,7 +379,7 @@ fn logfmt_line(time: &str, level: &str, fields: &Fields) -> String {
     line
 }
 
-/// True for a character that needs no quotes in logfmt.
+/// Returns true for a character that needs no quotes in logfmt.
 fn is_plain(c: char) -> bool {
     c > ' ' && c != '=' && c != '"' && c != '\\' && !c.is_control() && !c.is_whitespace()
 }

@@ -166,7 +166,7 @@ impl Collector for ResourceMetrics {
 fn traffic() -> Option<(f64, f64)> {
     let text = fs::read_to_string("/proc/net/dev").ok()?;
     let mut sums = (0.0, 0.0);
-    // Two heading lines, then a line per interface: the name, eight numbers for receiving and eight for sending.
+    // Two heading lines precede a line for each interface: the name, eight numbers for receiving and eight for sending.
     for line in text.lines().skip(2) {
         let (_, numbers) = line.split_once(':')?;
         let mut numbers = numbers.split_whitespace();

@@ -7,12 +7,12 @@ use bytes::Bytes;
 
 const UTF8: &[u8] = b"\xef\xbb\xbf";
 
-/// True when the bytes begin with a byte order mark.
+/// Returns true if the bytes begin with a byte order mark.
 pub(crate) fn is_marked(bytes: &[u8]) -> bool {
     bytes.starts_with(UTF8) || is_utf16(bytes)
 }
 
-/// True when the bytes begin with a byte order mark of UTF-16.
+/// Returns true if the bytes begin with a byte order mark of UTF-16.
 pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
     matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
 }

@@ -1,7 +1,7 @@
 //! Flamebearer, version 1: the JSON format of Pyroscope's plain routes, with a flame graph and its metadata.
 //!
 //! In: flame graphs and differences as in `profile`. Out: values that serde writes with exactly Pyroscope's fields.
-//! Numbers are JSON numbers, not strings as in protobuf's JSON. The caller fills in time lines.
+//! Numbers are JSON numbers, not strings as in protobuf's JSON. The caller adds the time lines.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Flame graphs in the format TREE of `querier.v1`: bytes that Pyroscope's clients merge, without levels.
+//! Flame graphs in the format TREE of `querier.v1`: a sequence of nodes without levels, which Pyroscope's clients can
+//! merge.
 //!
 //! In: the levels of a flame graph. Out: its nodes, each parent before its children and the last child first. A node
 //! consists of the length of its name, the name, its own value and the number of its children. All numbers are varints.

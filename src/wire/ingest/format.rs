@@ -1,4 +1,4 @@
-//! A format of `/ingest`: how it is detected, how much memory it takes, and how it is read.
+//! A format of `/ingest`, with functions that detect it, estimate the memory for it, and read it.
 
 use bytes::Bytes;
 
