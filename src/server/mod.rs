@@ -1,6 +1,7 @@
-//! The HTTP routes of the server and their status codes. Protocols are in `wire`, data in `store`, queries in `query`.
+//! The HTTP routes of the server and their status codes. `wire` has the protocols, `store` the data, `query` the
+//! queries.
 //!
-//! In: HTTP requests on one port. Out: calls of the store and the query engine, and their results as HTTP answers.
+//! In: HTTP requests on one port. Out: calls to the store and the query engine, and the results as HTTP responses.
 //! [`router`] builds the routes, at `/` and under a prefix; `admin::listen` serves them. `docs/http-api.md` describes
 //! every route.
 

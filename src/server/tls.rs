@@ -1,10 +1,10 @@
 //! TLS of the server's ports. The server reads the certificates again when their files change.
 //!
-//! In: PEM files of a certificate, of its key, and optionally of the authorities of clients. Out: an acceptor for the
-//! next connection. TLS fails closed: if a file is not usable at the start, the start fails. If it becomes unusable
-//! later, the last good certificate stays in force, and the log says so once. If authorities are given, a client may
-//! present a certificate. A certificate of another authority ends the handshake. `access` decides which rights a
-//! certificate gives.
+//! In: PEM files with a certificate, its key, and optionally the authorities that issue client certificates. Out: an
+//! acceptor for the next connection. TLS fails closed: if a file is not usable at the start, the start fails. If a file
+//! becomes unusable later, the last good certificate stays in force, and the log says so once. If authorities are
+//! given, a client may present a certificate. If another authority has issued the certificate, the handshake fails.
+//! `access` decides which rights a certificate gives.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,11 +24,11 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The key of the certificate.
     pub key: PathBuf,
-    /// The authorities of clients. Without them, the server asks no client for a certificate.
+    /// The authorities that issue client certificates. If not set, the server requests no client certificates.
     pub client_ca: Option<PathBuf>,
 }
 
-/// Error of a file that is not usable.
+/// Error for a TLS file that the server cannot use.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the TLS file `{path}` of the port: {reason}")]
 pub struct TlsError {
@@ -55,7 +55,7 @@ impl Protocols {
     }
 }
 
-/// The TLS of one port, from the newest usable files.
+/// The TLS settings of one port, read from the newest usable files.
 pub struct PortTls {
     files: TlsFiles,
     protocols: Protocols,
@@ -66,7 +66,7 @@ pub struct PortTls {
 #[derive(Clone)]
 pub struct Current {
     pub acceptor: TlsAcceptor,
-    /// Content of the certificate file. A SCRAM exchange may be bound to the certificate.
+    /// Content of the certificate file. The channel binding of SCRAM uses it.
     pub certificate: Arc<[u8]>,
 }
 

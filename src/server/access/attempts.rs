@@ -48,7 +48,8 @@ impl Attempts {
         is_free(&self.counted.lock(), self.limits(address, name), Instant::now())
     }
 
-    /// Starts an attempt. It counts as failed until [`Self::succeeded`]. Returns `None` at a limit.
+    /// Starts an attempt, which counts as failed until [`Self::succeeded`] is called. Returns `None` if a limit is
+    /// reached.
     pub(super) fn begin(&self, address: Option<IpAddr>, name: &str) -> Option<Attempt> {
         let limits = self.limits(address, name);
         let mut counted = self.counted.lock();
@@ -75,7 +76,7 @@ impl Attempts {
         ]
     }
 
-    /// Uncounts an attempt that has succeeded.
+    /// Removes an attempt that has succeeded from the counts of failed attempts.
     pub(super) fn succeeded(&self, attempt: Attempt) {
         let mut counted = self.counted.lock();
         for key in attempt.0 {

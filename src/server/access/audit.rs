@@ -1,7 +1,7 @@
-//! Audit lines in the log: calls of administrators, and logins, with the target `audit`.
+//! Writes audit lines to the log, with the target `audit`: one for each admin call and one for each login.
 //!
-//! In: the identity, the call, the address, and the result. Out: one log line each. A line never contains a credential
-//! or an unproven name, because people type passwords into the name field.
+//! In: the identity, the call, the address, and the result. Out: one log line. A line never contains a credential or an
+//! unproven name, because people type passwords into the name field.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ pub(super) fn call(identity: &Identity, call: &str, tenant: &str, peer: Option<&
     tracing::info!(target: "audit", identity, call, tenant, address, status, "admin call");
 }
 
-/// Logs such a call that was refused, with the reason.
+/// Logs a refused call that requires the right of an administrator, with the reason.
 pub(super) fn refused(identity: Option<&Identity>, call: &str, peer: Option<&Peer>, reason: &str) {
     let (identity, address) = (identity.map_or("", |identity| &*identity.name), address(peer));
     tracing::warn!(target: "audit", identity, call, address, reason, "admin call refused");

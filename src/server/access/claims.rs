@@ -1,9 +1,9 @@
-//! Tokens of an OIDC issuer: JSON Web Tokens (RFC 7519). Checks their signatures with the issuer's keys, and interprets
-//! their claims.
+//! Verifies tokens of an OIDC issuer: checks the signature of a JSON Web Token (RFC 7519) with the issuer's keys, and
+//! interprets its claims.
 //!
 //! In: a token. Out: an identity and its validity period, or a refusal. The keys are fetched at their first use and
 //! used for an hour. A token with an unknown key also causes a fetch, at most once in 30 seconds. If the issuer does
-//! not respond, the known keys stay in force, and no caller with a token of a known key waits.
+//! not respond, the known keys stay in force, and a caller whose token is signed with a known key does not wait.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -39,7 +39,7 @@ pub(super) struct Issuer {
     options: OidcOptions,
     client: HttpClient,
     keys: Mutex<Option<(Arc<Keys>, Instant)>>,
-    /// Time of the last fetch, or of the last attempt. The lock is held during a fetch.
+    /// Time at which the last fetch ended, even if it failed. The lock is held during a fetch.
     fetching: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
@@ -109,7 +109,8 @@ impl Issuer {
         Ok((identity(&self.options, &read.claims), left))
     }
 
-    /// Returns the known keys. If there are none, fetches them first. Old keys are used until newer ones are fetched.
+    /// Returns the known keys. If no keys are known, fetches them first. Keys older than [`KEYS_AGE`] remain in use
+    /// while newer ones are fetched.
     async fn keys(self: &Arc<Self>) -> Result<Arc<Keys>, Refusal> {
         let known = self.keys.lock().clone();
         let Some((keys, since)) = known else {
@@ -125,7 +126,7 @@ impl Issuer {
         Ok(keys)
     }
 
-    /// Returns newer keys than `old`, or `old` if there are none.
+    /// Tries to fetch newer keys than `old`, and returns the newest known keys.
     async fn fetched(self: &Arc<Self>, old: &Arc<Keys>) -> Arc<Keys> {
         self.fetch().await;
         let known = self.keys.lock().clone();
@@ -141,7 +142,7 @@ impl Issuer {
     }
 
     /// Starts to fetch the keys, unless the last attempt is too recent. The fetch continues if its caller is dropped.
-    /// Otherwise strangers could disconnect, and so make the next request start another fetch at once.
+    /// Otherwise a stranger could disconnect, and the next request would start another fetch at once.
     fn begin_fetch(self: &Arc<Self>, mut last: OwnedMutexGuard<Option<Instant>>) -> Option<JoinHandle<()>> {
         if last.is_some_and(|last| last.elapsed() < FETCH_PAUSE) {
             return None;
@@ -206,7 +207,8 @@ impl<'a> Token<'a> {
     }
 }
 
-/// Returns the remaining validity of a token after a check of issuer, audience and times. `None` if it is invalid.
+/// Checks the issuer, the audience and the times of a token. Returns its remaining validity, or `None` if it is
+/// invalid.
 fn valid_for(options: &OidcOptions, claims: &Map<String, Value>, now: u64) -> Option<Duration> {
     let is_of = claims.get("iss")?.as_str()? == options.issuer;
     let is_for_us = values(claims.get("aud")?).any(|audience| audience == options.audience);
@@ -374,7 +376,8 @@ mod tests {
         assert!(of("http://issuer/keys").is_err());
     }
 
-    /// A mock issuer that returns its key `one` once for each permit, and the number of its requests.
+    /// Starts a mock issuer that sends its key `one` after a notification. Returns the issuer, the notifier, and the
+    /// counter of requests.
     async fn slow_issuer() -> (Arc<Issuer>, Arc<Notify>, Arc<AtomicUsize>) {
         let (finish, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
         let (told, counted) = (finish.clone(), asked.clone());
@@ -397,7 +400,7 @@ mod tests {
         json!({"kty": "EC", "crv": "P-256", "kid": "one", "x": secret::text(&[1; 32]), "y": secret::text(&[2; 32])})
     }
 
-    /// A token with a wrong signature by the key `one`.
+    /// Returns a token that names the key `one` and has a wrong signature.
     fn forged() -> String {
         let part = |value: Value| secret::text(value.to_string().as_bytes());
         let header = part(json!({"alg": "ES256", "kid": "one"}));

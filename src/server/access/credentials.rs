@@ -28,7 +28,7 @@ impl Credential {
     /// Reads the credential from the headers of a request.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         if let Some(value) = headers.get(AUTHORIZATION) {
-            // Two such headers are ambiguous, so neither of them counts.
+            // Several `Authorization` headers are ambiguous, so the credential is unknown.
             let is_alone = headers.get_all(AUTHORIZATION).iter().count() == 1;
             let read = value.to_str().ok().filter(|_| is_alone).and_then(authorization);
             return read.unwrap_or(Self::Unknown);

@@ -1,4 +1,4 @@
-//! Decides which identity calls, whether it has the required right, and for which tenants.
+//! Decides which identity a caller has, whether it has the required right, and which tenants the call may use.
 //!
 //! In: the credential of a request or a connection, and the need of the route. Out: an identity and tenants, or a
 //! counted refusal. A server without any source of identities requires no authentication. Once it requires
@@ -22,14 +22,14 @@ use crate::server::access::sessions::Sessions;
 use crate::server::access::sources::{Proven, Sources};
 use crate::wire::call::TENANT_HEADER;
 
-/// Decides about every call. Clones share their state.
+/// Authenticates and authorizes every call. Clones share their state.
 #[derive(Clone)]
 pub struct Access(Arc<Inner>);
 
 struct Inner {
     /// True if the options explicitly disable authentication.
     is_open: bool,
-    /// True after the first moment at which the server required authentication.
+    /// True once the server has required authentication.
     has_asked: AtomicBool,
     open_metrics: bool,
     multi_tenant: bool,
@@ -126,7 +126,7 @@ impl Access {
                 if identity.is_none() {
                     self.0.sessions.end(&id);
                 }
-                // A browser keeps the cookie of a session that this server has ended.
+                // A browser still sends the cookie of an ended session, so a client certificate is checked next.
                 identity.or_else(|| self.by_connection(peer)).ok_or(Refusal::Missing)
             }
             Credential::Unknown => Err(Refusal::Wrong),
@@ -138,7 +138,7 @@ impl Access {
         self.by_certificate(peer?.certificate.as_deref()?)
     }
 
-    /// Authenticates a user with a password, or a token without a user.
+    /// Authenticates a caller by user and password. If the user is empty, the password is a token.
     pub(super) async fn prove(&self, user: &str, password: &str, address: Option<IpAddr>) -> Result<Proven, Refusal> {
         match user {
             "" => self.0.sources.token(password).await,
@@ -156,9 +156,9 @@ impl Access {
         Ok(self.0.sources.password(user, password, Some(address)).await?.identity)
     }
 
-    /// Checks whether a client may try a password with SCRAM. Attempts are counted for each pair of name and address.
-    /// Failed attempts must not lock out a user who knows the password, and with SCRAM no correct password is
-    /// remembered.
+    /// Checks whether a client may try a password with SCRAM. Attempts are counted for each pair of name and address,
+    /// so that the failed attempts of others do not lock out a user who knows the password. Outside SCRAM, a remembered
+    /// correct password bypasses the limits. With SCRAM, the server remembers no correct password.
     pub(crate) fn may_try(&self, address: IpAddr, name: &str) -> Result<(), Refusal> {
         let name = format!("{name} of {address}");
         if self.0.sources.attempts.has_room(Some(address), &name) {
@@ -171,7 +171,7 @@ impl Access {
     /// Counts a wrong password of a SCRAM exchange.
     pub(crate) fn failed(&self, address: IpAddr, name: &str) {
         self.0.metrics.refused(&Refusal::Wrong);
-        // At the limit, `may_try` has refused the attempt before the exchange.
+        // `begin` fails only at a limit, and there `may_try` has already refused the exchange.
         let _ = self
             .0
             .sources
@@ -213,8 +213,8 @@ impl Access {
     }
 
     /// Returns the tenants of a request, if the identity or the header names them. The identity must have every tenant
-    /// of the header. `None` leaves the header to the handler: a single-tenant server ignores it, and otherwise the
-    /// handler refuses a missing or invalid header.
+    /// of the header. If the result is `None`, the handler decides about the header: a single-tenant server ignores it,
+    /// and a multi-tenant server refuses a missing or invalid header.
     pub(super) fn tenants(&self, identity: &Identity, headers: &HeaderMap) -> Result<Option<Tenants>, Refusal> {
         if !self.0.multi_tenant {
             let only = TenantId::anonymous();

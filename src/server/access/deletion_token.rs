@@ -12,14 +12,16 @@ pub(crate) const SHORTEST_TOKEN_BYTES: usize = 16;
 pub struct AdminToken {
     /// Name of the token in logs.
     pub name: String,
-    /// SHA-256 of the token. It is compared instead of the token, so that the time of a comparison reveals nothing.
+    /// SHA-256 of the token. The server compares digests, so that the time of a comparison reveals nothing about the
+    /// token.
     pub(in crate::server) digest: [u8; 32],
     /// Tenants whose profiles may be deleted.
     pub tenants: Vec<TenantId>,
 }
 
 impl AdminToken {
-    /// Creates a token for some tenants. Fails if it is too short or has characters that a header does not allow.
+    /// Creates a token for some tenants. Fails if the token is too short or contains characters that a header does not
+    /// allow.
     pub fn new(name: &str, token: &str, tenants: Vec<TenantId>) -> Result<Self, String> {
         if token.len() < SHORTEST_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!(

@@ -51,7 +51,7 @@ impl Rights {
         self.0.extend(others.into_iter().flat_map(|others| others.0));
     }
 
-    /// Returns this right alone, without the rights that the role of its name implies.
+    /// Returns a set with only this right. The role of the same name may stand for more rights.
     pub(super) fn only(right: Right) -> Self {
         Self([right].into())
     }
@@ -111,7 +111,7 @@ pub enum TenantScope {
 }
 
 impl TenantScope {
-    /// Returns the only tenant of a single-tenant server.
+    /// Returns a scope with the only tenant of a single-tenant server.
     pub(crate) fn anonymous() -> Self {
         Self::Only(vec![TenantId::anonymous()])
     }
@@ -160,7 +160,8 @@ impl TenantScope {
 /// A caller with its rights and tenants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Name in logs: that of the token, the user, the certificate or the subject.
+    /// Name in logs: the name of the token or user, the common name of the certificate, or a claim of an issuer's
+    /// token.
     pub name: Arc<str>,
     pub rights: Rights,
     pub tenants: TenantScope,
@@ -179,7 +180,7 @@ impl Identity {
         })
     }
 
-    /// Returns the identity of a caller of a server that requires no authentication. It has all rights.
+    /// Returns the identity of every caller if the server requires no authentication. It has all rights.
     pub(super) fn anyone() -> Arc<Self> {
         Arc::new(Self {
             name: "anyone".into(),

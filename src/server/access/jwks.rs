@@ -1,7 +1,7 @@
-//! Public keys of an issuer (RFC 7517), and signatures by them: RS256 and ES256 only.
+//! Public keys of an issuer (RFC 7517), and checks of signatures by these keys: RS256 and ES256 only.
 //!
 //! In: the text of a key set, and signed bytes. Out: whether the signature is valid. A key is used only for the
-//! algorithm of its own kind, whatever a token says.
+//! algorithm of its key type, regardless of the algorithm that a token names.
 
 use ring::signature::{ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey};
 use serde::Deserialize;
@@ -66,12 +66,12 @@ impl Algorithm {
 pub(super) enum Signature {
     Right,
     Wrong,
-    /// No key has the id. The issuer may have a new key.
+    /// The set has no key for the signature. The issuer may have a new key.
     UnknownKey,
 }
 
 impl Keys {
-    /// Parses a key set, and ignores keys of other kinds and for other purposes.
+    /// Parses a key set. Ignores keys that are not for signatures with RS256 or ES256.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         if document.keys.len() > MOST {
@@ -84,7 +84,8 @@ impl Keys {
         Ok(Self(keys))
     }
 
-    /// Checks a signature with the key of this id. Without an id, the only key of the algorithm is used.
+    /// Checks a signature with the key of this id. If a token has no id, the set must contain exactly one key for the
+    /// algorithm.
     pub(super) fn check(&self, algorithm: Algorithm, id: Option<&str>, signed: &[u8], signature: &[u8]) -> Signature {
         let mut fitting = self.0.iter().filter(|key| key.public.algorithm() == algorithm);
         let key = match id {

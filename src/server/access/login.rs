@@ -24,7 +24,7 @@ use crate::server::access::refusal::Refusal;
 use crate::server::access::sessions::LENGTH;
 use crate::wire::connect::ConnectError;
 
-/// Maximum size of a login body. A token of an issuer has some kilobytes.
+/// Maximum size of a login body. A token of an issuer may have several kilobytes.
 const MAX_BODY_BYTES: usize = 32 << 10;
 
 /// Timeout for reading a body.

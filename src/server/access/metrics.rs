@@ -25,7 +25,7 @@ impl AccessMetrics {
     /// Creates the metrics and registers them in this scope.
     pub fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
-        // All series exist from the start, because an alert notices a counter only after its second value.
+        // All series exist from the start. Otherwise an alert would miss the increase from no value to 1.
         for reason in Refusal::REASONS {
             drop(metrics.refusals.get_or_create(&ReasonLabels { reason }));
         }

@@ -1,8 +1,8 @@
-//! Access control: identities, the credentials that prove them, and the one place that decides about every call.
+//! Access control: identities, the credentials that prove them, and the decision about every call.
 //!
 //! In: files of tokens and users, client certificates, an OIDC issuer; HTTP requests and PostgreSQL connections. Out:
-//! an [`Identity`] with rights and tenants, or a refusal. [`Access`] decides. `guard` puts it in front of all routes of
-//! the port, and `server::postgres` uses it to check passwords. `docs/security.md` describes the threats.
+//! an [`Identity`] with rights and tenants, or a refusal. [`Access`] decides. `guard` calls it in front of all routes
+//! of the port, and `server::postgres` calls it to check passwords. `docs/security.md` describes the threats.
 
 mod attempts;
 mod audit;

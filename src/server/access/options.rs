@@ -17,7 +17,7 @@ pub struct AccessOptions {
     pub tokens: PathBuf,
     /// Path of the users file, which contains hashes of passwords.
     pub users: Option<PathBuf>,
-    /// Client certificates to accept. `None` if no authority of clients is configured.
+    /// Client certificates to accept. `None` if no authority for client certificates is configured.
     pub certificates: Option<Vec<CertificateRule>>,
     /// The issuer whose tokens the server accepts.
     pub oidc: Option<OidcOptions>,
@@ -33,7 +33,7 @@ impl AccessOptions {
     /// Name of the tokens file in the data folder.
     pub const TOKENS: &str = "tokens.json";
 
-    /// Returns options with the tokens file in this data folder, and nothing else.
+    /// Returns options with only a tokens file, which is in this data folder.
     pub fn new(data: &Path) -> Self {
         Self {
             tokens: data.join(Self::TOKENS),
@@ -42,7 +42,7 @@ impl AccessOptions {
     }
 }
 
-/// The rights and tenants of the holders of a certificate.
+/// The rights and tenants of callers with a client certificate of this name.
 #[derive(Debug, Clone)]
 pub struct CertificateRule {
     /// The common name of the certificate's subject. `*` matches every certificate of the authority.
@@ -60,11 +60,11 @@ pub struct OidcOptions {
     pub audience: String,
     /// URL of the issuer's keys (RFC 7517).
     pub jwks_url: Url,
-    /// PEM file with the authorities for that URL. They replace those of the system.
+    /// PEM file with the authorities for `jwks_url`. They replace the authorities of the system.
     pub ca: Option<PathBuf>,
     /// Claim with the name for logs.
     pub name_claim: String,
-    /// Claim with one tenant or a list of tenants. Without it, identities get the tenant of a single-tenant server.
+    /// Claim with one tenant or a list of tenants. If not set, identities have the tenant of a single-tenant server.
     pub tenant_claim: Option<String>,
     /// Claim with one role or a list of roles.
     pub role_claim: String,
@@ -72,7 +72,7 @@ pub struct OidcOptions {
     pub roles: BTreeMap<String, Rights>,
 }
 
-/// Error of setting up access.
+/// Error of options that the server cannot use.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     #[error("cannot use `{path}`: {reason}")]

@@ -1,8 +1,9 @@
 //! Users with passwords: a file with one line for each user, which has a name, a hash, roles and tenants.
 //!
 //! In: lines `NAME:HASH:ROLES:TENANTS`. Out: the identity of a user and password, and lines for new users. A hash is
-//! `pbkdf2-sha256$ITERATIONS$SALT$HASH` (RFC 8018), with salt and hash in URL-safe base64. The server remembers a
-//! correct password by a keyed hash in memory. So a client that sends it with every request costs one derivation.
+//! `pbkdf2-sha256$ITERATIONS$SALT$HASH` (RFC 8018), with salt and hash in URL-safe base64. The server keeps a keyed
+//! hash of each correct password in memory. So a client that sends its password with every request causes only one
+//! derivation.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -19,13 +20,13 @@ const ALGORITHM: &str = "pbkdf2-sha256";
 const ITERATIONS: u32 = 600_000;
 /// Minimum number of iterations that the server accepts.
 const FEWEST: u32 = 100_000;
-/// Maximum number of iterations that the server accepts. They take about five seconds.
+/// Maximum number of iterations that the server accepts. A derivation with this number takes about five seconds.
 const MOST: u32 = 10_000_000;
 const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
-/// Minimum length of a password of a new line, in characters.
+/// Minimum length of the password of a new user, in characters.
 const SHORTEST: usize = 12;
-/// Maximum length of a password in bytes. A longer password is wrong.
+/// Maximum length of a password in bytes. The server refuses a longer password.
 const LONGEST: usize = 1024;
 const MOST_USERS: usize = 10_000;
 
@@ -46,16 +47,17 @@ pub enum PasswordError {
 
 pub(super) struct Users {
     known: HashMap<String, User>,
-    /// Key of the hashes of correct passwords.
+    /// HMAC key for the hashes of correct passwords.
     key: hmac::Key,
-    /// Hash for the passwords of unknown users, so that they take as long as those of known users.
+    /// Random hash against which passwords of unknown users are checked, so that this check takes as long as for known
+    /// users.
     nobody: Hash,
 }
 
 struct User {
     hash: Hash,
     identity: Arc<Identity>,
-    /// Keyed hash of the password, after it was proven correct.
+    /// Keyed hash of the password. `None` until a derivation has proven the password correct.
     proven: Mutex<Option<hmac::Tag>>,
 }
 
@@ -105,7 +107,7 @@ impl Users {
         self.known.contains_key(name)
     }
 
-    /// Returns the identity and the password hash of a user, without a check of the password. For sessions.
+    /// Returns the identity and the password hash of a user, for sessions. Does not check the password.
     pub(super) fn identity(&self, name: &str) -> Option<(Arc<Identity>, &[u8])> {
         let user = self.known.get(name)?;
         Some((user.identity.clone(), &user.hash.hash))
@@ -188,7 +190,8 @@ impl Hash {
         Self { iterations, salt, hash }
     }
 
-    /// Returns true if this is the hash of the password. The time does not reveal how much of it is right.
+    /// Returns true if this is the hash of the password. The time of the comparison does not reveal how much of the
+    /// hash is equal.
     fn is_of(&self, password: &[u8]) -> bool {
         pbkdf2::verify(
             pbkdf2::PBKDF2_HMAC_SHA256,

@@ -1,4 +1,4 @@
-//! Refusals: the reason why a caller was not let in, as an error of the protocols and as a label of the metric.
+//! Refusals: the reason why a caller was refused, as an error of the protocols and as a label of the metric.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use crate::wire::connect::{Code, ConnectError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Missing,
-    /// The credential is wrong, expired or revoked. The error does not tell which.
+    /// The credential is wrong, expired or revoked. The error does not say which of the three applies.
     Wrong,
     /// The identity lacks this right.
     Right(Right),
-    /// The identity does not have this tenant.
+    /// The identity may not use this tenant.
     Tenant(TenantId),
-    /// The call is about all tenants, and the identity has only some of them.
+    /// The call concerns all tenants, but the identity may use only some of them.
     Whole,
-    /// Too many failed attempts. The server checks no further one for a while.
+    /// Too many failed attempts. For a while, the server checks no further attempt.
     Attempts,
     /// The client was about to send a password without TLS from another machine.
     Plain,
@@ -66,7 +66,7 @@ impl fmt::Display for Refusal {
             Self::Wrong => out.write_str("the token, or the user and the password, are not valid"),
             Self::Right(right) => write!(out, "the caller lacks the role `{}`", right.name()),
             Self::Tenant(tenant) => write!(out, "the caller is not allowed to use the tenant `{tenant}`"),
-            Self::Whole => out.write_str("the call is about all tenants, but the caller has only some of them"),
+            Self::Whole => out.write_str("the call concerns all tenants, but the caller may use only some of them"),
             Self::Attempts => out.write_str("too many attempts to log in, try again in a minute"),
             Self::Plain => out.write_str("a password is accepted only over TLS or from the same machine"),
             Self::Issuer => out.write_str("cannot fetch the keys of the token's issuer, try again"),

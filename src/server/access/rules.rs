@@ -1,8 +1,8 @@
-//! The need of each route, in one table.
+//! The table of routes, with the authentication and the right that each route requires.
 //!
 //! In: the method and the template of a route, without the prefix. Out: a [`Need`]. A route that is not in the table
-//! needs an administrator of the whole server. So a new route is closed until somebody decides. Files of the page have
-//! no route.
+//! requires an administrator of the whole server. So a new route is closed until somebody adds it to the table. Files
+//! of the page have no route.
 
 use http::Method;
 
@@ -21,7 +21,8 @@ pub(super) enum Need {
 const READ: Need = Need::Right(Right::Read);
 const WRITE: Need = Need::Right(Right::Write);
 
-/// Routes and their needs. A route that ends with `*` stands for all routes with that prefix. The first match counts.
+/// Routes and their needs. A route that ends with `*` stands for all routes with that prefix. The first matching entry
+/// applies.
 const TABLE: [(&str, Need); 58] = [
     // Health of the server, for load balancers and probes.
     ("/ready", Need::Nothing),
@@ -77,7 +78,7 @@ const TABLE: [(&str, Need); 58] = [
     ("/debuginfo.v1alpha1.DebuginfoService/Upload/*", WRITE),
     ("/debuginfo.v1alpha1.DebuginfoService/UploadFinished", WRITE),
     ("/debuginfo.v1alpha1.DebuginfoService/DeleteDebuginfo", WRITE),
-    // The process, which works for all tenants.
+    // Data about the process, which serves all tenants.
     ("/metrics", Need::Server(Right::Read)),
     ("/debug/pprof*", Need::Server(Right::Read)),
     ("/api/v1/status/config*", Need::Server(Right::Read)),
@@ -102,7 +103,7 @@ pub(super) fn need(method: &Method, route: &str) -> Need {
     named(method, route).unwrap_or(Need::Server(Right::Admin))
 }
 
-/// Returns the need in the table, if the route is in it.
+/// Returns the need of a route, if the table contains the route.
 fn named(method: &Method, route: &str) -> Option<Need> {
     if route == PROFILES {
         return Some(if *method == Method::POST { WRITE } else { READ });

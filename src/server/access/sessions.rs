@@ -1,8 +1,8 @@
-//! Sessions of the page: random ids in cookies, with the proof that started each session.
+//! Sessions of the page. A session has a random id, which the browser keeps in a cookie, and the proof of an identity.
 //!
-//! In: the proof of an identity. Out: the id of a session, and later the proof. `sources` checks the proof again at
-//! every use, so a revoked token or a changed password ends its sessions. The table is bounded: the session that ends
-//! first is removed for a new one.
+//! In: the proof of an identity. Out: the id of a session, and later the proof for that id. `sources` checks the proof
+//! again at every use, so a revoked token or a changed password ends its sessions. If the table is full, a new session
+//! replaces the one that would end first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) enum Proof {
     Token(Digest),
     /// A password: the user and the hash of the password.
     Password(Arc<str>, Arc<[u8]>),
-    /// A token of an issuer. It cannot be checked again.
+    /// The identity of an issuer's token. The server does not keep the token, so it cannot check the token again.
     Claims(Arc<Identity>),
 }
 

@@ -1,7 +1,8 @@
 //! The sources of identities: tokens, users, certificates, and an issuer.
 //!
-//! In: a credential. Out: its identity, or a refusal. Passwords are derived on separate threads, only a few at the same
-//! time, and only while the limits of attempts for the name and the address allow it.
+//! In: a credential. Out: its identity, or a refusal. Passwords are derived on separate threads, at most
+//! [`DERIVATIONS`] at the same time. If the name or the address has reached its limit of failed attempts, the password
+//! is not derived.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ impl Sources {
         }
     }
 
-    /// Reads the files. An absent users file is an error, an absent tokens file is not.
+    /// Reads the files. If the users file is absent, this function fails. The tokens file may be absent.
     pub(super) fn open(options: AccessOptions) -> Result<Self, AccessError> {
         let wrong = |path: &std::path::Path, reason: String| AccessError::File {
             path: path.display().to_string(),
@@ -91,7 +92,7 @@ impl Sources {
         })
     }
 
-    /// Returns true if no source is configured: no tokens or users file, no authority of clients, and no issuer.
+    /// Returns true if no source is configured: no tokens or users file, no client certificates, and no issuer.
     pub(super) fn are_none(&self) -> bool {
         let has_tokens = self.tokens.as_ref().is_some_and(Watched::is_there);
         !has_tokens && self.users.is_none() && self.certificates.is_none() && self.issuer.is_none()
@@ -116,8 +117,8 @@ impl Sources {
         })
     }
 
-    /// Returns the identity of a user and a password. Clients without a field for a token send it as the password of
-    /// any name.
+    /// Returns the identity of a user and a password. A client without a field for a token may send the token as the
+    /// password, with any user name.
     pub(super) async fn password(
         &self,
         user: &str,
@@ -152,7 +153,7 @@ impl Sources {
         if !self.attempts.has_room(address, user) {
             return Err(Refusal::Attempts);
         }
-        // The permit is held until the work is done, even if the caller is dropped before.
+        // The permit is held until the derivation ends, even if the caller is dropped earlier.
         let place = self.derivations.clone().acquire_owned().await;
         // Another caller with the same password may have finished the derivation meanwhile.
         if let Quick::Right(identity) = users.quick(user, password) {

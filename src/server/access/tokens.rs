@@ -1,7 +1,7 @@
 //! Bearer tokens: a file with the name, the hash, the roles and the tenants of each token.
 //!
 //! In: the text of the file, and the names of new and revoked tokens. Out: the identity of a token. The tokens
-//! themselves are stored nowhere. The command shows a new token once.
+//! themselves are stored nowhere. `alluvium token new` shows a new token once.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::base::file::replace;
 use crate::server::access::identity::{Identity, Rights, TenantScope};
 use crate::server::access::secret::{self, Digest, digest};
 
-/// Prefix of every token. People and secret scanners recognize a token by it.
+/// Prefix of every token. People and secret scanners recognize a token by this prefix.
 pub(crate) const PREFIX: &str = "allu_";
 
 const MOST: usize = 10_000;
@@ -121,12 +121,12 @@ pub fn add(path: &Path, name: &str, rights: &Rights, tenants: &TenantScope) -> R
     Ok(token)
 }
 
-/// Returns the tokens of the file in the order of their creation. Without a file there are none.
+/// Returns the tokens of the file in the order of their creation. If there is no file, the list is empty.
 pub fn list(path: &Path) -> Result<Vec<Entry>, TokenError> {
     Ok(contents(path)?.tokens)
 }
 
-/// Removes a token from the file. An empty file stays, so that the server still requires authentication.
+/// Removes a token from the file. A file without tokens is kept, so that the server still requires authentication.
 pub fn revoke(path: &Path, name: &str) -> Result<(), TokenError> {
     let _alone = alone(path)?;
     let mut contents = contents(path)?;

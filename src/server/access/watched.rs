@@ -1,8 +1,8 @@
 //! A file that is read again after it has changed.
 //!
 //! In: a path and a function that parses the text. Out: the value of the last valid text. If the file becomes invalid
-//! or is removed, the last good value stays in force, and the log says so once. A file that appears later and is
-//! invalid counts as present, without a value.
+//! or is removed, the last good value stays in force, and the log says so once. If a file appears later and is invalid,
+//! it counts as present, but there is no value.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
@@ -35,7 +35,7 @@ struct State<T> {
 }
 
 impl<T> Watched<T> {
-    /// Reads the file. It may be absent. Fails if the file is present and unusable.
+    /// Reads the file, if there is one. Fails if the file is unusable.
     pub(super) fn open(path: &Path, read: fn(&str) -> Result<T, String>) -> Result<Self, String> {
         let looked = Instant::now();
         let stamp = stamp(path)?;
@@ -85,7 +85,8 @@ impl<T> Watched<T> {
     }
 }
 
-/// Returns the stamp of the file, or `None` if there is no such file. If the check fails, the file may exist.
+/// Returns the stamp of the file, or `None` if there is no such file. After an error, it is unknown whether the file
+/// exists.
 fn stamp(path: &Path) -> Result<Option<Stamp>, String> {
     let read = std::fs::metadata(path).and_then(|data| Ok((data.modified()?, data.len(), data.ino())));
     match read {
@@ -111,7 +112,7 @@ mod tests {
         text.trim().parse().map_err(|_| format!("`{text}` is no number"))
     }
 
-    /// Forgets the time of the last check.
+    /// Moves the time of the last check back, so that the next call checks the file again.
     fn again<T>(watched: &Watched<T>) {
         watched.state.lock().looked = Instant::now().checked_sub(2 * PAUSE).unwrap();
     }
@@ -150,7 +151,7 @@ mod tests {
         std::fs::write(&path, "55555").unwrap();
         again(&watched);
         assert_eq!(watched.current().as_deref(), Some(&55555));
-        // A path below a file does not exist. Whether a file with a too long name exists is unknown.
+        // A path below a file does not exist. The check of a file with a too long name fails.
         assert!(!Watched::open(&path.join("number"), number).unwrap().is_there());
         assert!(Watched::open(&folder.path().join("n".repeat(300)), number).is_err());
     }

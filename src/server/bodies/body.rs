@@ -1,8 +1,7 @@
 //! Reads and decodes request bodies, within limits on size, time, and the memory of all requests together.
 //!
 //! In: a body. Out: its decompressed bytes, or the message decoded from them; or status 408, 413 or 503. A [`Charge`]
-//! counts the memory until it is dropped. `budget` divides the memory into shares, and `workers` has the threads for
-//! the work.
+//! counts the memory until it is dropped. `budget` divides the memory into shares, and `workers` provides the threads.
 
 use std::time::Duration;
 
@@ -77,8 +76,8 @@ impl Intake {
     }
 
     /// Builds a value from a body, or from a value that was built from the body. `weigh` computes the maximum memory
-    /// that this takes, and may refuse. `make` builds the value. `work_bytes` is the maximum number of bytes that
-    /// either of them processes.
+    /// that the value needs, or returns an error. `make` builds the value. `work_bytes` is the maximum number of bytes
+    /// that `weigh` or `make` processes.
     pub(crate) async fn make<Source: Send + 'static, Weighed: Send + 'static, Made: Send + 'static>(
         &self,
         (source, charge): (Source, Charge),
@@ -156,8 +155,8 @@ impl Intake {
         Ok((body, prefix.is_compressed))
     }
 
-    /// Takes the memory for a body of `bytes` bytes. If there is none, this function drains the body, so that the
-    /// client reads the refusal and does not see a broken connection.
+    /// Takes the memory for a body of `bytes` bytes. If the memory is not available, this function drains the body, so
+    /// that the client reads the refusal and does not see a broken connection.
     async fn begin(
         &self,
         stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
@@ -182,7 +181,7 @@ impl Intake {
         Err(ConnectError::new(Code::Unavailable, message))
     }
 
-    /// Runs the reading of a body with the timeout for bodies.
+    /// Runs a future that reads a body, with the timeout for bodies.
     async fn in_time<T>(&self, read: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
         tokio::time::timeout(self.body_timeout, read).await.unwrap_or_else(|_| {
             Err(ConnectError::new(
@@ -233,7 +232,7 @@ impl Intake {
                 return Err(too_large(max_bytes));
             }
             if length > body.room {
-                // The body of unknown length is larger than the charged memory.
+                // The length of the body is unknown, and the body is larger than the charged memory.
                 let room = stage.share(length).request_bytes().min(max_bytes);
                 body.held = stage.take(room).await?;
                 body.room = room;

@@ -1,4 +1,4 @@
-//! Bodies and their limits: on size, on time, and on all bodies together.
+//! Tests of the limits of bodies: on size, on time, and on the memory of all bodies together.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::server::bodies::budget::Stage;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// Limits of 16 MiB in all. Bodies of up to 4 and 96 KiB have their own shares. The largest body has 4 MiB, also
-/// unpacked.
+/// Returns limits with 16 MiB of memory. Bodies of up to 4 KiB and of up to 96 KiB have separate shares. A body may
+/// have 4 MiB, before and after decompression.
 fn limits() -> ServerLimits {
     ServerLimits {
         memory_bytes: 16 * MIB,
@@ -155,7 +155,7 @@ async fn a_slow_body_gives_way_to_those_who_wait_for_its_memory() {
         ..limits()
     };
     let intake = Intake::new(&limits, MemoryPressure::default(), Workers::new());
-    // More bodies of each size than fit.
+    // The test sends more bodies of each size than fit into the memory.
     for (announced, count) in [(None, 150), (Some(KIB), 600), (Some(90 * KIB), 30), (Some(4 * MIB), 5)] {
         let length = announced.map(|bytes| (CONTENT_LENGTH, bytes.to_string().parse().unwrap()));
         let headers = HeaderMap::from_iter(length);
@@ -180,7 +180,8 @@ async fn a_slow_body_gives_way_to_those_who_wait_for_its_memory() {
     }
 }
 
-/// A client that is just fast enough for the smallest body holds a large one no longer than others may wait.
+/// A client that is just fast enough for the smallest body cannot hold a large body for longer than other requests
+/// wait.
 #[tokio::test]
 async fn a_large_body_that_drips_faster_gives_way_too() {
     let limits = ServerLimits {
@@ -191,7 +192,7 @@ async fn a_large_body_that_drips_faster_gives_way_too() {
     let intake = Intake::new(&limits, MemoryPressure::default(), Workers::new());
     let of = |bytes: usize| HeaderMap::from_iter([(CONTENT_LENGTH, bytes.to_string().parse().unwrap())]);
     let (large, honest) = (of(4 * MIB), of(200 * KIB));
-    // Each body alone takes some seconds, and one of them is always the next.
+    // Each slow body alone takes some seconds, and all of them are ahead of the honest body.
     let slow = (0..8).map(|_| {
         let drops = stream::iter(0..4 * MIB / (17 * KIB)).then(|_| async {
             tokio::time::sleep(Duration::from_millis(8)).await;

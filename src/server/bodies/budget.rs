@@ -10,8 +10,9 @@
 //!   waits for the same share of that stage or for an earlier stage. A request at the last stage waits for nothing and
 //!   finally releases its bytes. So the last stage always makes progress, and therefore also the stages before it.
 //! - A request takes all bytes of a share in one step, before the work. A body of unknown length first takes the
-//!   maximum of a request of the smallest share, then that of the next share, and finally the maximum of a body. It
-//!   waits for larger shares only, so two requests never each hold one half and wait for the other half.
+//!   maximum request size of the smallest share, then the maximum request size of the next share, and finally the
+//!   maximum size of a body. It waits for larger shares only, so two requests never each hold one half and wait for the
+//!   other half.
 //! - Each stage has separate shares for small and for large requests, so waiting large requests do not block small
 //!   ones. Within a share, requests are served in order of arrival (tokio's semaphore is fair).
 //! - A body that arrives slowly holds its bytes only until another request waits for that share
@@ -32,11 +33,11 @@ use crate::wire::connect::{Code, ConnectError};
 struct Part {
     /// Size of the share, in units of 1/[`PARTS`] of the whole.
     parts: usize,
-    /// The number of requests of the largest size that fit into the share.
+    /// The number of requests of maximum size that fit into the share.
     requests: usize,
 }
 
-/// The first share is for bodies of a few KiB. Many clients that send such a body slowly do not fill it.
+/// The first share is for bodies of a few KiB. Even many clients that send such a body slowly do not fill this share.
 const ARRIVING: &[Part] = &[part(1, 128), part(3, 16), part(8, 1)];
 const UNPACKED: &[Part] = &[part(4, 16), part(8, 1)];
 const DECODED: &[Part] = &[part(2, 16), part(6, 1)];
@@ -58,7 +59,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Creates the budget for these limits. A share smaller than one maximum request is enlarged to that size.
+    /// Creates the budget for these limits. If the last share of a stage is smaller than the largest allowed body, the
+    /// share is enlarged to that size.
     pub(in crate::server) fn new(limits: &ServerLimits) -> Self {
         let (all, wait) = (limits.memory_bytes, limits.memory_wait);
         Self {
@@ -82,7 +84,7 @@ impl Budget {
 /// The budget of one stage, with shares for requests of different sizes.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    /// The shares by increasing size of the requests. There is at least one.
+    /// The shares, sorted by the size of their requests. There is at least one share.
     shares: Vec<Share>,
 }
 
@@ -126,7 +128,8 @@ impl Stage {
         self.shares[0].request_bytes
     }
 
-    /// Takes bytes, and waits in line for them. A request for more than the whole share waits until the share is free.
+    /// Takes bytes, after the requests that already wait for the same share. A request for more than the whole share
+    /// waits until the share is free.
     pub(in crate::server) async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         self.share(bytes).take(bytes).await
     }
@@ -174,7 +177,7 @@ impl Share {
     }
 }
 
-/// Counts a waiting request until it is dropped, even if its client disconnects.
+/// Counts a waiting request until this value is dropped, which also happens if the client disconnects.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {

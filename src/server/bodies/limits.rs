@@ -6,29 +6,31 @@ use std::time::Duration;
 /// the engine.
 #[derive(Debug, Clone)]
 pub struct ServerLimits {
-    /// Maximum size of a push on the wire. A larger push gets status 413. Pyroscope's `ingestion_body_limit_mb` is 256.
+    /// Maximum size of a push on the wire. A larger push is refused with status 413. Pyroscope's
+    /// `ingestion_body_limit_mb` is 256.
     pub body_bytes: usize,
-    /// Maximum size of a push after decompression. A larger push gets status 413.
+    /// Maximum size of a push after decompression. A larger push is refused with status 413.
     pub unpacked_body_bytes: usize,
-    /// Maximum size of a query request, on the wire and after decompression. A larger request gets status 413.
+    /// Maximum size of a query request, on the wire and after decompression. A larger request is refused with status
+    /// 413.
     pub question_bytes: usize,
     /// Memory of received bodies, decompressed bodies and decoded messages of all requests together, in bytes. Further
-    /// requests wait, and get status 503 after the wait.
+    /// requests wait. After the wait they are refused with status 503.
     pub memory_bytes: usize,
-    /// Time that a request waits for memory at the last stage. It waits twice as long at the stage before it, and three
-    /// times as long at the first stage.
+    /// Maximum time that a request waits for the memory of decoded messages. The maximum is twice as long for
+    /// decompressed bodies, and three times as long for received bodies.
     pub memory_wait: Duration,
-    /// Total size in bytes of responses that are being written or that clients have not read yet. Above it, requests
-    /// get status 503.
+    /// Total size in bytes of responses that are being written or that clients have not read yet. Above this size,
+    /// requests are refused with status 503.
     pub answers_bytes: usize,
-    /// Timeout for receiving a body. After it, the request gets status 408.
+    /// Timeout for receiving a body. After the timeout, the request is refused with status 408.
     pub body_timeout: Duration,
-    /// Period for measuring the rate of a body. The body is refused if other requests wait for its memory, and less
-    /// than 16 KiB or less than an eighth of its memory arrived in this period.
+    /// Period for measuring the rate of a body. If less than 16 KiB or less than an eighth of the body's memory arrived
+    /// in this period, and other requests wait for that memory, the body is refused.
     pub slow_body_time: Duration,
-    /// Default number of nodes of a flame graph. Pyroscope: 8192.
+    /// Default number of nodes of a flame graph. The value of Pyroscope is 8192.
     pub flamegraph_nodes: i64,
-    /// Maximum number of nodes that a request may ask for. Pyroscope: 1048576.
+    /// Maximum number of nodes that a request may ask for. The value of Pyroscope is 1048576.
     pub max_flamegraph_nodes: i64,
 }
 
@@ -49,7 +51,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// Maximum size of a request about the server itself, in bytes. It names at most a service.
+/// Maximum size of a request about the server itself, in bytes. Such a request contains at most the name of a service.
 const ABOUT_SERVER_BYTES: usize = 4 << 10;
 
 impl ServerLimits {

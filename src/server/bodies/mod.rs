@@ -1,4 +1,4 @@
-//! Bodies of requests and answers, within limits on size, time, and the memory of all of them.
+//! Bodies of requests and responses, within limits on size, time, and the memory of all bodies together.
 //!
 //! In: a body as a stream. Out: its decompressed bytes, charged to a budget until the request ends.
 

@@ -2,7 +2,8 @@
 //!
 //! In: the stream of a body, and the share of the budget that it holds. Out: its chunks, or status 503 for a slow body
 //! whose share is wanted. Without this rule, a few clients could announce a body and not send it. They would hold a
-//! share of the budget until the body timeout, and all others would wait. The required rate depends on the held memory.
+//! share of the budget until the body timeout, and all other requests would wait. The more memory a body holds, the
+//! faster it must arrive.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -15,11 +16,11 @@ use tokio::time::Instant;
 use crate::server::bodies::budget::Share;
 use crate::wire::connect::{Code, ConnectError};
 
-/// A body is slow if fewer bytes than this arrive within [`Pace::time`].
+/// Minimum number of bytes that must arrive within [`Pace::time`]. Below this number, a body is slow.
 const SLOW_BYTES: usize = 16 << 10;
 
-/// Maximum number of periods of [`Pace::time`] in which a body may fill its room while others wait for it. They are
-/// shorter than the timeout of the waiting requests.
+/// Maximum number of periods of [`Pace::time`] that a body may need to fill its room while other requests wait for its
+/// memory. Together these periods are shorter than the timeout of the waiting requests.
 const MOST_TIMES: usize = 8;
 
 /// Measures the rate at which a body arrives.

@@ -1,5 +1,5 @@
-//! Bodies of responses. Clients may read them slowly, so they count against a budget, and are released after the query
-//! timeout.
+//! Bodies of responses. Clients may read a response slowly. So its bytes count against a budget, and unread bytes are
+//! dropped after the query timeout.
 //!
 //! In: the size of a message before it is written, and then its bytes. Out: a body, or status 503 if too many bytes of
 //! responses wait to be written or are unread. For responses in one piece, the port counts the unread bytes
@@ -47,13 +47,14 @@ impl Answers {
         }
     }
 
-    /// Takes the memory for a message of about `bytes` bytes and for its encoded form. The message waits for a thread
-    /// after its query has released its own memory. Small messages are written at once and take no memory here.
+    /// Takes the memory for a message of about `bytes` bytes and for its encoded form. The charge starts before the
+    /// message waits for a thread, because the query has already released its own memory. Small messages are written at
+    /// once and are not charged here.
     pub(in crate::server) fn begin(&self, bytes: usize) -> Result<Option<HeldBytes>, ConnectError> {
         if bytes <= AT_ONCE_BYTES {
             return Ok(None);
         }
-        // At most the whole budget, because the compressed response may be much smaller.
+        // Charges at most the whole budget, because the compressed response may be much smaller.
         let wanted = bytes.saturating_mul(2).min(self.0.total());
         self.take(wanted).map(Some)
     }
@@ -92,7 +93,7 @@ impl Written {
         Self { held, ..self }
     }
 
-    /// Creates a response for a client that accepts gzip. It is compressed if it is large enough.
+    /// Creates a response for a client that accepts gzip. The response is compressed if it is large enough.
     pub(crate) fn packed(bytes: Bytes) -> Self {
         match gzip(&bytes) {
             Some(bytes) => Self {
@@ -105,7 +106,7 @@ impl Written {
     }
 }
 
-/// Returns a successful response with one body. After `time` the unread rest is dropped, and the body ends with an
+/// Returns a successful response with one body. After `time` the unread bytes are dropped, and the body ends with an
 /// error.
 pub(crate) fn respond(
     answers: &Answers,
@@ -125,7 +126,8 @@ pub(crate) fn respond(
     Ok(response)
 }
 
-/// Returns a body of `start` and a response. After `time` the unread rest is dropped, and the body ends with an error.
+/// Returns a body that consists of `start` and the response. After `time` the unread bytes are dropped, and the body
+/// ends with an error.
 pub(crate) fn sending(answers: &Answers, time: Duration, start: &[u8], written: Written) -> Result<Body, ConnectError> {
     let Written { bytes: rest, held, .. } = written;
     if rest.len() <= PIECE_BYTES {
@@ -178,7 +180,7 @@ mod tests {
         let written = Written::plain(vec![1; 100 * KIB].into()).held(held);
         let body = sending(&answers, time, &[], written).unwrap();
         assert_eq!(answers.0.used(), 100 * KIB);
-        // The response is larger than its estimate. A response larger than the whole budget still has a chance.
+        // The response is larger than its estimate. A response larger than the whole budget may still be sent.
         let held = answers.begin(100 * KIB).unwrap();
         let written = Written::plain(vec![1; 500 * KIB].into()).held(held);
         let other = sending(&answers, time, &[], written).unwrap();

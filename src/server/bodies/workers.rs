@@ -1,5 +1,5 @@
-//! Runs work on bodies and responses on separate threads, with a limit on their number. The work would block an async
-//! thread for too long.
+//! Processes bodies and responses on separate threads, because the work would block an async thread for too long. The
+//! number of threads is limited.
 //!
 //! In: the work, and the maximum number of bytes that it reads or writes. Out: its result. The larger of input and
 //! output counts, because a few kilobytes of gzip may decompress to many megabytes. Long work has its own, lower limit,
@@ -94,7 +94,7 @@ mod tests {
         let mut second = std::pin::pin!(workers.run(usize::MAX, thread));
         assert!(futures::poll!(&mut second).is_pending());
         workers.run(SOON_BYTES, thread).await.unwrap();
-        // It cannot have started, because the only permit is taken until the gate opens.
+        // The second work cannot have started, because the first one holds the only permit until the gate opens.
         assert!(futures::poll!(&mut second).is_pending());
         gate.wait();
         first.await.unwrap();

@@ -1,7 +1,7 @@
 //! Converts errors of lower layers to Connect errors and HTTP responses.
 //!
-//! In: errors of the query engine and the codecs. `wire::sink_error` converts the errors of sinks. Out: a status,
-//! `{"code", "message", "details"}`, and `Retry-After` if a retry may succeed. No other module maps these errors.
+//! In: errors of the query engine and the codecs. Out: a status, `{"code", "message", "details"}`, and `Retry-After` if
+//! a retry may succeed. No other module maps these errors. `wire::sink_error` converts the errors of sinks.
 
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -17,7 +17,7 @@ impl From<QueryError> for ConnectError {
     fn from(error: QueryError) -> Self {
         let message = error.to_string();
         match error {
-            // The same query exceeds its memory, row or range limit again, so the code is not `resource_exhausted`.
+            // A retry would exceed the same limit of memory, rows or range, so the code is not `resource_exhausted`.
             QueryError::InvalidArgument(_) | QueryError::Limit(_) => ConnectError::invalid(message),
             QueryError::Timeout(_) => ConnectError::new(Code::DeadlineExceeded, message),
             QueryError::Busy(_) | QueryError::Cancelled => ConnectError::new(Code::Unavailable, message),
@@ -26,7 +26,7 @@ impl From<QueryError> for ConnectError {
     }
 }
 
-/// Logs a failed request: failures of the server as warnings, others at debug level.
+/// Logs a failed request: as a warning if the server failed, otherwise at debug level.
 pub(super) fn log(error: &ConnectError) {
     if error.status >= 500 {
         tracing::warn!(status = error.status, error = %error, "request failed");

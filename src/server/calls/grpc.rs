@@ -45,7 +45,7 @@ where
     }
 }
 
-/// Handles a gRPC-Web call. The trailers are in the body, and on request the whole body is in base64.
+/// Handles a gRPC-Web call. The trailers are in the body. If the client requests base64, the whole body is base64 text.
 pub(super) async fn answer_web<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,

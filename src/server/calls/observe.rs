@@ -26,7 +26,7 @@ use crate::wire::connect::{Code, ConnectError};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallStatus(pub(in crate::server) u16);
 
-/// Counts a request in progress until it is dropped, even if the client disconnects and the handler is dropped.
+/// Counts a request as in progress until this value is dropped, which also happens if the client disconnects.
 struct InFlight<'a>(&'a Gauge);
 
 impl<'a> InFlight<'a> {
@@ -63,7 +63,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
             ConnectError::new(Code::Internal, "the request handler panicked").into_response()
         });
     let elapsed = started.elapsed();
-    // gRPC responses always have the HTTP status 200, so the status of the call is counted.
+    // gRPC responses always have the HTTP status 200, so the status of the call is counted instead.
     let status = match response.extensions().get::<CallStatus>() {
         Some(CallStatus(status)) => *status,
         None => response.status().as_u16(),

@@ -1,7 +1,8 @@
 //! Executes a call, from its complete body to the encoded response, in the same way for all protocols.
 //!
 //! In: a complete body and the method of a service. Out: the encoded response. The server computes the weight of a
-//! message before it decodes it. The method runs within the caller's timeout, and long work runs on separate threads.
+//! message before it decodes the message. The method runs within the caller's timeout, and long work runs on separate
+//! threads.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::server::state::shared::{ServerOptions, ServerState};
 use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
 use crate::wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
 
-/// Limits of the calls of a service, and how to read the tenants of a call.
+/// Limits of the calls of a service, and the function that reads the tenants of a call.
 #[derive(Clone, Copy)]
 pub(in crate::server) struct Bounds {
     /// Maximum size of a message, on the wire and after decompression.

@@ -1,7 +1,7 @@
-//! Routes of services over all protocols: from a request body to the method of a service, and back.
+//! Registers the calls of services as HTTP routes for all protocols.
 //!
 //! In: services, which register their calls through [`Routes`]. Out: HTTP routes. Connect (`connect`) and gRPC (`grpc`)
-//! differ only in headers and framing. They share limits, budgets, deadlines and encodings (`perform`).
+//! differ only in headers and framing. Both share limits, budgets, deadlines and encodings (`perform`).
 
 use axum::body::Body;
 use axum::extract::State;
@@ -61,7 +61,7 @@ impl Routes for Calls {
     }
 }
 
-/// Routes whose calls first wait for one of the slots of running queries. The same limit then bounds the work on their
+/// Routes of calls that wait for a query slot before they run. So the limit on running queries also bounds the work on
 /// messages.
 pub(in crate::server) struct Admitted<'a, R> {
     pub(in crate::server) engine: QueryEngine,

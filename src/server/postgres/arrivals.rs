@@ -1,8 +1,9 @@
 //! Connections that have not authenticated yet. Their number is limited. At the limit, a new connection replaces the
-//! oldest one, so that idle clients cannot lock others out. A client with a password authenticates in a moment.
+//! oldest one, so that idle clients cannot lock others out. A client that knows its password needs only a moment to
+//! authenticate.
 //!
-//! In: a new connection. Out: [`Arrival`], which signals when the connection must be closed. Authenticated connections
-//! are counted elsewhere.
+//! In: a new connection. Out: [`Arrival`], which signals when the connection must be closed. `Port::slots` limits the
+//! authenticated connections.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ struct Waiting {
     queue: VecDeque<(u64, Shutdown)>,
 }
 
-/// The place of a connection in [`Arrivals`]. It is released on drop.
+/// The entry of a connection in [`Arrivals`], removed on drop.
 pub(super) struct Arrival {
     number: u64,
     gives_way: Shutdown,

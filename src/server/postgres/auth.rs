@@ -1,9 +1,9 @@
-//! Authentication by SCRAM-SHA-256, by a client certificate, or by a password or token of `access`; and the tenant of a
-//! connection.
+//! Authenticates a connection by SCRAM-SHA-256, by a client certificate, or by a password or token of `access`, and
+//! determines its tenant.
 //!
 //! In: the configured users, and the messages of a client. Out: a tenant, or an error. The error is the same for a
 //! wrong name and a wrong password. Passwords of the users of this port are kept as salted hashes and never sent over
-//! the wire. Passwords of `access` and tokens are sent in the clear, but only over TLS or from this machine.
+//! the wire. Tokens and the passwords of `access` are sent in the clear, but only over TLS or from this machine.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -36,7 +36,8 @@ const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];
 /// Users with their salted hashes and tenants.
 pub(super) struct Users {
     known: HashMap<String, User>,
-    /// Derives a stable salt for unknown names, so that they look like known ones.
+    /// Secret for the salts of unknown names. The salt of a name is always the same, so unknown names look like known
+    /// ones.
     secret: [u8; 32],
 }
 
@@ -71,7 +72,7 @@ impl Users {
         self.known.is_empty()
     }
 
-    /// Returns the password hash to compare with. For an unknown user it is the hash of a random password.
+    /// Returns the password hash to compare with. For an unknown user, the hash is random.
     fn password(&self, user: &str) -> Password {
         if let Some(user) = self.known.get(user) {
             return user.password.clone();
@@ -187,8 +188,9 @@ async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure
     )))
 }
 
-/// Returns the tenant of a connection. It is one of the tenants of the user or of the identity. Without both, the name
-/// of the database is the tenant. A single-tenant server always uses its only tenant.
+/// Returns the tenant of a connection. If the user or the identity has a list of tenants, the name of the database
+/// selects one of them, and a default name selects the first. Otherwise the name of the database is the tenant. A
+/// single-tenant server always uses its only tenant.
 pub(super) fn tenant_of(
     users: &Users,
     options: &PostgresOptions,

@@ -1,7 +1,7 @@
 //! Cancel requests: maps the key of a connection to its running query.
 //!
-//! In: the number and the key that the server gave to a connection. Out: a stopped query. A wrong key has no effect and
-//! gets no response, so that nobody can guess keys.
+//! In: the number and the key that the server has assigned to a connection. Out: a stopped query. The server ignores a
+//! wrong key and sends no response, so that nobody can guess keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::base::Shutdown;
 
-/// The token of the running query, if any.
+/// The cancellation token of the running query, if there is one.
 pub(super) type Running = Arc<Mutex<Option<Shutdown>>>;
 
 /// Number, key and running query of every connection.
@@ -32,7 +32,7 @@ pub(super) struct CancelKey {
 impl Cancels {
     /// Adds an entry for a new connection.
     pub(super) fn register(&self) -> CancelKey {
-        // Never 0, which means "no key" to clients.
+        // The number is never 0, which means "no key" to clients.
         let number = (self.last.fetch_add(1, Ordering::Relaxed) & (i32::MAX >> 1)) + 1;
         let key = rand::random::<i32>();
         let running = Running::default();

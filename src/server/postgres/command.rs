@@ -14,11 +14,11 @@ const MAX_STATEMENTS: usize = 64;
 pub(super) enum Command {
     /// Starts a transaction, which has no effect on data.
     Begin,
-    /// Ends a transaction. A failed one counts as rolled back.
+    /// Ends a transaction. A failed transaction is reported as rolled back.
     Commit,
-    /// Ends a transaction, failed or not.
+    /// Ends a transaction, whether it has failed or not.
     Rollback,
-    /// Savepoints, LISTEN and similar statements, accepted without effect. The text is the tag of the response.
+    /// Savepoints, UNLISTEN and similar statements, accepted without effect. The text is the tag of the response.
     Nothing(&'static str),
     /// Changes a setting: name and value.
     Set(String, String),
@@ -127,7 +127,8 @@ fn set(words: &[&str], upper: &[&str]) -> Result<Command, Failure> {
     Ok(Command::Set(unquoted(name.trim()), values.join(", ")))
 }
 
-/// Returns the first words of a statement, with quotes and without comments.
+/// Returns the words of a statement, with their quotes and without leading comments. If the statement is long, returns
+/// only the first word.
 fn words(statement: &str) -> Vec<&str> {
     let mut rest = statement;
     loop {
@@ -207,7 +208,7 @@ fn is_escape_string(bytes: &[u8], at: usize) -> bool {
     matches!(before(1), Some(b'e' | b'E')) && !in_word(before(2))
 }
 
-/// Returns the end of a quoted text that starts at `start`. `escape` is the byte that escapes the next one.
+/// Returns the end of a quoted text that starts at `start`. `escape` is the byte that escapes the next byte.
 fn quoted_end(bytes: &[u8], start: usize, quote: u8, escape: Option<u8>) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -239,7 +240,8 @@ fn comment_end(text: &str) -> usize {
     bytes.len()
 }
 
-/// Returns the end of `$tag$ ... $tag$`, or the next byte if the text is not a quote (but a parameter, for example).
+/// Returns the end of the quoted text `$tag$ ... $tag$`. If the `$` starts no quote, but for example a parameter,
+/// returns the position of the next byte.
 fn dollar_end(text: &str, start: usize) -> usize {
     let rest = &text[start + 1..];
     let name = rest.find('$').map(|end| &rest[..end]);

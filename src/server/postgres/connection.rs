@@ -1,4 +1,5 @@
-//! An authenticated connection: its state, the execution of one query at a time, and its own commands.
+//! An authenticated connection: its state, the execution of one query at a time, and the commands that it executes
+//! itself.
 //!
 //! In: a session of the query layer. Out: streamed rows. A query ends if its client disconnects or cancels it, or if
 //! the server stops. `messages` reads the messages.
@@ -130,7 +131,7 @@ impl Connection {
             self.wire.charge(start)?;
             *next += 1;
             count += 1;
-            // The error releases the rows. The connection ends, because it may be in the middle of a message.
+            // A timeout releases the rows and ends the connection, because a message may have been sent only in part.
             tokio::time::timeout_at(rows.ends_at, self.wire.send_some())
                 .await
                 .map_err(|_| {
@@ -147,7 +148,7 @@ impl Connection {
         Ok(count)
     }
 
-    /// Checks that a failed transaction accepts only the commands that end it.
+    /// Returns an error if the transaction has failed and the command does not end it.
     pub(super) fn check_transaction(&self, command: Option<&Command>) -> Result<(), Failure> {
         let ends = matches!(
             command,
@@ -274,7 +275,7 @@ impl Connection {
     }
 }
 
-/// Columns of the rows of `SHOW`.
+/// Returns the columns of the rows of `SHOW`.
 pub(super) fn show_columns(name: Option<&str>) -> Vec<ColumnKind> {
     let names = match name {
         Some(name) => vec![name],
@@ -291,7 +292,8 @@ pub(super) fn show_columns(name: Option<&str>) -> Vec<ColumnKind> {
     columns.collect()
 }
 
-/// Runs `work` until the client disconnects or cancels. Then `work` is dropped, which stops the query.
+/// Runs `work` to its end. If the client disconnects or cancels the query first, `work` is dropped, which stops the
+/// query.
 async fn stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::select! {
         biased;

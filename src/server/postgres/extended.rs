@@ -2,7 +2,7 @@
 //!
 //! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: PostgreSQL's response to each. The engine plans a
 //! statement on `Parse`, to determine its types, and again at each run, over the current tables. Statements and portals
-//! hold memory of the port. A client that needs more than is left gets an error.
+//! hold memory of the port. If this memory is exhausted, the client receives an error.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Connection {
         let name = parse.name.unwrap_or_default();
         check_name(&name)?;
         if name.is_empty() {
-            // As in PostgreSQL, the unnamed statement lasts until the next one.
+            // As in PostgreSQL, a new unnamed statement replaces the previous one.
             self.statements.remove(&name);
         }
         if self.statements.contains_key(&name) {
@@ -265,7 +265,8 @@ fn no_portal(name: &str) -> Failure {
     Failure::error("34000", format!("there is no portal \"{name}\""))
 }
 
-/// Returns the format of a column. An empty list of codes means text, and a single code applies to all columns.
+/// Returns the format of the value at the position `at`. An empty list of codes means text, and a single code applies
+/// to all values.
 fn format_of(codes: &[i16], at: usize, count: usize) -> Result<Format, Failure> {
     let code = match codes {
         [] => 0,

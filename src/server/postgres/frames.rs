@@ -1,8 +1,8 @@
 //! Cuts one message of a client out of the incoming bytes, and checks its form before `pgwire` decodes it.
 //!
 //! In: bytes. Out: a message, or the reason why the bytes violate the protocol. `pgwire` trusts the counts and lengths
-//! inside a message. It panics on wrong ones, and if a text has no end, it reads on into the next message. Therefore
-//! this module checks each message and decodes it from a buffer that contains nothing else.
+//! inside a message. It panics on wrong counts and lengths. If a text is not terminated, `pgwire` reads on into the
+//! next message. Therefore this module checks each message and decodes it from a buffer that contains nothing else.
 
 use bytes::{Buf, BytesMut};
 use pgwire::messages::startup::{Password, PasswordMessageFamily, SASLInitialResponse};
@@ -14,7 +14,8 @@ const TLS_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
 const CANCEL_REQUEST: u32 = 80_877_102;
 
-/// Returns the next message of `incoming`, which may be `longest` bytes long. `None` until all of it has arrived.
+/// Returns the next message of `incoming`, or `None` until the whole message has arrived. `longest` is the maximum size
+/// of a message in bytes.
 pub(super) fn next(
     incoming: &mut BytesMut,
     context: &DecodeContext,
@@ -27,7 +28,7 @@ pub(super) fn next(
     {
         return Err(Failure::protocol(format!("there is no message of type {kind}")));
     }
-    // The header has the type and the length. Before the startup message it has the length and a code.
+    // The header has the type and the length. Up to the startup message, the header has the length and a code instead.
     let (at, header) = if has_type { (1, 5) } else { (0, 8) };
     let Some(length) = incoming.get(at..at + 4) else {
         return Ok(None);
@@ -55,7 +56,7 @@ pub(super) fn next(
             )));
         }
         if context.awaiting_frontend_ssl && !is_request {
-            // The caller then expects the startup message, and reads these bytes again as what they are.
+            // The bytes stay in `incoming`. The caller switches to the startup message and reads the same bytes again.
             let none = PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::None);
             return Ok(Some(none));
         }
@@ -111,7 +112,7 @@ pub(super) fn sasl_initial(message: PasswordMessageFamily) -> Result<SASLInitial
 }
 
 /// Reads messages until the bytes end or violate the protocol, and returns their number. If `is_started` is true, the
-/// bytes start after the startup message. For the fuzz target.
+/// bytes start after the startup message. The fuzz target calls this function.
 pub fn count_messages(bytes: &[u8], is_started: bool) -> usize {
     let mut incoming = BytesMut::from(bytes);
     let mut context = DecodeContext::new(ProtocolVersion::PROTOCOL3_0);
@@ -182,7 +183,7 @@ fn is_startup(parameters: &[u8]) -> Option<()> {
     left.end()
 }
 
-/// The unchecked rest of a message. Each check returns `None` if there are not enough bytes.
+/// The bytes of a message that are not checked yet. Each check returns `None` if there are not enough bytes.
 struct Left<'a>(&'a [u8]);
 
 impl Left<'_> {

@@ -7,10 +7,10 @@ use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::base::pressure::MemoryPart;
 use crate::server::postgres::failure::Failure;
 
-/// Memory of a table entry in bytes, without the values that it holds.
+/// Memory in bytes of an entry in the tables of statements and portals, without its name and its values.
 pub(super) const ENTRY_BYTES: usize = 512;
 
-/// Maximum size of rows in bytes that take no memory of the port.
+/// Rows of up to this size in bytes are not charged.
 const FREE_ROWS: usize = 64 << 10;
 
 /// The budget of the port. Clones share it.
@@ -23,7 +23,7 @@ impl Memory {
         Self(ByteBudget::new(bytes))
     }
 
-    /// Takes the memory for `what`, or fails at once.
+    /// Takes memory, or fails at once. `what` names its purpose in the error.
     pub(super) fn take(&self, what: &str, bytes: usize) -> Result<HeldBytes, Failure> {
         self.0.try_take(bytes).ok_or_else(|| {
             Failure::error(
@@ -37,7 +37,7 @@ impl Memory {
         })
     }
 
-    /// Takes the memory for rows of a query. The client may leave them unread after the query has ended. The charge is
+    /// Takes the memory for rows of a query, which the client may leave unread after the query has ended. The charge is
     /// at most a quarter of the budget, so that rows of any size can be sent.
     pub(super) fn take_rows(&self, bytes: usize) -> Result<Option<HeldBytes>, Failure> {
         if bytes <= FREE_ROWS {

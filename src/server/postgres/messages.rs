@@ -1,5 +1,5 @@
-//! The message loop of a connection. It reads and handles messages until the client disconnects, is idle for too long,
-//! or the server stops.
+//! The message loop of a connection. It reads and handles messages until the client disconnects or is idle for too
+//! long, or until the server stops.
 //!
 //! In: messages. Out: responses and errors. `extended` has the extended protocol, and `connection` has the code for
 //! both protocols.
@@ -52,12 +52,12 @@ impl Connection {
                 return Ok(());
             }
             self.message(message).await?;
-            // The responses are sent now. A client that never sends `Sync` must not make them accumulate.
+            // Large responses are sent now, because a client that never sends `Sync` must not make them accumulate.
             self.wire.send_some().await?;
         }
     }
 
-    /// Returns the rows of portals that were read only in part.
+    /// Returns the rows of portals that the client has not read to their end.
     fn open_rows(&mut self) -> impl Iterator<Item = &mut Rows> {
         let rows = self.portals.values_mut().filter_map(Portal::rows);
         rows.filter(|rows| rows.is_open())
@@ -96,7 +96,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends an error to the client. Only a fatal error is returned.
+    /// Sends the error of a failed message to the client. A fatal error is returned instead.
     fn answered(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
         match done {
             Ok(()) => Ok(()),

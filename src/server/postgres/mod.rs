@@ -1,8 +1,8 @@
-//! The PostgreSQL port: an accept loop over the messages of `pgwire`, with one SQL session for each connection, bound
-//! to a tenant.
+//! The PostgreSQL port: accepts connections, and serves each of them with an SQL session for one tenant. `pgwire`
+//! encodes and decodes the messages.
 //!
 //! In: options, a query engine, and the shutdown signal. Out: served connections, with limits on their number, idle
-//! time and message size. Connections before and after authentication are counted separately. `query` checks and runs
+//! time and message size. Connections before and after authentication have separate limits. `query` checks and runs
 //! statements. This module has the protocol, authentication and TLS. The port is disabled unless it is configured.
 
 mod arrivals;
@@ -94,13 +94,14 @@ impl PostgresServer {
         self.local
     }
 
-    /// Returns a function that reports the memory of the connections. It works while the port is served.
+    /// Returns a function that reports the memory of the connections, also while the port is served.
     pub(crate) fn memory(&self) -> impl Fn() -> MemoryPart + Send + Sync + use<> {
         let memory = self.port.memory.clone();
         move || memory.part()
     }
 
-    /// Serves until `shutdown`, and then waits for running queries. Returns the number of aborted connections.
+    /// Serves until `shutdown`, and then waits for running queries until the grace period ends. Returns the number of
+    /// aborted connections.
     pub async fn serve(self, shutdown: Shutdown) -> usize {
         let mut connections = JoinSet::new();
         let mut warning = Seldom::new(ACCEPT_WARNING);

@@ -13,7 +13,7 @@ use crate::server::tls::{TlsError, TlsFiles};
 pub struct PostgresUser {
     /// User name that the client sends when it connects.
     pub name: String,
-    /// Password. From the start on, the port keeps only its salted hash.
+    /// Password. After the start, the port keeps only a salted hash of the password.
     pub password: String,
     /// Tenants that the user may read. The first one is used unless the database of the connection names another.
     pub tenants: Vec<TenantId>,
@@ -31,7 +31,7 @@ impl std::fmt::Debug for PostgresUser {
 /// TLS of the PostgreSQL port: its files, and whether TLS is required.
 #[derive(Debug, Clone)]
 pub struct PostgresTls {
-    /// Certificate, key and authorities of clients.
+    /// Certificate, key, and authorities for client certificates.
     pub files: TlsFiles,
     /// If true, connections without TLS are refused.
     pub required: bool,
@@ -42,23 +42,24 @@ pub struct PostgresTls {
 pub struct PostgresOptions {
     /// `host:port`. The port 0 means any free port.
     pub listen: String,
-    /// Users that may connect, by SCRAM. If there are none and `access` requires no authentication, all programs on
-    /// this machine may connect, and no others.
+    /// Users that may connect with SCRAM. If there are none and `access` requires no authentication, every program on
+    /// this machine may connect. Other machines may then connect only if authentication is disabled explicitly.
     pub users: Vec<PostgresUser>,
     /// Authenticates all other users: by a password or token over TLS or from this machine, or by a client certificate.
     pub access: Access,
     /// Certificate and key. Without them, the port refuses TLS.
     pub tls: Option<PostgresTls>,
-    /// If true, there are several tenants. Without users, the database of the connection then names the tenant.
+    /// True on a server with several tenants. If no users are configured, the database of a connection names its
+    /// tenant.
     pub multi_tenant: bool,
-    /// Maximum number of authenticated connections. Further ones are refused. Connections that are not authenticated do
-    /// not count.
+    /// Maximum number of authenticated connections. Further connections are refused. Connections that are not
+    /// authenticated do not count.
     pub max_connections: usize,
     /// Memory that all connections together may hold between messages: prepared statements, portals, large messages.
     pub memory_bytes: usize,
     /// Time after which an idle connection is closed.
     pub idle_timeout: Duration,
-    /// Timeout for connecting, the TLS handshake and authentication.
+    /// Timeout for the startup of a connection: the TLS handshake, the startup message and authentication.
     pub startup_timeout: Duration,
     /// Time for running queries after the shutdown signal.
     pub grace: Duration,

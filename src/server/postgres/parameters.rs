@@ -28,8 +28,8 @@ const REPORTED: [&str; 13] = [
     "TimeZone",
 ];
 
-/// Settings with a fixed value. Setting one to its value succeeds. If the flag is true, another value is ignored,
-/// because clients set it automatically. Otherwise another value is an error.
+/// Settings with a fixed value: name, value and flag. A client may set the fixed value. If the flag is true, any other
+/// value is ignored, because clients set it automatically. Otherwise any other value is an error.
 const FIXED: [(&str, &str, bool); 19] = [
     ("server_version", SERVER_VERSION, false),
     ("server_version_num", "150008", false),

@@ -1,6 +1,6 @@
 //! State that a connection keeps between messages: prepared statements, portals, and rows that are being sent.
 //!
-//! Each part holds the memory that is charged for it. Portals share their statement and its charge, so both are
+//! Each value holds the memory that is charged for it. Portals share their statement and its charge, so both are
 //! released only after the last portal of the statement is dropped.
 
 use std::sync::Arc;
@@ -103,7 +103,7 @@ impl Rows {
         !self.is_ended
     }
 
-    /// Releases the rows. A client that requests more rows gets the timeout error.
+    /// Releases the rows. A client that requests more rows then receives the timeout error.
     pub(super) fn end(&mut self) {
         self.is_ended = true;
         self.batch = None;

@@ -1,5 +1,5 @@
-//! The startup of a connection: TLS, startup message, authentication, and the first messages of the session. A
-//! connection may also send a cancel request instead.
+//! The startup of a connection: TLS, startup message, authentication, and the first messages of the session. Instead of
+//! the startup message, a client may send a cancel request.
 //!
 //! In: a new connection. Out: a [`Connection`] that is ready for queries. Errors are sent in the PostgreSQL protocol.
 
@@ -116,7 +116,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
         return Err(Failure::fatal("28000", "the user name is missing"));
     }
     let identity = auth::authenticate(wire, &port.users, &port.options.access, user, peer.ip()).await?;
-    // The slot is taken only after authentication. Other clients must not occupy the slots of connections.
+    // The slot is taken only after authentication, because other clients must not occupy the slots.
     let slot = port.slots.clone().try_acquire_owned().map_err(|_| {
         Failure::fatal(
             "53300",
@@ -154,7 +154,8 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     Ok(Some((session, settings, slot, key)))
 }
 
-/// Accepts protocol 3 with any minor version. The server tells a client with a newer one to use 3.0.
+/// Accepts protocol 3 with any minor version. If the client requests a newer version than 3.0, the server tells it to
+/// use 3.0.
 fn check_version(wire: &mut Wire, startup: &Startup) -> Result<(), Failure> {
     if startup.protocol_number_major != MAJOR {
         return Err(Failure::fatal(

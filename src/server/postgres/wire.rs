@@ -1,7 +1,7 @@
 //! Messages over a stream: reads them with a limit on their size, and writes them through one buffer.
 //!
 //! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] detects a disconnect, and
-//! keeps the bytes that the client sends meanwhile. Buffers of large messages hold memory of the port. They are
+//! keeps the bytes that the client sends meanwhile. Buffers of large messages hold memory of the port, which is
 //! released after the message was handled or sent.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const FREE_OUTPUT: usize = 2 * SEND_FROM;
 const MAX_KEPT: usize = 2 * FREE_OUTPUT;
 /// Free space for input before each read.
 const READ_BYTES: usize = 8 << 10;
-/// Timeout for sending. After it the connection is dropped.
+/// Timeout for sending. After the timeout, the connection is dropped.
 const SEND_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A bidirectional stream of bytes.
@@ -54,7 +54,7 @@ pub(super) struct Wire {
     leaving: Option<HeldBytes>,
     /// True if the stream uses TLS.
     pub(super) is_secure: bool,
-    /// Content of the certificate file of the handshake. A SCRAM exchange may be bound to the certificate.
+    /// Content of the certificate file of the handshake. The channel binding of SCRAM uses it.
     pub(super) own_certificate: Option<Arc<[u8]>>,
     /// The certificate that the client has presented in the handshake, as DER.
     pub(super) client_certificate: Option<Arc<[u8]>>,
@@ -89,7 +89,7 @@ impl Wire {
         self.longest = MAX_MESSAGE;
     }
 
-    /// Switches to the startup message as the next message.
+    /// Expects the startup message as the next message.
     pub(super) fn expect_startup(&mut self) {
         self.context.awaiting_frontend_ssl = false;
     }
@@ -134,7 +134,7 @@ impl Wire {
     /// Returns when the peer has disconnected. The future may be dropped at any time without losing data.
     pub(super) async fn gone(&mut self) {
         loop {
-            // Beyond this limit the client waits, and a disconnect is noticed only at the next message.
+            // Beyond this limit the server reads no more bytes, and notices a disconnect only at the next message.
             let length = self.incoming.len();
             if length > self.longest || length > FREE_INPUT && self.charge_input(self.longest + READ_BYTES).is_err() {
                 std::future::pending::<()>().await;
@@ -152,8 +152,8 @@ impl Wire {
             .map_err(|error| Failure::fatal("08P01", format!("cannot encode a message: {error}")))
     }
 
-    /// Charges the memory of the port for large output. The last message starts at `start`. If there is no memory, this
-    /// function removes that message.
+    /// Charges the memory of the port for large output. The last message starts at `start`. If the memory is exhausted,
+    /// this function removes the last message.
     pub(super) fn charge(&mut self, start: usize) -> Result<(), Failure> {
         let length = self.outgoing.len();
         if length <= FREE_OUTPUT {
@@ -165,7 +165,7 @@ impl Wire {
         match self.memory.take("a row that the client has not read yet", charged) {
             Ok(held) => self.leaving = Some(held),
             Err(failure) => {
-                // The bytes are copied, so that the large buffer does not wait for the client to read the error.
+                // The remaining bytes are copied, so that the large buffer is freed before the client reads the error.
                 self.outgoing = BytesMut::from(self.outgoing.get(..start).unwrap_or_default());
                 return Err(failure);
             }

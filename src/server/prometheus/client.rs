@@ -46,8 +46,8 @@ pub enum PrometheusError {
 }
 
 impl Prometheus {
-    /// Creates a client of the server at `address`, whose path is the prefix of the server's routes. A user and a
-    /// password in the address become basic authentication.
+    /// Creates a client of the server at `address`. The path of the address is the prefix of the server's routes. A
+    /// user and a password in the address become basic authentication.
     ///
     /// # Errors
     /// Returns [`PrometheusError`] if the address is not an HTTP URL.
@@ -80,7 +80,7 @@ impl Prometheus {
         self.base.as_str()
     }
 
-    /// Sends a query and returns the response. The whole takes at most [`TIMEOUT`].
+    /// Sends a query and returns the response, within [`TIMEOUT`].
     pub(in crate::server) async fn ask(
         &self,
         question: &Question,
@@ -130,7 +130,7 @@ struct Refusal {
     error: String,
 }
 
-/// Returns the message of Prometheus about a query that it rejects.
+/// Returns the error for a query that Prometheus has rejected.
 fn refusal(body: &[u8]) -> String {
     let error = serde_json::from_slice(body).map_or_else(|_| "no reason".to_owned(), |Refusal { error }| error);
     let shown: String = error.chars().take(SHOWN_CHARS).collect();

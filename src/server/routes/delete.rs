@@ -1,8 +1,8 @@
 //! `POST /api/v1/admin/delete`: deletes profiles of the caller's tenant by selector and time range.
 //!
-//! In: an administrator, or a deletion token of the configuration; the tenant as on other routes; and `{"selector",
-//! "from", "to"}`. Out: a report, as soon as the deletion is durable. On a server without authentication, the route is
-//! disabled without a configured token, because a deletion cannot be undone. A token is valid only for its tenants.
+//! In: the credential of an administrator or a configured deletion token, the tenant, and `{"selector", "from", "to"}`.
+//! Out: a report, as soon as the deletion is durable. If the server requires no authentication and no token is
+//! configured, the route is disabled, because a deletion cannot be undone. A token is valid only for its tenants.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ struct Question {
     to: Option<i64>,
 }
 
-/// `POST /api/v1/admin/delete`.
+/// `POST /api/v1/admin/delete`: deletes profiles and returns a report.
 pub(in crate::server) async fn delete(State(state): State<ServerState>, request: Request<Body>) -> Response {
     run(state, request).await.unwrap_or_else(|error| {
         let is_unauthenticated = error.status == 401;
@@ -50,7 +50,7 @@ pub(in crate::server) async fn delete(State(state): State<ServerState>, request:
 
 async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
-    // An administrator of this tenant that the guard has authenticated needs no token of the configuration.
+    // If the guard has authenticated an administrator, the request needs no configured token.
     let proven = parts
         .extensions
         .get::<Arc<Identity>>()
@@ -93,7 +93,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     );
     let report = state.store.delete(deletion).await.map_err(|error| match error {
         StoreError::Request(message) => ConnectError::invalid(message),
-        // A later round completes a deletion that is already recorded. Repeating the request does no harm.
+        // A later round of maintenance completes a recorded deletion. Repeating the request does no harm.
         error => ConnectError::new(Code::Unavailable, format!("the deletion is not complete yet: {error}")),
     })?;
     let answer = json!({

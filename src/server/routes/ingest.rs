@@ -1,7 +1,7 @@
-//! `/ingest` and `/pyroscope/ingest`: pushes of SDKs.
+//! `/ingest` and `/pyroscope/ingest`: accept profiles from SDKs.
 //!
-//! In: a request of an SDK. Out: decoded profiles to the store. `wire::ingest` reads the formats. A profile that is not
-//! valid pprof gets status 400, and one that is too large gets 413. Pyroscope returns 422 for both.
+//! In: a request of an SDK. Out: decoded profiles to the store. `wire::ingest` reads the formats. If a profile is not
+//! valid pprof, the status is 400. If a profile is too large, the status is 413. Pyroscope returns 422 in both cases.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -50,7 +50,8 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
     }
 }
 
-/// Reads the profiles of a body from `tenant` in any format. Returns them with the charge for their memory.
+/// Reads the profiles of a body in any format of `/ingest`, within the limits of `tenant`. Returns the profiles with
+/// the charge for their memory.
 pub(super) async fn read_upload(
     state: &ServerState,
     tenant: &TenantId,
@@ -90,8 +91,8 @@ enum Read {
     LargerThanAnnounced(Upload),
 }
 
-/// Reads the profiles of an upload. The memory for reading is charged first, and then reduced to the memory of the
-/// profiles.
+/// Reads the profiles of an upload. The memory for reading is charged first. Then the charge is reduced to the memory
+/// of the profiles.
 async fn open<Source: Send + 'static>(
     state: &ServerState,
     source: (Source, Charge),

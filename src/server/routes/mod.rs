@@ -1,4 +1,4 @@
-//! The table of routes, and the HTTP routes that are no calls of a service.
+//! The table of routes, and the HTTP routes that are not calls of a service.
 //!
 //! In: an HTTP request. Out: an HTTP response. [`table`] lists every route.
 

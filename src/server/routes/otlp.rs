@@ -1,8 +1,8 @@
 //! Profiles of OpenTelemetry: the call `Export` of its service, and the same request as a plain POST.
 //!
 //! In: an export request by gRPC or Connect, or by HTTP as protobuf or JSON. Out: profiles to the store. The response
-//! counts the profiles that the server refused permanently. By HTTP, errors are a `google.rpc.Status` in the encoding
-//! of the request, as OTLP specifies.
+//! counts the profiles that the server refused permanently. On the plain route, an error is a `google.rpc.Status` in
+//! the encoding of the request, as OTLP specifies.
 
 use axum::body::Body;
 use axum::extract::State;

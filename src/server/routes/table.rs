@@ -1,8 +1,8 @@
 //! The table of routes. Each route is served at `/` and under the prefix.
 //!
 //! In: a [`ServerState`]. Out: a router. If a path is not a route of the API, the router looks for a file of the page.
-//! `GET /profile` is a view of the page although `/profile` is the default prefix, because the API has no route with an
-//! empty rest.
+//! `GET /profile` is a view of the page although `/profile` is the default prefix, because no route of the API consists
+//! of the prefix alone.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ use crate::wire::sql::SQL_ROUTE;
 pub fn router(state: ServerState) -> Router {
     let mut router = Router::new();
     let prefix = &state.options.prefix;
-    // `/pyroscope/ingest` is already a separate route, and also `/ingest` under the prefix `/pyroscope`.
+    // With the prefix `/pyroscope`, the route `/ingest` has the path of the separate route `/pyroscope/ingest`.
     let mut taken = HashSet::new();
     for (path, methods) in table(&state) {
         for path in [format!("{prefix}{path}"), path] {
@@ -88,8 +88,8 @@ async fn wrong_method(request: Request<Body>) -> Response {
     response
 }
 
-/// Handles paths that are not routes of the API. The response is a file of the page, or not found. For an unknown call
-/// of a service it is `unimplemented`, as Connect requires.
+/// Handles paths that are not routes of the API. The response is a file of the page or the error `not_found`. For an
+/// unknown call of a service, the error is `unimplemented`, as Connect requires.
 async fn page(State(state): State<ServerState>, request: Request<Body>) -> Response {
     let whole = request.uri().path();
     let path = whole
@@ -100,7 +100,8 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
         if let Some(response) = state.page.get(path, request.headers()) {
             return response;
         }
-        // A browser gets the page, which shows that the view does not exist. A program gets an error that it can parse.
+        // A browser receives the page, which shows that the view does not exist. A program receives an error that it
+        // can parse.
         if is_for_a_person(request.headers()) && !path.contains('/') {
             return state.page.not_found(request.headers());
         }
@@ -122,7 +123,8 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
     response
 }
 
-/// Returns true for browser navigation, which asks for HTML. Programs and the resources of a page do not.
+/// Returns true for browser navigation, which requests HTML. Programs, and browsers that load resources of a page, do
+/// not request HTML.
 fn is_for_a_person(headers: &HeaderMap) -> bool {
     let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     accepted.is_some_and(|kinds| kinds.contains("text/html"))

@@ -1,5 +1,5 @@
-//! `version.v1`, `capabilities.v1` and `status.v1`: calls by which clients learn the features and the configuration of
-//! the server.
+//! `version.v1`, `capabilities.v1` and `status.v1`: calls that return the version, the features and the configuration
+//! of the server.
 //!
 //! In: empty messages. Out: facts about the program and its configuration. No call reads data of a tenant.
 
@@ -15,7 +15,7 @@ use crate::wire::proto::status::{
 use crate::wire::proto::version::{Version, VersionRequest, VersionResponse};
 use crate::wire::service::{Call, CallResult};
 
-/// Version of `querier.v1` that this server speaks.
+/// Version of `querier.v1` that this server implements.
 const QUERIER_API: u64 = 1;
 
 /// Name of Alluvium's own flag for metrics beside profiles.

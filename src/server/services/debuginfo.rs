@@ -1,8 +1,8 @@
 //! `debuginfo.v1alpha1`: uploads of files with the symbols of programs. This server accepts no such files.
 //!
 //! In: build ids and files. Out: a refusal of every upload, and an empty list. Collectors symbolize native functions on
-//! the machine where the program runs (`symbols`). No query reads symbols, so a stored file would be of no use. A
-//! client that asks before an upload is refused and sends nothing.
+//! the machine where the program runs (`symbols`). No query reads symbols, so a stored file would be of no use. If a
+//! client asks whether it may upload, the server says no, and the client sends nothing.
 
 use std::ops::RangeInclusive;
 
@@ -30,7 +30,7 @@ const DISABLED: &str = "DebugInfo upload disabled";
 /// Number of digits of a build id.
 const ID_DIGITS: RangeInclusive<usize> = 2..=40;
 
-/// Responds like a Pyroscope that stores no files and has uploads disabled.
+/// Responds like a Pyroscope server that stores no files and has uploads disabled.
 #[derive(Clone)]
 pub(in crate::server) struct DebugInfo;
 

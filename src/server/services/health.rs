@@ -1,7 +1,7 @@
 //! `grpc.health.v1`: whether the server is ready, for load balancers and probes that speak gRPC.
 //!
-//! In: the name of a service. It is ignored, because all services of the port become ready at the same time. Out: the
-//! state that `/ready` reports.
+//! In: the name of a service. The name is ignored, because all services of the port become ready at the same time. Out:
+//! the state that `/ready` reports.
 
 use crate::server::state::shared::ServerState;
 use crate::wire::proto::health::{Health, HealthCheckRequest, HealthCheckResponse, ServingStatus};

@@ -26,7 +26,7 @@ pub(in crate::server) async fn on_shelf<T: Send + 'static>(
     })?
 }
 
-/// Converts a failure of the disk or the bucket. For `map_err`.
+/// Converts an error of the disk or the bucket, for use in `map_err`.
 pub(in crate::server) fn failed(error: StoreError) -> ConnectError {
     ConnectError::new(Code::Unavailable, error.to_string())
 }

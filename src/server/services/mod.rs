@@ -1,6 +1,6 @@
-//! The services of Pyroscope's API, one file each: a method of a generated trait for each call.
+//! The services of Pyroscope's API, one file each. Every call is a method of a generated trait.
 //!
-//! In: messages. Out: calls of the store and the query engine, and their results as messages.
+//! In: messages. Out: calls to the store and the query engine, and the results as messages.
 
 pub(in crate::server) mod about;
 pub(in crate::server) mod debuginfo;

@@ -26,7 +26,7 @@ use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph
 use crate::wire::service::{Answer, Call, CallResult};
 use crate::wire::tree_bytes::tree_bytes;
 
-/// Estimated work in bytes of encoding a graph. It is too much for the thread of a request.
+/// Estimated work of encoding a graph, in bytes. The value is so large that the work runs on a separate thread.
 const LARGE_WORK: usize = 1 << 20;
 
 /// Implements the calls with the query engine.
@@ -34,7 +34,7 @@ const LARGE_WORK: usize = 1 << 20;
 pub(in crate::server) struct Querier(pub(in crate::server) ServerState);
 
 impl QuerierService for Querier {
-    /// Without a time range, returns all profile types ever stored.
+    /// Returns the profile types in a time range, or all stored profile types if the request has no range.
     async fn profile_types(
         &self,
         call: Call<querier::ProfileTypesRequest>,
@@ -96,7 +96,7 @@ impl QuerierService for Querier {
             Detail::Names
         };
         let mut query = stacktraces_query(&self.0, request).await?;
-        // Without `max_nodes` a pprof profile is complete, because programs read it.
+        // If `max_nodes` is not set, a pprof profile is complete, because programs read it.
         query.pprof_nodes = asked.filter(|asked| *asked != 0).map_or(0, |_| max_nodes);
         let mut response = querier::SelectMergeStacktracesResponse::default();
         match format {
@@ -119,7 +119,8 @@ impl QuerierService for Querier {
         Ok(response.into())
     }
 
-    /// Older clients use this call instead of `SelectMergeStacktraces` with `span_selector`.
+    /// Returns the merged stacks of spans. Older clients use this call instead of `SelectMergeStacktraces` with
+    /// `span_selector`.
     async fn select_merge_span_profile(
         &self,
         call: Call<querier::SelectMergeSpanProfileRequest>,
@@ -183,8 +184,8 @@ impl QuerierService for Querier {
         }
     }
 
-    /// The call site in `stack_trace_selector` restricts the values. `go_pgo` is ignored: it shortens stacks, and no
-    /// value depends on that.
+    /// Returns time lines. If `stack_trace_selector` has a call site, only stacks that begin with it count. `go_pgo` is
+    /// ignored, because it shortens stacks and does not change their values.
     async fn select_series(
         &self,
         call: Call<querier::SelectSeriesRequest>,
@@ -211,7 +212,7 @@ impl QuerierService for Querier {
         Ok(querier::SelectSeriesResponse { series }.into())
     }
 
-    /// Counts profiles or spans. Exemplars must be of the same kind as the counted things.
+    /// Returns a heatmap of profiles or spans. Exemplars must be of the same kind, or none.
     async fn select_heatmap(
         &self,
         call: Call<querier::SelectHeatmapRequest>,
@@ -235,8 +236,8 @@ impl QuerierService for Querier {
         Ok(querier::SelectHeatmapResponse { series }.into())
     }
 
-    /// Both sides must have the same profile type, and may differ in selector and range. The larger of the two node
-    /// limits applies.
+    /// Returns the difference between two sides. Both must have the same profile type, and may differ in selector and
+    /// range. The larger of the two node limits applies.
     async fn diff(&self, call: Call<querier::DiffRequest>) -> CallResult<querier::DiffResponse> {
         let (tenants, request) = (&call.tenants, call.request);
         let (Some(left), Some(right)) = (request.left, request.right) else {
@@ -259,7 +260,7 @@ impl QuerierService for Querier {
         Ok(querier::DiffResponse { flamegraph }.into())
     }
 
-    /// Computes the result from the statistics of files and from the heads.
+    /// Returns the times of the oldest and the newest profile, from the statistics of files and from the heads.
     async fn get_profile_stats(
         &self,
         call: Call<types::GetProfileStatsRequest>,
@@ -324,7 +325,7 @@ struct Selectors {
 }
 
 impl Selectors {
-    /// Checks the selectors and restricts `query` to what they select.
+    /// Checks the selectors and restricts `query` to the stacks that they select.
     fn apply_to(self, query: &mut StackQuery) -> Result<(), ConnectError> {
         (query.call_site, query.go_pgo) = stack_selection(self.stack)?;
         at_most("profile ids", self.profile_ids.len())?;
@@ -338,7 +339,7 @@ impl Selectors {
     }
 }
 
-/// Returns a flame graph as a message. Without `frame_details`, the name alone identifies a function.
+/// Returns a flame graph as a message. With [`Detail::Names`], the name alone identifies a function.
 async fn graph(
     state: &ServerState,
     tenants: &Tenants,

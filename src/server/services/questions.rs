@@ -19,14 +19,14 @@ const SHOWN_CHARS: usize = 1000;
 const MAX_LISTED: usize = 1000;
 /// Default number of functions of a call graph.
 const CALL_GRAPH_FUNCTIONS: i64 = 100;
-/// Work in bytes that a regular expression counts as. However short it is, compiling it takes milliseconds.
+/// Work in bytes that is assumed for a regular expression. Compiling even a short one takes milliseconds.
 const COMPILE_BYTES: usize = 1 << 20;
 /// Shortest step of a time line in seconds. The times of points have a resolution of one millisecond.
 const MIN_STEP: f64 = 0.001;
 /// The label that holds the profile type.
 pub(in crate::server) const NAME_LABEL: &str = "__name__";
 
-/// Returns the error for a feature that this server does not have. `what` is the start of the sentence.
+/// Returns the error for a feature that this server does not have. `what` is the start of the message, with its verb.
 pub(in crate::server) fn unimplemented(what: &str) -> ConnectError {
     ConnectError::new(Code::Unimplemented, format!("{what} not implemented by this server"))
 }
@@ -69,7 +69,7 @@ pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Res
     state.workers.run(cost, read).await
 }
 
-/// Rejects a list that is longer than any query needs.
+/// Rejects a list with more than [`MAX_LISTED`] items. `what` names the items.
 pub(super) fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
     if count > MAX_LISTED {
         return Err(ConnectError::invalid(format!(
@@ -91,7 +91,7 @@ pub(in crate::server) async fn stack_query(
     Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
 }
 
-/// Returns the functions that stacks must begin with, outermost first, and how stacks are shortened for Go PGO.
+/// Returns the functions that stacks must begin with, outermost first, and the options that shorten stacks for Go PGO.
 pub(super) fn stack_selection(
     selector: Option<types::StackTraceSelector>,
 ) -> Result<(Vec<String>, Option<GoPgo>), ConnectError> {
@@ -122,7 +122,7 @@ pub(super) fn series_limit(asked: Option<i64>) -> Result<usize, ConnectError> {
     usize::try_from(asked.unwrap_or(0)).map_err(|_| ConnectError::invalid("limit must not be negative"))
 }
 
-/// Returns the things that a heatmap counts, and the kind of its exemplars.
+/// Returns whether a heatmap counts profiles or spans, and the kind of its exemplars.
 pub(super) fn heatmap_of(
     asked: HeatmapQueryType,
     exemplars: ExemplarKind,
@@ -161,7 +161,7 @@ pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result
     Ok(ids.into_iter().map(|id| id.to_ascii_lowercase()).collect())
 }
 
-/// Returns the node limit of a request: the default for `None` and 0, an error (400) above the maximum.
+/// Returns the node limit of a request: the default for `None` and 0, or an error with status 400 above the maximum.
 pub(in crate::server) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
     if asked < 0 {
@@ -178,7 +178,8 @@ pub(in crate::server) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) ->
     Ok(usize::try_from(nodes).unwrap_or_default())
 }
 
-/// Returns the function limit of a call graph: 100 for `None` and 0, an error (400) above the maximum of nodes.
+/// Returns the function limit of a call graph: 100 for `None` and 0, or an error with status 400 above the maximum
+/// number of nodes.
 pub(in crate::server) fn max_functions(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let default = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
     max_nodes(asked.filter(|asked| *asked != 0).or(Some(default)), limits)
@@ -203,7 +204,7 @@ pub(in crate::server) async fn text_query(
         && let Some(place) = matchers.iter().position(|matcher| matcher.name() == NAME_LABEL)
     {
         let matcher = matchers.remove(place);
-        // Only a matcher that accepts its own value determines the type.
+        // Only a matcher that accepts its own value, such as `=`, determines the type.
         if matcher.matches_value(matcher.value()) {
             matcher.value().clone_into(&mut id);
         }

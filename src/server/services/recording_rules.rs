@@ -1,8 +1,8 @@
 //! Recording rules of `settings.v1`. The server has no rules and accepts none.
 //!
 //! In: ids and rules. Out: an empty list, or an error. In Pyroscope a rule computes a metric from the profiles that it
-//! selects, and sends it to a Prometheus. Alluvium does not do that, so it keeps no rules. Otherwise a user would see a
-//! rule in the list, and miss its metric only when it is needed.
+//! selects, and sends it to a Prometheus. Alluvium does not evaluate rules, so it keeps none. Otherwise a user would
+//! see a rule in the list, and would notice much later that its metric does not exist.
 
 use crate::server::services::questions::unimplemented;
 use crate::server::state::tenant::one_tenant;
@@ -54,7 +54,7 @@ impl RecordingRulesService for RecordingRules {
     }
 }
 
-/// Returns the error of a call about one rule.
+/// Returns the error of a call that names one rule.
 fn no_rule(id: &str) -> ConnectError {
     let id = id.trim();
     if id.is_empty() {

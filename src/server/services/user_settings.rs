@@ -1,7 +1,7 @@
 //! `settings.v1`: settings that pages keep on the server for each tenant.
 //!
-//! In: names and texts. Out: the same. All settings of a tenant are one small JSON document on the shelf. Their number
-//! and their size are limited.
+//! In: names and values. Out: the stored names and values. All settings of a tenant are one small JSON document on the
+//! shelf. Their number and their size are limited.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl SettingsService for UserSettings {
         Ok(GetSettingsResponse { settings }.into())
     }
 
-    /// Fails and changes nothing if the kept setting was modified later than the given one.
+    /// Stores a setting. If the stored setting was modified later than the given one, fails and changes nothing.
     async fn set(&self, call: Call<SetSettingsRequest>) -> CallResult<SetSettingsResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let mut given = request

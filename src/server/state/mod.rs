@@ -1,6 +1,6 @@
-//! The state that all routes share, and what the server knows about itself and its callers.
+//! The state that all routes share, with data about the server itself and its callers.
 //!
-//! In: what the composition root creates. Out: [`shared::ServerState`], which every handler gets.
+//! In: the store, the query engine and the options. Out: [`shared::ServerState`], which every handler receives.
 
 pub(in crate::server) mod metrics;
 mod page;

@@ -33,7 +33,7 @@ pub(in crate::server) fn page() -> Page {
     })
 }
 
-/// Returns the page of a process that also runs a collector. It has the pipeline views.
+/// Returns the page of a process that also runs a collector. This page has the pipeline views.
 pub(super) fn page_with_collector() -> Page {
     Page::new(PageSource {
         file: Files::get,
@@ -43,7 +43,7 @@ pub(super) fn page_with_collector() -> Page {
     })
 }
 
-/// Returns the paths of all views. Without a built page there is only the root, which shows a message.
+/// Returns the paths of all views. If the page was not built, the only view is the root, which shows a message.
 fn views() -> Vec<String> {
     let listed = Files::get(VIEWS).and_then(|file| serde_json::from_slice(&file.data).ok());
     listed.unwrap_or_else(|| vec![String::new()])

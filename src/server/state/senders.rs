@@ -1,8 +1,8 @@
 //! The senders of profiles since the start of the server: programs and collectors, by their names and addresses.
 //!
-//! In: requests of the routes that accept profiles. Out: the senders of a tenant. Each has its counters and the time of
-//! its last request. An Alluvium collector also has the report about its queue. The number of senders is limited: the
-//! sender with the oldest last request is removed for a new one.
+//! In: requests of the routes that accept profiles. Out: the senders of a tenant. Each sender has counters and the time
+//! of its last request. An Alluvium collector also has the report about its queue. If the maximum number of senders is
+//! reached, a new sender replaces the one with the oldest last request.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -27,7 +27,7 @@ const ROUTES: [&str; 6] = [
 ];
 /// Maximum number of senders of all tenants together.
 const MAX_SENDERS: usize = 1000;
-/// Maximum number of characters of a sender's name. The rest is cut off.
+/// Maximum number of characters of a sender's name. Longer names are truncated.
 const MAX_AGENT_CHARS: usize = 100;
 
 /// The senders of all tenants.

@@ -1,5 +1,5 @@
-//! The configuration in force, as its routes show it: without secrets and without the names of users, tokens and other
-//! tenants.
+//! The configuration in force, as the configuration routes show it: without secrets and without the names of users,
+//! tokens and other tenants.
 //!
 //! In: values by key, from the composition root. Out: YAML in the form of the configuration file, and the limits of a
 //! tenant.
@@ -23,9 +23,9 @@ const RETENTION: &str = "retention_period";
 pub struct Settings {
     /// Values by key of the configuration file. Dots separate the sections of a key.
     pub in_force: BTreeMap<&'static str, Value>,
-    /// The same for a server without a configuration.
+    /// Values by key of a server without a configuration file.
     pub default: BTreeMap<&'static str, Value>,
-    /// Retention periods of tenants with a period of their own.
+    /// Retention periods of the tenants that override the general period.
     pub retention: BTreeMap<TenantId, String>,
 }
 
@@ -49,7 +49,7 @@ impl Settings {
         )
     }
 
-    /// Returns the limits of a tenant by name. `own` are the limits of its profiles.
+    /// Returns the limits of a tenant by name. `own` contains the limits of the tenant's profiles.
     pub(in crate::server) fn limits(&self, tenant: &TenantId, own: &Limits) -> BTreeMap<&str, Value> {
         let general = self.in_force.iter().map(|(key, value)| (*key, value.clone()));
         let all = general.chain(limit_values(own));
@@ -119,7 +119,7 @@ fn rules_values(limits: &Limits) -> [Value; 4] {
     ]
 }
 
-/// Formats values as YAML, with a level for each part of a key. JSON values are valid YAML.
+/// Formats values as YAML, with one level of indentation for each section of a key. JSON values are valid YAML.
 fn yaml<'a>(values: impl Iterator<Item = (&'a &'static str, &'a Value)>) -> String {
     let mut out = String::new();
     let mut open: Vec<&str> = Vec::new();

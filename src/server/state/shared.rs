@@ -97,11 +97,11 @@ pub struct ServerOptions {
     /// If true, every request must name its tenant in the header `X-Scope-OrgID`. If false, all data belongs to the
     /// tenant `anonymous`.
     pub multi_tenant: bool,
-    /// True if a collector runs in this process and its routes are served too. The page then shows it.
+    /// True if a collector runs in this process and its routes are served too. The page then shows the collector.
     pub with_collector: bool,
     /// The server whose metrics the page shows beside profiles, if there is one.
     pub prometheus: Option<Prometheus>,
-    /// Tokens that allow deletion. Without tokens, the route is disabled.
+    /// Tokens that allow deletion. If there are none, the deletion route is disabled.
     pub admin: Vec<AdminToken>,
     /// Limits of sizes and times of the HTTP server.
     pub limits: ServerLimits,
@@ -197,8 +197,9 @@ impl ServerState {
         [self.intake.memory(), self.answers.memory()]
     }
 
-    /// Writes a response on a thread for such work. The response is made of a message of about `bytes` bytes. Both are
-    /// charged as a response from the start. Without memory for them, the request is refused.
+    /// Encodes a message of about `bytes` bytes as a response, on a worker thread. The memory of the message and the
+    /// response is charged to the budget of responses before the work starts. If the budget is exhausted, the request
+    /// is refused.
     pub(crate) async fn write(
         &self,
         bytes: usize,
@@ -209,7 +210,8 @@ impl ServerState {
         written.await
     }
 
-    /// Passes profiles to the store. Their memory is charged until the store has them, even if the caller disconnects.
+    /// Passes profiles to the store. Their memory stays charged until the store has accepted or refused them, even if
+    /// the caller disconnects.
     pub(crate) async fn append(
         &self,
         tenant: TenantId,
@@ -247,7 +249,7 @@ async fn finished<T: Send + 'static>(
 }
 
 /// Returns a prefix with a leading `/` and no trailing one. A prefix with special characters of route templates or URLs
-/// is ignored. The prefix `/-` is also ignored, because health has its own route below it.
+/// is ignored. The prefix `/-` is also ignored, because the health routes `/-/ready` and `/-/healthy` begin with it.
 fn usable_prefix(prefix: &str) -> String {
     let path = prefix.trim_matches('/');
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);

@@ -1,7 +1,7 @@
 //! The tenants of a request, from the header `X-Scope-OrgID`.
 //!
-//! In: headers. Out: one tenant id, or for queries one or several. The guard of `access` or a proxy has already decided
-//! whether the caller may use the tenants.
+//! In: headers. Out: one tenant id, or for a query one or more tenant ids. The guard of `access` or a proxy has already
+//! decided whether the caller may use the tenants.
 
 use http::HeaderMap;
 
@@ -10,7 +10,7 @@ use crate::server::state::shared::ServerOptions;
 use crate::wire::call::TENANT_HEADER;
 use crate::wire::connect::{Code, ConnectError};
 
-/// Reads the tenant of a request that is about exactly one. A single-tenant server ignores the header.
+/// Reads the tenant of a request that concerns exactly one tenant. A single-tenant server ignores the header.
 pub(in crate::server) fn tenant(headers: &HeaderMap, options: &ServerOptions) -> Result<TenantId, ConnectError> {
     one_tenant(&tenants(headers, options)?)
 }
@@ -33,16 +33,16 @@ pub(in crate::server) fn tenants(headers: &HeaderMap, options: &ServerOptions) -
         .map_err(|error: TenantError| ConnectError::invalid(error.to_string()))
 }
 
-/// Ignores the header. For calls about the server itself.
+/// Returns the anonymous tenant and ignores the header, for calls about the server itself.
 pub(in crate::server) fn no_tenants(_headers: &HeaderMap, _options: &ServerOptions) -> Result<Tenants, ConnectError> {
     Ok(TenantId::anonymous().into())
 }
 
-/// Returns the tenant of a request that is about exactly one, such as every request that stores something. If there are
-/// several, the error is the same as in Pyroscope.
+/// Returns the tenant of a request that concerns exactly one tenant, such as every request that stores something. If
+/// the request names several tenants, the error is the same as in Pyroscope.
 pub(in crate::server) fn one_tenant(tenants: &Tenants) -> Result<TenantId, ConnectError> {
     tenants.single().cloned().ok_or_else(|| {
-        let message = format!("multiple org IDs present: `{tenants}`, and this is about exactly one tenant");
+        let message = format!("multiple org IDs present: `{tenants}`, but this request concerns exactly one tenant");
         ConnectError::new(Code::Unauthenticated, message)
     })
 }
@@ -51,7 +51,7 @@ pub(in crate::server) fn one_tenant(tenants: &Tenants) -> Result<TenantId, Conne
 mod tests {
     use super::*;
 
-    /// The tenant by a header on a server of several tenants, or the status of the refusal.
+    /// Returns the tenant that a header names on a multi-tenant server, or the status of the refusal.
     fn of(header: Option<&str>) -> Result<String, u16> {
         let several = ServerOptions {
             multi_tenant: true,

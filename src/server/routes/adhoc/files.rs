@@ -34,7 +34,7 @@ pub(super) async fn listed(state: &ServerState, tenant: TenantId) -> Result<Vec<
     Ok(found.iter().filter_map(|kept| UploadId::parse(&kept.name)).collect())
 }
 
-/// Stores a file. The oldest files of the tenant are removed to make room for it.
+/// Stores a file. If the tenant has too many files, removes its oldest ones.
 pub(super) async fn keep(state: &ServerState, tenant: TenantId, id: UploadId, file: Bytes) -> Result<(), ConnectError> {
     on_shelf(state, move |shelf| make_room(shelf, &tenant, &id, &file)).await
 }

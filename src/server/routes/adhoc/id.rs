@@ -1,13 +1,13 @@
-//! Ids of uploaded profiles: 26 characters of time and randomness, followed by the name of the file.
+//! Ids of uploaded profiles: 26 characters that encode a time and random bits, followed by the name of the file.
 //!
 //! In: a time and a name. Out: an id that sorts by time and contains both. An id from a user is checked before it
 //! becomes part of a path.
 
 use uuid::Uuid;
 
-/// Crockford's digits of base 32: no I, L, O and U.
+/// Crockford's digits of base 32, which omit I, L, O and U.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// Number of digits. They encode 128 bits.
+/// Number of digits in an id, which encode 128 bits.
 const STAMP_CHARS: usize = 26;
 /// Number of random bits. The other bits are the time in milliseconds.
 const CHANCE_BITS: u32 = 80;

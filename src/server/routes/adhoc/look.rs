@@ -44,7 +44,7 @@ struct Baseline {
     range: TimeRange,
 }
 
-/// The flame graph of a type as JSON, or its difference to the baseline.
+/// The response: the flame graph of one profile type as JSON, or the difference between the baseline and the file.
 struct Drawn {
     types: Vec<String>,
     shown: String,
@@ -52,7 +52,7 @@ struct Drawn {
     graph: Bytes,
 }
 
-/// `POST /api/v1/adhoc`: stores nothing of the request.
+/// `POST /api/v1/adhoc`: shows a file, and stores nothing of the request.
 pub(in crate::server) async fn look(State(state): State<ServerState>, request: Request<Body>) -> Response {
     answer(&state, request)
         .await
@@ -115,7 +115,7 @@ async fn draw(
     Ok(drawn("difference", state.workers.run(LARGE_WORK, write).await?))
 }
 
-/// Returns the response. It is compressed if the client accepts that.
+/// Returns the response, compressed if the client accepts gzip.
 async fn written(state: &ServerState, headers: &HeaderMap, drawn: Drawn) -> Result<Response, ConnectError> {
     let pack = if accepts(headers, "gzip") {
         Written::packed
@@ -151,7 +151,7 @@ impl Drawn {
 
 impl Question {
     /// Parses the query part of a URL. As on the plain routes, the first of several parameters with the same name
-    /// counts.
+    /// applies.
     fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let get = |name: &str| {

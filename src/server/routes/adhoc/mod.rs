@@ -1,7 +1,8 @@
 //! `adhocprofiles.v1`: uploaded profiles that users view separately from the stored ones.
 //!
 //! In: files in base64. Out: flame graphs and differences in the JSON of the plain routes. The server keeps the
-//! original files by tenant, in no table. If a tenant has too many, its oldest files are removed.
+//! original files of each tenant on the shelf, outside the tables. If a tenant has too many, its oldest files are
+//! removed.
 
 mod files;
 mod id;
@@ -44,7 +45,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 pub(super) struct AdHoc(pub(in crate::server) ServerState);
 
 impl AdHocProfileService for AdHoc {
-    /// Parses the file before it is kept, so that only profiles are kept.
+    /// Stores a file and returns its flame graph. Parses the file first, so that only profiles are stored.
     async fn upload(&self, call: Call<AdHocProfilesUploadRequest>) -> CallResult<AdHocProfilesGetResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let (text, _memory) = (request.profile, call.memory);
@@ -74,7 +75,7 @@ impl AdHocProfileService for AdHoc {
         Ok(answer.into())
     }
 
-    /// Lists the newest files first.
+    /// Lists the uploaded files, the newest first.
     async fn list(&self, call: Call<AdHocProfilesListRequest>) -> CallResult<AdHocProfilesListResponse> {
         let ids = listed(&self.0, one_tenant(&call.tenants)?).await?;
         let profiles = ids.iter().rev().map(|id| AdHocProfilesProfileMetadata {

@@ -22,7 +22,8 @@ use crate::wire::ingest::IngestQuery;
 const MAX_FRAMES: usize = 1 << 20;
 /// Estimated memory of a tree per frame, in bytes.
 const FRAME_BYTES: usize = 128;
-/// Estimated work in bytes of building or encoding a tree. It is too much for the thread of a request.
+/// Estimated work of building or encoding a tree, in bytes. The value is so large that the work runs on a separate
+/// thread.
 pub(super) const LARGE_WORK: usize = 1 << 20;
 /// Sample types to show if the request names none, in order of preference.
 const PREFERRED: [&str; 2] = ["cpu", "inuse_space"];
@@ -33,13 +34,13 @@ pub(super) struct Opened {
     charge: Charge,
 }
 
-/// Reads a file. Values of a text stay as they are. Profiles without a time get the current one.
+/// Reads a file. The values of a text format are not scaled. A profile without a time receives the current time.
 pub(super) async fn open(
     state: &ServerState,
     tenant: &TenantId,
     (file, charge): (Bytes, Charge),
 ) -> Result<Opened, ConnectError> {
-    // Without a sample rate, each line of a text would count as 10 ms.
+    // With the default sample rate, each sample of a text would count as 10 ms.
     let is_text = is_marked(&file) || !pprof::is_gzip(&file) && std::str::from_utf8(&file).is_ok();
     let query = if is_text {
         "name=adhoc&sampleRate=0"
@@ -65,7 +66,7 @@ impl Opened {
         types
     }
 
-    /// Adds the stacks of a type to an empty tree.
+    /// Adds the stacks of a type to an empty tree. Returns the tree with the charge for its memory.
     pub(super) async fn tree(
         self,
         state: &ServerState,
@@ -96,7 +97,8 @@ impl Opened {
     }
 }
 
-/// Returns the display names of types. A unique sample type is used alone, otherwise the full profile type.
+/// Returns the display names of types. The name is the sample type if no other type has the same one, and otherwise the
+/// full profile type.
 pub(super) fn names(types: &[ProfileType]) -> Vec<String> {
     let is_unique = |own: &ProfileType| {
         types

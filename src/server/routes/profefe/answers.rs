@@ -29,7 +29,8 @@ pub(super) async fn find(
     Ok(found.iter().map(answer).collect())
 }
 
-/// Returns all services, sorted. If queries have a maximum length, only services within that time count.
+/// Returns all services, sorted. If the length of queries is limited, only services with profiles in that last period
+/// are returned.
 pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<Vec<String>, Refusal> {
     let longest = state.engine.limits().max_query_length;
     let range = match i64::try_from(longest.as_millis()) {
@@ -43,7 +44,7 @@ pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<V
     Ok(state.engine.admitted(Box::pin(work)).await?)
 }
 
-/// Returns matchers for the service and the labels. All of them must be equal.
+/// Returns matchers that require the service and all labels of the request.
 pub(super) fn matchers(wanted: &Wanted) -> Result<Vec<Matcher>, Refusal> {
     let labels = wanted
         .labels

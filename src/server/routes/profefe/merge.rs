@@ -1,7 +1,8 @@
 //! Merges profiles into one pprof: the profiles of a range, or the profiles with given ids.
 //!
 //! In: a parsed request. Out: gzip of pprof with every sample type of the profiles, in the order of Go's own profiles,
-//! so that `go tool pprof` shows the usual type. Each sample type is a separate query. Equal stacks become one sample.
+//! so that `go tool pprof` shows the usual type. Each sample type requires a separate query. Equal stacks become one
+//! sample.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -26,7 +27,7 @@ const MAX_IDS: usize = 1000;
 const MAX_BYTES: usize = 128 << 20;
 const MAX_VALUES: usize = 16 << 20;
 
-/// A merged pprof and its name.
+/// A merged profile and its type.
 pub(super) struct Merged {
     /// The merged profile, compressed as gzip.
     pub pprof: Vec<u8>,
@@ -73,7 +74,7 @@ pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wan
         .ok_or_else(Refusal::nothing)
 }
 
-/// Merges the profiles with these ids. All of them must be stored.
+/// Merges the profiles with these ids. Fails if one of them is not stored.
 pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<String>) -> Result<Merged, Refusal> {
     if ids.len() > MAX_IDS {
         return Err(Refusal::bad(&format!(
@@ -111,8 +112,8 @@ pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<Stri
         .ok_or_else(Refusal::nothing)
 }
 
-/// Returns the stored profiles with these ids, or none if one of them is missing. If all ids are from this server, the
-/// times in the ids are searched first, and then all time.
+/// Returns the stored profiles with these ids, or none if one of them is missing. If every id contains a time, the
+/// range of these times is searched first, and then all time.
 async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Result<Vec<KeptProfile>, ConnectError> {
     let times: Option<Vec<i64>> = ids.iter().map(|id| time_of(id)).collect();
     let likely = times.and_then(|times| {
@@ -137,7 +138,7 @@ async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Res
     Ok(Vec::new())
 }
 
-/// Merges the stacks of a selection. Returns `None` if it has no type.
+/// Merges the stacks of a selection. Returns `None` if the selection has no type.
 async fn merged(
     state: &ServerState,
     tenants: &Tenants,
@@ -169,7 +170,7 @@ async fn merged(
     Ok(Some(Merged { pprof, word }))
 }
 
-/// Fails if the types do not belong into one profile.
+/// Fails if the types differ in name or period, because one profile cannot contain them.
 fn check(types: &[ProfileType]) -> Result<(), ConnectError> {
     let whole = |of_type: &ProfileType| {
         (
@@ -196,7 +197,7 @@ fn too_large(limit: &str) -> ConnectError {
     ))
 }
 
-/// Joins profiles of one sample type each into one profile, and compresses it.
+/// Joins profiles with one sample type each into one compressed profile.
 fn joined(parts: &[Vec<u8>], time_nanos: i64, duration_nanos: i64, shown: &str) -> Result<Vec<u8>, ConnectError> {
     let decoded: Result<Vec<Profile<'_>>, _> = parts.iter().map(|part| pprof::decode(part)).collect();
     let decoded = decoded.map_err(|error| {

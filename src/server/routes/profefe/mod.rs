@@ -27,7 +27,7 @@ use crate::server::state::tenant::tenants;
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::profefe::{Envelope, Refusal, Wanted};
 
-/// Path of the route of single profiles, without their ids.
+/// Path of the route for profiles by id, without the ids.
 const PROFILES: &str = "/api/0/profiles/";
 
 /// Approximate size of an item of a list as JSON, in bytes.
@@ -84,7 +84,7 @@ async fn merge_of_ids(State(state): State<ServerState>, headers: HeaderMap, uri:
     answer.await.unwrap_or_else(refuse)
 }
 
-/// Reads the ids at the end of a path, which are separated by `+`. An id may contain a slash.
+/// Reads the ids at the end of a path. The ids are separated by `+`. An id may contain a slash.
 fn ids_of(path: &str) -> Result<Vec<String>, Refusal> {
     let ids = path.split_once(PROFILES).map_or("", |(_, ids)| ids);
     let decoded = ids.split('+').map(|id| match id {
@@ -134,7 +134,7 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
     response
 }
 
-/// Returns a response of about this many items in the envelope.
+/// Returns a JSON response with the body in the envelope. `items` is the approximate number of items in the body.
 async fn json_of(
     state: &ServerState,
     headers: &HeaderMap,

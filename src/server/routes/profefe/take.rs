@@ -1,8 +1,8 @@
 //! `POST /api/0/profiles`: accepts one profile as pprof.
 //!
-//! In: parameters and a body. Out: the list entry of the profile, as soon as the profile is durable. Its id contains
-//! its time, so that a lookup does not have to search all profiles. The server does not keep the original bytes. It
-//! returns a profile from the data in the store.
+//! In: parameters and a body. Out: the list entry of the profile, as soon as the profile is durable. The id contains
+//! the time of the profile, so that a lookup does not have to search all profiles. The server does not keep the
+//! original bytes. If a client requests the profile, the server encodes the stored data as pprof.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ fn new_id(time_nanos: i64) -> String {
         .to_string()
 }
 
-/// Returns the millisecond in an id of version 7. The id may come from another program.
+/// Returns the Unix time in milliseconds in a UUID of version 7. The id may come from another program.
 pub(super) fn time_of(id: &str) -> Option<i64> {
     let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 7)?;
     i64::try_from(id.as_u128() >> 80).ok()

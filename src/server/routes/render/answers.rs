@@ -121,8 +121,8 @@ pub(super) async fn difference(
     state.engine.admitted(Box::pin(work)).await
 }
 
-/// Returns the values of a label, sorted. For `__name__` these are the profile types. Without times, the range is all
-/// time, limited by the maximum length of a query.
+/// Returns the values of a label, sorted. The values of `__name__` are the profile types. If the request has no times,
+/// the range is all time, limited by the maximum length of a query.
 pub(super) async fn label_values(
     state: &ServerState,
     tenants: &Tenants,

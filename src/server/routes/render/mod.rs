@@ -2,7 +2,7 @@
 //! `label-values`.
 //!
 //! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array. Errors have the
-//! same form as those of calls. Tenants, slots of running queries and limits are the same as in `querier.v1`
+//! same form as the errors of calls. Tenants, slots of running queries and limits are the same as in `querier.v1`
 //! ([`answers`]).
 
 mod answers;
@@ -110,7 +110,7 @@ fn json(answer: &impl Serialize) -> Result<Vec<u8>, ConnectError> {
         .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the response as JSON: {error}")))
 }
 
-/// Writes a response of about this many bytes. It is compressed if the client accepts that.
+/// Writes a response of about `bytes` bytes, compressed if the client accepts gzip.
 async fn written(
     state: &ServerState,
     headers: &HeaderMap,

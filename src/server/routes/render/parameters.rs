@@ -1,7 +1,7 @@
 //! The parameters of Pyroscope's plain routes.
 //!
 //! In: the query part of a URL, and the current time. Out: the request, with selectors still as text, or status 400
-//! with the name of the parameter. As in Pyroscope, the first of several parameters with the same name counts, and
+//! with the name of the parameter. As in Pyroscope, the first of several parameters with the same name applies, and
 //! unknown parameters are ignored. An invalid node limit or aggregation is treated as absent.
 
 use crate::query::{Aggregation, TimeRange};
@@ -58,7 +58,7 @@ pub(super) struct DiffQuestion {
 pub(super) struct LabelQuestion {
     /// Name of the label. It is never empty.
     pub label: String,
-    /// Start and end in Unix milliseconds, if given.
+    /// Start in Unix milliseconds, if given. The end is `until_ms`.
     pub from_ms: Option<i64>,
     pub until_ms: Option<i64>,
 }
@@ -118,7 +118,7 @@ impl LabelQuestion {
     }
 }
 
-/// Names and values of parameters in their order.
+/// Names and values of parameters, in the order of the URL.
 struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
@@ -141,7 +141,7 @@ impl Parameters {
             )));
         }
         let range = TimeRange::new(self.time_ms(from, now_nanos)?, self.time_ms(until, now_nanos)?);
-        // Clients without a time send 0 (1970).
+        // A client that has no time sends 0, which would mean 1970.
         if range.start_ms == 0 || range.end_ms == 0 {
             return Err(ConnectError::invalid(format!(
                 "missing time range in the query: {from} and {until} must not be 0"

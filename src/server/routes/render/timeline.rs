@@ -1,8 +1,8 @@
 //! The time lines of a flame graph: the step for a range, and a value for each step.
 //!
 //! In: a range, and points at the right edges of steps, as the query engine returns them. Out: [`Timeline`]. Steps and
-//! positions of values are the same as in Pyroscope: the line starts and ends at a multiple of the step, and a step
-//! whose right edge is after that end is omitted.
+//! positions of values are the same as in Pyroscope: the line starts and ends at a multiple of the step, and a step is
+//! omitted if its right edge is after the end of the line.
 
 use std::collections::BTreeMap;
 
@@ -129,7 +129,7 @@ mod tests {
         let first = range.start_ms;
         let points = [(first, 1.0), (first + 30_000, 2.5), (first + 75_000, 4.0)];
         let line = timeline(&points, range, 15);
-        // The range is from :10 to :85. The step of the last point would end after that.
+        // The line covers the seconds 10 to 85. The step of the last point would end after second 85.
         assert_eq!(
             (line.start_time, line.samples, line.duration_delta),
             (1_700_000_010, vec![1, 0, 2, 0, 0], 15)
