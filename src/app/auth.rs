@@ -1,5 +1,5 @@
-//! Authentication settings of flags and of the configuration file: the section `auth`, the port's certificates, and the
-//! access options that they make.
+//! Builds the access options and the TLS files of the server from flags and from the sections `auth` and
+//! `server.http_tls_config` of the configuration file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct AuthSection {
     pub tokens: Option<PathBuf>,
     /// If true, `/metrics` needs no authentication.
     pub open_metrics: bool,
-    /// Rights of clients that show a certificate.
+    /// Rights of clients that present a certificate.
     pub certificates: Option<Vec<CertificateSection>>,
     /// The issuer whose tokens the server accepts.
     pub oidc: Option<OidcSection>,
@@ -53,7 +53,7 @@ pub(crate) struct OidcSection {
     /// Claim that holds the tenants.
     pub tenant_claim: Option<String>,
     pub role_claim: Option<String>,
-    /// Maps a value of the role claim to one of our roles.
+    /// Maps a value of the role claim to a role of Alluvium.
     #[serde(default)]
     pub roles: BTreeMap<String, String>,
 }
@@ -70,10 +70,10 @@ pub(crate) struct HttpTlsSection {
     pub other: BTreeMap<String, serde_json::Value>,
 }
 
-/// Access flags; they win over the file.
+/// Access flags. They override the configuration file.
 #[derive(Debug, Default)]
 pub(crate) struct AccessFlags {
-    /// `none`, or a file of users.
+    /// `none`, or the path of a users file.
     pub auth: Option<String>,
     pub tokens: Option<PathBuf>,
     /// PEM file with the port's certificate.
@@ -83,7 +83,7 @@ pub(crate) struct AccessFlags {
     pub tls_client_ca: Option<PathBuf>,
 }
 
-/// Returns the TLS files, if TLS is on.
+/// Returns the TLS files, if TLS is configured.
 pub(crate) fn tls_files(flags: &AccessFlags, file: &HttpTlsSection) -> anyhow::Result<Option<TlsFiles>> {
     let given = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
     let client_ca = given(&flags.tls_client_ca, &file.client_ca_file);
@@ -123,8 +123,8 @@ pub(crate) fn access_options(
     Ok(options)
 }
 
-/// Returns the rules for client certificates if a client authority is set. Without explicit rules, every certificate of
-/// that authority may read and write as the one tenant.
+/// Returns the rules for client certificates, if an authority for them is configured. If there are no explicit rules, a
+/// client with any certificate of that authority may read and write the only tenant of a single-tenant server.
 fn certificates(
     sections: Option<Vec<CertificateSection>>,
     tls: Option<&TlsFiles>,
@@ -153,7 +153,7 @@ fn certificates(
     Ok(Some(rules.collect::<anyhow::Result<_>>()?))
 }
 
-/// Parses roles and tenants as flags and files spell them.
+/// Parses roles and tenants in the form of flags and configuration files.
 pub(crate) fn rights_and_tenants(roles: &[String], tenants: &[String]) -> anyhow::Result<(Rights, TenantScope)> {
     Ok((
         Rights::of_roles(roles.iter().map(String::as_str))?,

@@ -1,8 +1,8 @@
 //! The collector: a controller for all components, HTTP endpoints, and reload on SIGHUP, over HTTP or on file changes.
 //!
-//! The first load must succeed. A later load that fails changes nothing; the log, the HTTP response and the metrics
-//! report it. The page and its API are under the prefix of `--server.http.ui-path-prefix`, everything else is at the
-//! root, as in Alloy.
+//! The first load must succeed. If a later load fails, nothing changes, and the log, the HTTP response and the metrics
+//! report the failure. The page and its API are under the prefix of `--server.http.ui-path-prefix`, everything else is
+//! at the root, as in Alloy.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -38,20 +38,20 @@ use crate::telemetry::logs::{LogHandle, Settings};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::{ProcessMetrics, ResourceMetrics};
 
-/// Default address under which components reach the endpoints without a socket; the same as in Alloy.
+/// Default address at which components reach the endpoints without a socket. It is the same as in Alloy.
 pub(crate) const MEMORY_ADDRESS: &str = "alloy.internal:12345";
 
-/// Options with which a collector is started.
+/// Options of a collector, from its flags.
 #[derive(Debug, Clone)]
 pub(crate) struct CollectorOptions {
     pub config_path: PathBuf,
-    /// Converts the configuration to Alloy text; `None` when it is Alloy text already.
+    /// Converts the configuration to Alloy text. `None` if the configuration is Alloy text already.
     pub conversion: Option<Conversion>,
     /// `host:port` of the HTTP endpoints.
     pub listen: String,
     /// Additional host names of the port that browsers may use; the names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
-    /// `host:port` under which components reach the endpoints without a socket.
+    /// `host:port` at which components reach the endpoints without a socket.
     pub memory_address: String,
     /// If true, `/debug/pprof` is served.
     pub enable_pprof: bool,
@@ -59,11 +59,12 @@ pub(crate) struct CollectorOptions {
     pub support_bundle: bool,
     /// Path prefix of the page and its API.
     pub ui_path_prefix: String,
-    /// Reload when the files have changed and then stayed the same for this time; `None` to never reload by itself.
+    /// Time for which changed files must stay the same before they are reloaded. If `None`, the collector does not
+    /// watch the files.
     pub watch: Option<Duration>,
-    /// Name of this collector; empty for the host name.
+    /// Name of this collector. If empty, the host name is used.
     pub node_name: String,
-    /// How this collector shares targets with others; `None` when it does not.
+    /// How this collector shares targets with other collectors. `None` if it does not share targets.
     pub cluster: Option<cluster::Options>,
     /// `User-Agent` of the components' requests.
     pub user_agent: String,
@@ -121,7 +122,7 @@ pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHa
     Controller::new(components::ALL, settings)
 }
 
-/// Engine options that all controllers share.
+/// Returns the engine options that all controllers share.
 fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
     Options {
         metrics,
@@ -134,7 +135,7 @@ fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
 }
 
 /// Returns the controller of a collector that serves its endpoints behind `protection`, and the remote configuration.
-/// Both share targets with the same cluster.
+/// The controllers of both share targets with the same cluster.
 fn controllers(
     options: &CollectorOptions,
     cluster: &Cluster,
@@ -180,7 +181,8 @@ pub(crate) async fn run(
     flags: Settings,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
-    // Read the configuration before the port opens, so that its errors are reported even when the port is taken.
+    // The configuration is read before the port opens, so that errors in the configuration are reported even if the
+    // port is taken.
     let sources = Sources::new(&options.config_path, options.conversion.clone());
     let texts = sources.read()?;
     let metrics = Scope::new();
@@ -250,7 +252,8 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Returns this collector's cluster member if it belongs to a cluster. `http` is the address of its endpoints.
+/// Returns the cluster member of this collector, if the collector belongs to a cluster. `http` is the address of the
+/// collector's HTTP endpoints.
 async fn member(
     options: &CollectorOptions,
     http: SocketAddr,
@@ -341,8 +344,8 @@ impl Routes {
     }
 }
 
-/// Returns a line for `/-/healthy` when the last load failed: the components are healthy but run the previous
-/// configuration.
+/// Returns a line for `/-/healthy` if the last load failed, because healthy components then run the previous
+/// configuration. `what` names the load.
 fn last_load(controller: &Controller, what: &str) -> String {
     let failed = controller.last_load_view().filter(|load| !load.success);
     failed.map_or_else(String::new, |load| {
@@ -360,7 +363,7 @@ fn node_name(options: &CollectorOptions) -> String {
     }
 }
 
-/// Applies the `logging` block, or the command line settings when the block has its default values.
+/// Applies the `logging` block, or the command line settings if the block has its default values.
 fn apply_logging(logs: &LogHandle, asked: &LoggingSettings, flags: Settings) {
     let settings = if *asked == LoggingSettings::default() {
         Ok(flags)

@@ -1,8 +1,9 @@
 //! The server's configuration file: YAML with Pyroscope's keys.
 //!
-//! The server applies the keys that it supports. It names Pyroscope keys without a meaning here in a warning. Any other
-//! key is an error that lists the valid keys, so that a misspelt limit does not go unnoticed. Command line flags win
-//! over the file.
+//! The server applies the keys that it supports, and logs a warning for each Pyroscope key that has no effect here. Any
+//! other key is an error that lists the valid keys, so that a misspelt limit does not go unnoticed. Command line flags
+//! override the file. In the comments on keys, a duration is a text such as `15m`, and a size is a text such as
+//! `512MiB`.
 
 use std::path::{Path, PathBuf};
 
@@ -18,21 +19,21 @@ use crate::app::storage::StorageSection;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ServerFile {
-    // `server:` listener.
+    /// `server:` address, certificates and memory limit of the server.
     pub server: ServerSection,
-    // `api:` prefix.
+    /// `api:` path prefix of the routes.
     pub api: ApiSection,
     /// `pyroscopedb:` data folder.
     pub pyroscopedb: DatabaseSection,
-    // `storage:` backend.
+    /// `storage:` location of the tables.
     pub storage: StorageSection,
-    // `limits:` per tenant.
+    /// `limits:` limits that apply to each tenant.
     pub limits: LimitsSection,
     /// `runtime_config:` the file with limits per tenant.
     pub runtime_config: RuntimeConfigSection,
     /// `maintenance:` merging, aging and deletion of files; not a Pyroscope section.
     pub maintenance: MaintenanceSection,
-    // `sql:` limits of SQL.
+    /// `sql:` limits of SQL queries.
     pub sql: SqlSection,
     /// `postgres:` the port for PostgreSQL clients.
     pub postgres: PostgresSection,
@@ -124,11 +125,11 @@ pub(crate) struct MaintenanceSection {
     pub deletion_delay: Option<String>,
     /// `retention_period` per tenant.
     pub tenant_retention: std::collections::BTreeMap<String, TenantRetention>,
-    /// `retention_period` per profile type; wins over the tenant's.
+    /// `retention_period` per profile type. It overrides the period of the tenant.
     pub type_retention: std::collections::BTreeMap<String, String>,
     /// Total size of the tables above which the oldest profiles are deleted, in bytes or with a unit.
     pub retention_size: Option<String>,
-    /// The same per tenant, for the size of the tenant's tables.
+    /// Size of a tenant's tables above which the oldest profiles of the tenant are deleted, by tenant.
     pub tenant_retention_size: std::collections::BTreeMap<String, String>,
     /// Free space on the data folder's disk below which the oldest profiles are deleted.
     pub min_free_space: Option<String>,
@@ -144,7 +145,7 @@ pub(crate) struct MaintenanceSection {
 pub(crate) enum TenantRetention {
     /// One period for all profile types, a duration.
     Period(String),
-    /// A period for each profile type; `default` applies to the others.
+    /// A period for each profile type. The key `default` applies to all other profile types.
     ByType(std::collections::BTreeMap<String, String>),
 }
 
@@ -247,7 +248,7 @@ impl std::fmt::Debug for PostgresUserSection {
     }
 }
 
-/// Top-level keys of Pyroscope that have no effect here: accepted with a warning.
+/// Top-level keys of Pyroscope that have no effect here. They are accepted with a warning.
 const WITHOUT_MEANING: &[&str] = &[
     "adaptive_placement",
     "admin_server",
@@ -301,7 +302,7 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
                  (other keys of Pyroscope are ignored with a warning)"
             );
         }
-        tracing::warn!(key, "configuration key has no meaning here and is ignored");
+        tracing::warn!(key, "configuration key has no effect and is ignored");
     }
     let ignored = [
         ("server", &file.server.other),
@@ -312,11 +313,11 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
     ];
     for (section, keys) in ignored {
         for key in keys.keys() {
-            tracing::warn!(section, key, "configuration key has no meaning here and is ignored");
+            tracing::warn!(section, key, "configuration key has no effect and is ignored");
         }
     }
     for key in file.storage.without_meaning() {
-        tracing::warn!(key, "configuration key has no meaning here and is ignored");
+        tracing::warn!(key, "configuration key has no effect and is ignored");
     }
     Ok(file)
 }

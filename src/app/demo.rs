@@ -27,7 +27,7 @@ use crate::server::postgres::PostgresOptions;
 use crate::server::{Prometheus, ServerOptions};
 use crate::telemetry::logs::{LogHandle, Settings};
 
-/// Options with which a demo is started.
+/// Options of a demo: its addresses, its data folder, and the programs that it profiles.
 #[derive(Debug, Clone)]
 pub(crate) struct DemoOptions {
     /// `host:port` of the server.
@@ -38,9 +38,9 @@ pub(crate) struct DemoOptions {
     pub data: PathBuf,
     /// Programs to profile besides this one, `host:port`.
     pub targets: Vec<String>,
-    /// `host:port` for PostgreSQL clients, if any.
+    /// `host:port` of the PostgreSQL port, if there is one.
     pub postgres: Option<String>,
-    /// The Prometheus server whose metrics are shown beside profiles, if any.
+    /// The Prometheus server whose metrics are shown beside profiles, if there is one.
     pub prometheus: Option<Prometheus>,
     /// If true, the other processes of this machine are not profiled.
     pub only_self: bool,
@@ -48,7 +48,7 @@ pub(crate) struct DemoOptions {
     pub is_open: bool,
 }
 
-// Runs until `shutdown`.
+/// Runs the demo until `shutdown`.
 pub(crate) async fn run(
     options: DemoOptions,
     logs: LogHandle,
@@ -68,7 +68,7 @@ pub(crate) async fn run(
             ..plain.http
         },
         postgres: options.postgres.as_deref().map(PostgresOptions::new),
-        // Without a token file: the demo's own collector has no token to send.
+        // The server reads no tokens file, because the demo's own collector has no token to send.
         access: AccessOptions {
             is_open: options.is_open,
             ..AccessOptions::default()
@@ -77,7 +77,7 @@ pub(crate) async fn run(
     };
     let prefix = serve.http.prefix.clone();
     let mut server = RunningServer::start(serve, &metrics, &shutdown).await?;
-    // The page and our own collector connect to this address even when the server listens on all addresses.
+    // The page and the demo's own collector connect to the loopback address if the server listens on all addresses.
     let mut address = server.local_addr();
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
@@ -91,7 +91,7 @@ pub(crate) async fn run(
         ..CollectorOptions::new(&config_path, storage)
     };
     let controller = collector::controller(&collector, metrics, logs, flags);
-    // The page shows the collector, too.
+    // The page of the server also shows the collector.
     let web = CollectorWeb {
         controllers: controller.clone().into(),
         node_name: hostname(),
@@ -102,7 +102,7 @@ pub(crate) async fn run(
         .merge(admin::live::router(live::state(&controller.clone().into(), &shutdown)));
     server.add_routes(axum::Router::new().nest(&prefix, routes.clone()));
     server.add_routes(routes);
-    // The server must outlive the collector, whose last profiles go to it.
+    // The server must run longer than the collector, because it receives the collector's last profiles.
     let server_shutdown = Shutdown::new();
     let serving = tokio::spawn(server.run(server_shutdown.clone()));
     let load = async |machine: &Machine| -> anyhow::Result<()> {
@@ -122,7 +122,8 @@ pub(crate) async fn run(
     if !options.only_self {
         machine = outcome(&controller, &shutdown).await;
         if matches!(machine, Machine::No(_)) {
-            // Load again without the profiler that does not work, with the reason as a comment.
+            // Loads the configuration again without the profiler, which does not work. A comment in the text has the
+            // reason.
             load(&machine).await?;
         }
     }
@@ -135,13 +136,14 @@ pub(crate) async fn run(
 /// Time limit for components to stop: on a busy machine the profiler needs seconds for its last profiles.
 const STOP: Duration = Duration::from_secs(15);
 
-/// Whether the whole machine can be profiled.
+/// Whether the whole machine can be profiled, and the reason if it cannot.
 enum Machine {
     Yes,
     No(String),
 }
 
-/// Waits until the profiler of the configuration is healthy, or returns the reason why it is not.
+/// Waits until the health of the profiler component is known. Returns `Yes` if it is healthy, and `No` with the reason
+/// otherwise.
 async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
     const POLL: Duration = Duration::from_millis(20);
     loop {
@@ -162,7 +164,8 @@ async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
 /// Id of the profiler component in [`MACHINE`].
 const PROFILER: &str = "pyroscope.ebpf.machine";
 
-/// The part of the configuration that profiles all other processes; the service is the name of the program.
+/// The part of the configuration that profiles all other processes. The service of a process is the name of its
+/// program.
 const MACHINE: &str = r#"discovery.process "machine" { }
 
 discovery.relabel "programs" {
@@ -191,7 +194,8 @@ pyroscope.ebpf "machine" {
 
 "#;
 
-/// Returns the collector's configuration: this process (CPU and memory) and the other targets (all Go profile types).
+/// Returns the collector's configuration. The collector profiles this process (CPU and memory) and the other targets
+/// (all Go profile types).
 fn configuration(address: &str, targets: &[String], machine: &Machine) -> String {
     let mut text = format!(
         "// Written by `alluvium demo`; a real configuration that `alluvium run` would run too.\n\
@@ -232,7 +236,8 @@ fn configuration(address: &str, targets: &[String], machine: &Machine) -> String
     text
 }
 
-/// Checks a target. It becomes a part of the configuration text, so only the characters of an address are allowed.
+/// Checks a target. A target becomes a part of the configuration text, so only the characters of an address are
+/// allowed.
 fn check_target(target: &str) -> anyhow::Result<()> {
     let port = target
         .rsplit_once(':')

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::app::limits::parsed;
 use crate::store::StoreConfig;
 
-/// Minimum value of both limits: a sync of a slow disk can take this long.
+/// Minimum value of both timeouts, because a sync of a slow disk can take this long.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Timeouts for a disk that does not respond, as written in flags or file.
@@ -54,7 +54,7 @@ impl Default for DiskLimits {
 }
 
 impl DiskSection {
-    /// Resolves the limits: flags win over the file, the file wins over the defaults.
+    /// Resolves the timeouts: flags override the file, and the file overrides the defaults.
     pub(crate) fn over(self, file: Self) -> anyhow::Result<DiskLimits> {
         let mut limits = DiskLimits::default();
         let keys = [

@@ -1,9 +1,10 @@
 //! Privileges that a long-running command drops at its start: capabilities that none of its parts needs, new privileges
 //! for child processes, and system calls that only an attacker would make.
 //!
-//! In: the kind of process, and its data folder. Out: a thread whose children, and all threads after it, lack these
-//! privileges. It is called before the process has a second thread. If a privilege cannot be dropped, the process logs
-//! that and continues: a container may have taken away even the right to drop it.
+//! In: the kind of process, and its data folder. Out: a thread that lacks these privileges, as do its child processes
+//! and the threads that it starts later. The privileges are dropped before the process has a second thread. If a
+//! privilege cannot be dropped, the process logs a warning and continues, because a container may not allow it to drop
+//! privileges.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,8 +17,9 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// Capabilities that the collector's components need: `pyroscope.ebpf` the first seven, `pyroscope.java` those to
-/// become the user of a JVM and to signal it, receivers the one for a low port.
+/// Capabilities that the collector's components need. `pyroscope.ebpf` needs the first seven. `pyroscope.java` needs
+/// the next three to become the user of a JVM and to signal the JVM. Receivers need the last one to listen on a low
+/// port.
 const OF_COLLECTOR: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::SYS_PTRACE)
@@ -29,9 +31,9 @@ const OF_COLLECTOR: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::NET_BIND_SERVICE);
-/// Replaces the first two of them in containers that grant only this one.
+/// Replaces `BPF` and `PERFMON` in containers that grant only this capability.
 const INSTEAD_OF_BPF: CapabilitySet = CapabilitySet::SYS_ADMIN;
-/// Capabilities that the server needs: to read certificate and user files of other owners, and to listen on a low port.
+/// Capabilities that the server needs to read certificate and users files of other owners, and to listen on a low port.
 const OF_SERVER: CapabilitySet = CapabilitySet::DAC_READ_SEARCH.union(CapabilitySet::NET_BIND_SERVICE);
 /// Capabilities that root needs to work in a folder of another user.
 const FOR_FOREIGN_FOLDER: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::FOWNER);
@@ -46,8 +48,8 @@ pub(crate) enum Fence {
 }
 
 impl Fence {
-    /// Drops what this kind of process does not need, for this thread and all threads that it starts. `data` is the
-    /// data folder, if known; it need not exist yet.
+    /// Drops the privileges that this kind of process does not need, for this thread and all threads that it starts.
+    /// `data` is the data folder, if it is known. The folder need not exist yet.
     pub(crate) fn raise(self, data: Option<&Path>) {
         if let Err(error) = self.drop_capabilities(data.is_some_and(is_own)) {
             tracing::warn!(error = %error, "cannot drop privileges: unneeded capabilities stay");
@@ -60,7 +62,7 @@ impl Fence {
         }
     }
 
-    /// The subset of the `held` capabilities that the process keeps.
+    /// Returns the subset of the `held` capabilities that the process keeps.
     fn kept(self, held: CapabilitySet, owns_data: bool) -> CapabilitySet {
         let needed = match self {
             Self::Server => OF_SERVER,
@@ -79,8 +81,8 @@ impl Fence {
         let kept = self.kept(held, owns_data);
         // Child processes inherit no capabilities.
         clear_ambient_capability_set()?;
-        // The bounding set goes first: changing it needs CAP_SETPCAP, which is dropped with the others. Without that
-        // capability the set stays as it is.
+        // The bounding set is reduced first, because that requires CAP_SETPCAP, which is dropped with the other
+        // capabilities. If the process does not have CAP_SETPCAP, the bounding set remains unchanged.
         for number in 0..u64::BITS {
             let capability = CapabilitySet::from_bits_retain(1 << number);
             match capability_is_in_bounding_set(capability) {
@@ -94,7 +96,7 @@ impl Fence {
                 Err(_) => break,
             }
         }
-        // If nothing changes, do not call capset: a seccomp filter may forbid it, as in our systemd units.
+        // If nothing changes, capset is not called, because a seccomp filter may forbid it, as in our systemd units.
         if held == kept {
             return Ok(());
         }
@@ -109,9 +111,10 @@ impl Fence {
     }
 }
 
-/// True when a folder, or the existing folder above it, belongs to the user that runs this process.
+/// Returns true if a folder belongs to the user that runs this process. If the folder does not exist, the nearest
+/// existing folder above it is checked.
 fn is_own(folder: &Path) -> bool {
-    // A relative path ends in the current folder.
+    // The last ancestor of a relative path is empty, which means the current folder.
     let here = |place| if place == Path::new("") { Path::new(".") } else { place };
     let first = folder.ancestors().find_map(|place| fs::metadata(here(place)).ok());
     first.is_some_and(|data| data.uid() == geteuid().as_raw())

@@ -51,9 +51,9 @@ pub(crate) struct LimitsSection {
     pub reject_older_than: Option<String>,
     /// Maximum time that a profile may lie in the future, a duration; 0 for no limit.
     pub reject_newer_than: Option<String>,
-    /// How long profiles are kept, a duration; 0 for ever.
+    /// Retention period of profiles, a duration. With 0, profiles are kept for ever.
     pub retention_period: Option<String>,
-    /// Name of `retention_period` in Pyroscope 1; `retention_period` wins.
+    /// Name of `retention_period` in Pyroscope 1. If both are set, `retention_period` applies.
     pub compactor_blocks_retention_period: Option<String>,
     /// Maximum time range of a query, a duration; 0 for no limit.
     pub max_query_length: Option<String>,
@@ -66,7 +66,7 @@ pub(crate) struct LimitsSection {
 }
 
 impl LimitsSection {
-    /// Returns the limits of profiles: the ones that the section sets, the others from `base`.
+    /// Returns the limits of profiles. A limit that the section does not set has the value of `base`.
     pub(crate) fn over(&self, base: &Limits) -> anyhow::Result<Limits> {
         let mut limits = base.clone();
         let numbers = [

@@ -100,7 +100,7 @@ fn flow(controller: &Controller, module: &str, window: Duration) -> BoxStream<'s
             push_json(&mut text, &serde_json::to_value(rate).unwrap_or_default());
             text.push_str(SEPARATOR);
         }
-        // Without any flow, send an empty entry, as Alloy does, to show that the stream is open.
+        // If nothing flows, sends an empty entry, as Alloy does, to show that the stream is open.
         if text.is_empty() {
             text.push_str(SEPARATOR);
         }
@@ -109,7 +109,7 @@ fn flow(controller: &Controller, module: &str, window: Duration) -> BoxStream<'s
     texts.boxed()
 }
 
-/// Writes JSON that cannot contain the separator: inside a string, its middle character becomes an escape.
+/// Appends JSON that cannot contain the separator. If a string contains the separator, its middle character is escaped.
 fn push_json(text: &mut String, value: &serde_json::Value) {
     text.push_str(&value.to_string().replace(SEPARATOR, "|\\u003b|"));
 }

@@ -155,7 +155,7 @@ async fn entries_come_as_text_or_json_and_the_stream_ends_with_the_component() {
         (&Json::Null, &json!(true))
     );
 
-    // An update reports the targets that the rules make of the new input.
+    // After an update, the component reports the targets that its rules produce from the new input.
     load(&served.controller, &RELABEL.replace("h:2", "h:3")).await;
     let entries = [json.json().await.unwrap(), json.json().await.unwrap()];
     assert!(entries.iter().any(|entry| entry["before"]["__address__"] == "h:3"));
@@ -168,7 +168,7 @@ async fn a_slow_reader_is_told_how_many_entries_it_lost() {
     let served = Served::start(RELABEL).await;
     let live = served.controller.live().handle(&Arc::from("a.component"));
     let mut entries = Entries(served.get("debug/a.component?format=json").await, String::new());
-    // More than the buffers on the path and the queue hold together.
+    // The entries are more than the queue and all buffers on the path hold together.
     let value: Arc<str> = "x".repeat(16 << 10).into();
     let sent = 4000;
     for _ in 0..sent {

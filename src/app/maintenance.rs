@@ -1,5 +1,5 @@
-//! Converts maintenance and retention settings to the settings of the store. They come from flags, from the section
-//! `maintenance` and from `limits` of the configuration file.
+//! Converts maintenance and retention settings to the settings of the store. The input comes from flags and from the
+//! sections `maintenance` and `limits` of the configuration file.
 //!
 //! In: texts. Out: settings, or an error that names the key. A value that would silently do harm (an interval of zero,
 //! the period of an impossible profile type) is an error.
@@ -18,10 +18,10 @@ use crate::store::maintenance::{Downsampling, FreeFloor, MaintenanceConfig, Spac
 
 /// Shortest time between rounds of maintenance.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-/// Minimum merge target; with smaller files a day would have more files than merging saves.
+/// Minimum of `target_file_size` in bytes. With a smaller target, a day would have more files than merging saves.
 const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
 
-/// The maintenance flags of `serve` as typed, each named like its flag.
+/// The maintenance flags of `serve` as typed. Each field has the name of its flag.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MaintenanceFlags<'a> {
     pub retention: Option<&'a str>,
@@ -30,7 +30,7 @@ pub(crate) struct MaintenanceFlags<'a> {
     pub compaction: Option<bool>,
 }
 
-/// Settings of maintenance; flags win over the file.
+/// Returns the settings of maintenance. Flags override the file.
 pub(crate) fn settings(
     file: &MaintenanceSection,
     limits: &LimitsSection,
@@ -251,7 +251,7 @@ maintenance:
             crate::store::maintenance::retention::aging::Aging::default()
         );
         assert!(config.compaction);
-        // The older key, a flag that overrides it, and the newer key that wins over the older one.
+        // The newer key overrides the older one, and a flag overrides both.
         let older = "limits:\n  compactor_blocks_retention_period: 5d\n";
         assert_eq!(of(older).unwrap().aging.retention, 5 * DAY);
         let both = format!("{older}  retention_period: 6d\n");

@@ -1,8 +1,9 @@
-//! The memory limit of a server: one number that is divided among all parts that can grow, and enforced by a watch.
+//! The memory limit of a server: one number that is divided among all parts of the server that can grow.
 //!
 //! In: `--memory-limit`, or the memory of the machine and the cgroup. Out: the sizes of heads, requests, responses,
-//! queries and caches ([`MemoryLimit::shares`]), which are at most their defaults. [`watch`] measures the memory that
-//! the process really holds, since estimates miss the overhead of the allocator, and exports the memory of each part.
+//! queries and caches ([`MemoryLimit::shares`]), which are at most their defaults. [`watch`] enforces the limit. It
+//! measures the memory that the process really holds, because estimates miss the overhead of the allocator, and exports
+//! the memory of each part.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +46,7 @@ const CONNECTION_BYTES: usize = CONNECTION_BASE_BYTES + LEAST_WINDOW_BYTES as us
 /// Minimum number of concurrent requests on an HTTP/2 connection.
 const LEAST_STREAMS: u32 = 32;
 
-/// Time between two measurements of memory: below half of the limit, and above it.
+/// Time between two measurements of memory: `CALM` below half of the limit, and `BUSY` above it.
 const CALM: Duration = Duration::from_secs(1);
 const BUSY: Duration = Duration::from_millis(250);
 
@@ -73,9 +74,9 @@ pub(crate) struct Shares {
     pub connections: ConnectionShares,
 }
 
-/// The part of the limit that the connections of the HTTP port receive. Each must be allowed at
-/// least 80 KiB: its unfinished headers, or the data that it sends ahead. So all together stay within an eighth of the
-/// limit.
+/// The part of the limit that the connections of the HTTP port receive. A connection may hold at least 80 KiB:
+/// unfinished headers, or data that the client sends before the server reads it. The number of connections is so small
+/// that all of them together stay within an eighth of the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConnectionShares {
     /// See [`ListenOptions::max_connections`].
@@ -99,7 +100,7 @@ impl MemoryLimit {
         Ok(Self(bytes))
     }
 
-    /// Half of the machine's memory, or three quarters of the cgroup's limit if that is less.
+    /// Returns half of the machine's memory, or three quarters of the cgroup's limit if that is less.
     pub(crate) fn of_machine() -> Self {
         let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
         let own = fs::read_to_string("/proc/self/cgroup").ok();
@@ -109,15 +110,15 @@ impl MemoryLimit {
         Self(bytes.max(LEAST_BYTES))
     }
 
-    /// The whole limit, in bytes.
+    /// Returns the whole limit in bytes.
     pub(crate) fn bytes(self) -> u64 {
         self.0
     }
 
-    /// Divides the limit. No part is larger than its default, and together they are at most the limit.
+    /// Divides the limit. No share is larger than its default, and all shares together are at most the limit.
     pub(crate) fn shares(self) -> Shares {
-        // In 128ths: heads 22, profiles on their way to them 20, requests 12 and the two largest bodies 24, responses
-        // 6, queries 18, caches between queries 16, names in merges 6, PostgreSQL connections 4.
+        // The shares in 128ths: heads 22, profiles on the way to the heads 20, requests 12 and the two largest bodies
+        // 24, responses 6, queries 18, caches between queries 16, names in merges 6, PostgreSQL connections 4.
         let of = |parts: u64| self.0.saturating_sub(BASE_BYTES) / 128 * parts;
         let capped = |default: usize, parts: u64| default.min(usize::try_from(of(parts)).unwrap_or(usize::MAX));
         let store = StoreConfig::new("");
@@ -156,8 +157,8 @@ impl MemoryLimit {
         }
     }
 
-    /// Connections take memory whatever they send, so they are outside the division: a server with many of them caches
-    /// less between queries.
+    /// Returns the share of the HTTP connections. It is not part of the division in [`Self::shares`], because a
+    /// connection needs memory whatever it sends. A server with many connections caches less between queries.
     fn connections(self) -> ConnectionShares {
         let defaults = ListenOptions::default();
         let all = usize::try_from(self.0 / 8).unwrap_or(usize::MAX);
@@ -198,12 +199,12 @@ impl MemoryMetrics {
         };
         scope.register(
             "alluvium_memory_used_bytes",
-            "Estimated memory that a part of the server holds, of those that have a limit.",
+            "Estimated memory of each part of the server that has a memory limit",
             own.used.clone(),
         );
         scope.register(
             "alluvium_memory_limit_bytes",
-            "Memory that the part may hold.",
+            "Memory limit of each part of the server",
             own.limits.clone(),
         );
         own
@@ -218,7 +219,7 @@ impl MemoryMetrics {
     }
 }
 
-/// Measures the memory of this process until `shutdown`, and exports what `parts` returns at each measurement. Above
+/// Measures the memory of this process until `shutdown`, and exports the memory of `parts` at each measurement. Above
 /// 15/16 of the limit it drops the caches of the query engine. If that does not help, `pressure` reports that memory is
 /// short until the process is below 7/8 of the limit.
 pub(crate) async fn watch(
@@ -256,16 +257,16 @@ pub(crate) async fn watch(
     }
 }
 
-/// `MemTotal` of `/proc/meminfo` in bytes.
+/// Returns `MemTotal` of `/proc/meminfo` in bytes.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     kib.checked_mul(1024)
 }
 
-/// Returns the smallest limit of the process' cgroup and its ancestors, in bytes. `own` is its `/proc/self/cgroup`,
-/// `mount` is the mount point of cgroups. Version 1 has a hierarchy for memory, version 2 has one for everything
-/// (cgroups(7)).
+/// Returns the smallest limit of the process' cgroup and its ancestors, in bytes. `own` is the text of
+/// `/proc/self/cgroup`, and `mount` is the mount point of cgroups. Version 1 has a separate hierarchy for memory, and
+/// version 2 has one hierarchy for all resources (cgroups(7)).
 fn cgroup_limit(mount: &Path, own: &str) -> Option<u64> {
     let hierarchies = || own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
     let first = hierarchies().find(|(kinds, _)| kinds.split(',').any(|kind| kind == "memory"));

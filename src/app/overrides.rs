@@ -17,11 +17,11 @@ use crate::profile::TenantId;
 use crate::store::{Limits, TenantLimits};
 use crate::telemetry::metrics::Scope;
 
-/// Location of the overrides file, and how often it is read.
+/// Path of the overrides file, and the time between two reads.
 #[derive(Debug, Clone)]
 pub(crate) struct OverridesFile {
     pub path: PathBuf,
-    /// How often the file is read.
+    /// Time between two reads of the file.
     pub period: Duration,
 }
 

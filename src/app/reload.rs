@@ -2,7 +2,8 @@
 //!
 //! In: the path. Out: a load by the controller; the log, the response and the metrics show its outcome. Reading the
 //! files and loading them form one critical section, so that an older text never replaces a newer one. A file event
-//! only triggers a check: a load happens if the text differs from the last one that was tried.
+//! only triggers a check: the configuration is loaded if its text differs from the text of the last load, even of a
+//! failed one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,14 +21,14 @@ use crate::lang::Diagnostics;
 use crate::pipeline::Controller;
 use crate::telemetry::memory;
 
-/// How often the files are checked without an event, since some file systems report none.
+/// Time between two checks of the files if there is no event, because some file systems report no events.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// Time between a load and the return of the memory that it freed to the system.
+/// Time after a load before the memory that the load has freed is returned to the system.
 const AFTER_LOAD: Duration = Duration::from_millis(500);
 /// Number of settle times after which files that keep changing are read anyway.
 const MOST_SETTLES: u32 = 10;
 
-/// Files with their names, shared with the controller that runs them.
+/// Names and texts of files, shared with the controller that runs them.
 pub(crate) type Texts = Vec<(Arc<str>, Arc<str>)>;
 
 /// Wraps file names and texts for sharing.
@@ -67,7 +68,7 @@ impl Reloader {
         self.texts.lock().in_force.clone()
     }
 
-    /// Loads these texts. On an error the running configuration stays.
+    /// Loads these texts. On an error, the running configuration stays in force.
     pub(crate) async fn load(&self, texts: Texts) -> Result<(), Diagnostics> {
         self.texts.lock().tried = Some(texts.clone());
         let result = self.controller.load(texts.clone()).await;
@@ -85,8 +86,8 @@ impl Reloader {
         }
     }
 
-    /// Reads and loads the configuration again. On an error the running configuration stays, and the error text becomes
-    /// the HTTP response.
+    /// Reads and loads the configuration again. On an error, the running configuration stays in force, and the error
+    /// text becomes the HTTP response.
     pub(crate) async fn reload(&self, asked_by: &'static str) -> Result<(), String> {
         let _working = self.working.lock().await;
         match self.sources.read() {
@@ -137,8 +138,8 @@ impl Reloader {
         let (changed, mut changes) = mpsc::channel(1);
         let mut watcher = Watch::new(changed);
         loop {
-            // Set up the watches again each time, since a rename may have put another folder behind a link. The files
-            // are read afterwards, so no change is missed in between.
+            // The watches are set up again each time, because a rename may have put another folder behind a link. The
+            // files are read after that, so no change is missed in between.
             watcher.look_at(self.sources.path());
             self.reload_if_changed().await;
             tokio::select! {
@@ -165,15 +166,15 @@ impl Reloader {
     }
 }
 
-/// A load frees about as much memory as it allocates. This returns the memory to the system a moment later, when the
-/// new components have started and the caller has its response.
+/// Returns memory to the system, [`AFTER_LOAD`] after the load that has freed the memory. By then the new components
+/// have started and the caller has received its response. A load frees about as much memory as it allocates.
 pub(crate) async fn give_back_later() {
     tokio::time::sleep(AFTER_LOAD).await;
-    // Detached; the result is not needed.
+    // The task runs detached, because its result is not needed.
     drop(tokio::task::spawn_blocking(memory::give_back));
 }
 
-/// Returns once nothing has changed for `settle`, or after [`MOST_SETTLES`] times that.
+/// Returns once nothing has changed for `settle`, or after [`MOST_SETTLES`] times `settle`.
 async fn settled(changes: &mut mpsc::Receiver<()>, settle: Duration) {
     let latest = tokio::time::Instant::now() + settle * MOST_SETTLES;
     while tokio::time::Instant::now() < latest
@@ -192,7 +193,7 @@ struct Watch {
 impl Watch {
     fn new(changed: mpsc::Sender<()>) -> Self {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Ignore read events: our own reads cause them.
+            // Read events are ignored, because our own reads cause them.
             if event.is_ok_and(|event| !event.kind.is_access()) {
                 // One pending notification is enough.
                 let _ = changed.try_send(());

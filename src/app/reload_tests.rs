@@ -1,5 +1,5 @@
-//! The file watch: it sees the changes that editors, copies and Kubernetes make to a configuration, and reads each
-//! once.
+//! Tests of the file watch. It sees the changes that editors, copies and Kubernetes make to a configuration, and loads
+//! each change once.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -90,7 +90,7 @@ async fn a_file_that_is_written_or_replaced_is_read_again() {
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, config("four")).unwrap();
     watched.runs("four").await;
-    // The text runs a moment before it is recorded.
+    // The components of the new text run a moment before `in_force` returns the text.
     let deadline = Instant::now() + Duration::from_mins(1);
     while *watched.reloader.in_force()[0].1 != *config("four") {
         assert!(Instant::now() < deadline, "{:?}", watched.reloader.in_force());
@@ -115,7 +115,7 @@ async fn the_links_of_a_configmap_are_followed() {
         std::fs::rename(at("..data_tmp"), at("..data")).unwrap();
         watched.runs(label).await;
     }
-    // A link to a file in another folder.
+    // Now the path is a link to a file in another folder.
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::write(elsewhere.path().join("c.alloy"), config("four")).unwrap();
     symlink(elsewhere.path().join("c.alloy"), at("tmp")).unwrap();
@@ -161,7 +161,8 @@ async fn a_path_that_cannot_be_read_is_a_failed_load() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_of_both_languages_is_one_configuration_that_runs() {
     let folder = tempfile::tempdir().unwrap();
-    // Atomically, as editors do: the watch may read at any moment, and an empty file is a configuration too.
+    // Files are replaced atomically, as editors do, because the watch may read at any moment, and an empty file is a
+    // valid configuration.
     let write = |name: &str, text: &str| {
         std::fs::write(folder.path().join("new"), text).unwrap();
         std::fs::rename(folder.path().join("new"), folder.path().join(name)).unwrap();
@@ -170,7 +171,7 @@ async fn a_folder_of_both_languages_is_one_configuration_that_runs() {
         "a.alloy",
         "discovery.relabel \"first\" {\n\ttargets = [{\"__address__\" = \"localhost:1\"}]\n}\n",
     );
-    // A component that refers to the file in the other language.
+    // This component refers to a component of the file in the other language.
     let second = |stage: &str| {
         format!(
             "discovery \"relabel\" \"second\" {{\n  targets = discovery.relabel.first.output\n  rule {{\

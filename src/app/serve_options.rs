@@ -1,4 +1,4 @@
-//! Options with which a server is started: everything that flags and the file can set.
+//! Options of a server: all settings of flags and of the configuration file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
 /// Default data folder of the server.
 pub(crate) const DEFAULT_DATA: &str = "./alluvium-data";
 
-/// Options with which a server is started.
+/// Options of a server, from flags and the configuration file.
 #[derive(Debug, Clone)]
 pub(crate) struct ServeOptions {
     /// Address of the HTTP port, `host:port`.
@@ -30,7 +30,8 @@ pub(crate) struct ServeOptions {
     /// Additional host names of the port that browsers may use; the names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
     pub data: PathBuf,
-    /// The memory limit. The sizes in `http` and `query` derive from it, and the sizes of the store will.
+    /// The memory limit. The sizes in `http` and `query` are derived from it, and at the start also the sizes of the
+    /// store.
     pub memory: MemoryLimit,
     /// Age at which a head is flushed.
     pub flush_age: Duration,
@@ -57,7 +58,7 @@ pub(crate) struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// Options of a server without any configuration.
+    /// Returns the options of a server without any configuration.
     pub(crate) fn new(listen: &str, data: &Path) -> Self {
         let memory = MemoryLimit::default();
         let shares = memory.shares();

@@ -1,7 +1,8 @@
 //! The server: store, query engine and routes on one port, with health, metrics and profiles of its own process.
 //!
-//! Start order: port (so that a taken port is reported before any data is touched), store (replay), engine, ready. Stop
-//! order: not ready, requests in progress finish, store flushes; five seconds in total.
+//! At the start, the server first opens the port, so that a taken port is reported before any data is changed. Then it
+//! opens the store, which replays the log, and creates the query engine. At the stop, it first reports that it is not
+//! ready, then finishes the requests in progress, and finally flushes the store. The stop takes at most five seconds.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -162,12 +163,12 @@ impl RunningServer {
         self.routes = std::mem::take(&mut self.routes).merge(routes);
     }
 
-    /// The bound address, with the actual port.
+    /// Returns the bound address, with the actual port.
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.listener.local_addr()
     }
 
-    /// The bound address of the PostgreSQL port, with the actual port.
+    /// Returns the bound address of the PostgreSQL port, with the actual port.
     pub(crate) fn postgres_addr(&self) -> Option<SocketAddr> {
         self.postgres.as_ref().map(PostgresServer::local_addr)
     }
@@ -180,7 +181,7 @@ impl RunningServer {
             signal.cancelled().await;
             stopping.set_not_ready("the server is stopping");
         });
-        // After the start, about half of the memory that it used is free.
+        // After the start, about half of the memory that the start used is free.
         tokio::spawn(give_back_later());
         let sessions = self
             .postgres
@@ -198,7 +199,7 @@ impl RunningServer {
             Err(error @ StoreError::Stuck { .. }) => {
                 tracing::error!(error = %error, "stopped without the last flush; the next start replays the log");
             }
-            // Nothing is lost: the log is durable and replayed at the next start.
+            // Nothing is lost, because the log is durable and the next start replays it.
             Err(error) => {
                 tracing::warn!(error = %error, "stopped before the last flush ended; the next start replays the log");
             }
@@ -207,7 +208,7 @@ impl RunningServer {
     }
 }
 
-/// Refuses to listen on a non-loopback address unless authentication is configured or explicitly turned off.
+/// Returns an error for a non-loopback address if authentication is neither configured nor explicitly disabled.
 fn check_reach(access: &Access, address: SocketAddr, has_tls: bool) -> anyhow::Result<()> {
     if is_this_machine(address.ip()) {
         return Ok(());

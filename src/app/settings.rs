@@ -1,7 +1,7 @@
 //! The configuration in force, as keys and values of the configuration file.
 //!
-//! In: the options of a server. Out: the contents of `/api/v1/status/config`. The list names the keys that are shown,
-//! so secrets and the names of users, tokens and tenants are left out.
+//! In: the options of a server. Out: the contents of `/api/v1/status/config`. Only keys that this module lists are
+//! shown. So the result contains no secrets and no names of users, tokens or tenants.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -21,7 +21,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// A file or folder of Alloy text, or, with a conversion, a file in another format.
+    /// Creates the sources for a file or folder of Alloy text, or for a file in another format and its conversion.
     pub(crate) fn new(path: &Path, conversion: Option<Conversion>) -> Self {
         Self {
             path: path.to_owned(),
@@ -30,7 +30,7 @@ impl Sources {
         }
     }
 
-    /// The path of the file or folder.
+    /// Returns the path of the file or folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

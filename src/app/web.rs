@@ -1,7 +1,7 @@
 //! Implements the collector's JSON API on top of its controllers.
 //!
-//! In: controllers and facts about the program. Out: the values that `admin::web` serves. Modules of the remote
-//! configuration have ids that begin with `remotecfg/`.
+//! In: controllers, the cluster, and the name and address of the collector. Out: the values that `admin::web` serves.
+//! Modules of the remote configuration have ids that begin with `remotecfg/`.
 
 use std::net::SocketAddr;
 

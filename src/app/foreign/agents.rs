@@ -1,7 +1,7 @@
 //! Converts Kubernetes manifests that run kube-profefe's or Coroot's agents, and pods with their annotations.
 //!
-//! In: manifests. Out: components that take the same profiles. `discovery.profiles` reads the annotations, so they stay
-//! in the manifests.
+//! In: manifests. Out: components that collect the same profiles. `discovery.profiles` reads the annotations, so they
+//! stay in the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ use crate::lang::literal::quote;
 
 /// The receivers of all profiles.
 const FORWARD_TO: &str = "[pyroscope.write.default.receiver]";
-/// Scrape interval of a kprofefe whose schedule cannot be read, in milliseconds: that of kprofefe's own manifest.
+/// Scrape interval in milliseconds if the schedule of kprofefe cannot be read. It is the interval in kprofefe's own
+/// manifest.
 const PROFEFE_EVERY: u64 = 10 * MINUTE;
 /// Duration of a CPU profile of kprofefe and of Coroot, in milliseconds.
 const PROFEFE_CPU: u64 = 30_000;
@@ -41,7 +42,7 @@ struct Pods {
     threads: bool,
 }
 
-/// Converts manifests with kprofefe, or with pods that are annotated for it.
+/// Converts manifests that run kprofefe, or pods that are annotated for it.
 pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Findings) {
     let all = workloads(documents);
     annotations(&all, "profefe.com/", &["enable", "path", "port", "service"], found);
@@ -105,7 +106,7 @@ pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Fi
     }
 }
 
-/// Converts manifests with Coroot's agents, or with pods that are annotated for them.
+/// Converts manifests that run Coroot's agents, or pods that are annotated for them.
 pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings) {
     let all = workloads(documents);
     annotations(&all, "coroot.com/profile-", &["port", "scrape"], found);
@@ -119,7 +120,7 @@ pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings
             let environment = container.environment.iter();
             let environment =
                 environment.map(|(name, value)| (name.to_lowercase().replace('_', "-"), (*value).to_owned()));
-            // A flag wins over a variable.
+            // A flag overrides an environment variable.
             Some((workload, environment.chain(flags).collect::<BTreeMap<String, String>>()))
         })
     };
@@ -261,7 +262,7 @@ fn rule(attributes: &[(&str, &str)], out: &mut Writer) {
     out.close();
 }
 
-/// Notes a Coroot setting that has no effect here.
+/// Records a note for a Coroot setting that has no effect here.
 fn left_out(path: &str, name: &str, found: &mut Findings) {
     let names_coroot = matches!(
         name,
@@ -286,7 +287,7 @@ fn of_coroot(interval: String) -> Pods {
 }
 
 impl Pods {
-    /// Writes the components that discover and scrape the pods; from the second on, `number` is part of their names.
+    /// Writes the components that discover and scrape the pods. If `number` is 2 or more, it is part of their names.
     fn write(&self, number: usize, out: &mut Writer) {
         let name = match number {
             0 | 1 => "pods".to_owned(),
@@ -339,7 +340,7 @@ impl Pods {
     }
 }
 
-/// Notes annotations that the agent does not know, and switches whose value is not `true`.
+/// Records a note for each annotation that the agent does not know, and for each switch with a value other than `true`.
 fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut Findings) {
     for workload in all {
         for (name, value) in &workload.annotations {
@@ -356,13 +357,13 @@ fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut F
     }
 }
 
-/// The workloads whose pods have this annotation with the value `true`.
+/// Returns the workloads whose pods have this annotation with the value `true`.
 fn annotated<'a>(all: &'a [Workload<'a>], name: &str) -> Vec<&'a Workload<'a>> {
     let is_on = |workload: &&Workload<'_>| workload.annotations.get(name) == Some(&"true");
     all.iter().filter(is_on).collect()
 }
 
-/// The namespaces of the workloads; empty if one of them names none.
+/// Returns the namespaces of the workloads, or an empty set if one of the workloads names no namespace.
 fn namespaces(workloads: &[&Workload<'_>]) -> BTreeSet<String> {
     let names: Option<BTreeSet<String>> = workloads
         .iter()
@@ -371,7 +372,8 @@ fn namespaces(workloads: &[&Workload<'_>]) -> BTreeSet<String> {
     names.unwrap_or_default()
 }
 
-/// The interval of a CronJob, which must run every N minutes or every hour.
+/// Returns the interval of a CronJob. If the job does not run every N minutes or every hour, records a note and returns
+/// the default.
 fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
     let Some(schedule) = workload.schedule else {
         return go(PROFEFE_EVERY);
@@ -395,7 +397,7 @@ fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
     )
 }
 
-/// Parses the duration of a flag. An invalid one is a problem and becomes Coroot's default.
+/// Parses the duration of a flag. Records an invalid duration as a problem, and returns Coroot's default instead.
 fn go_duration(path: &str, text: &str, found: &mut Findings) -> String {
     duration(text).unwrap_or_else(|message| {
         found.problem(path, message);

@@ -1,4 +1,5 @@
-//! Converts a YAML mapping to the body of a block. By the block's schema, a key becomes an attribute or an inner block.
+//! Converts a YAML mapping to the body of a block. The schema of the block determines whether a key becomes an
+//! attribute or an inner block.
 //!
 //! Alloy's components use Prometheus' key names; the few that differ are in [`RENAMED`].
 
@@ -21,7 +22,7 @@ const RENAMED: [(&str, &str, &str); 7] = [
     ("discovery.lightsail", "filters", "filter"),
 ];
 
-/// Writes the contents of `mapping`, which stands at `path`, as the body of the block `name` with this schema.
+/// Writes the contents of `mapping`, which is at `path` in the YAML, as the body of the block `name` with this schema.
 pub(super) fn body(
     name: &str,
     schema: &Schema,
@@ -33,7 +34,7 @@ pub(super) fn body(
         let row = RENAMED.iter().find(|(block, from, _)| (*block, *from) == (name, key));
         row.map_or(key.to_owned(), |(.., to)| (*to).to_owned())
     };
-    // Attributes stand before blocks.
+    // Attributes are written before blocks.
     for (key, value) in mapping {
         let own = renamed(key);
         // A key without a value keeps the default.

@@ -17,7 +17,7 @@ impl Findings {
         self.problems.push(format!("{path}: {message}"));
     }
 
-    /// Records a key that is left out and does not change which profiles are taken.
+    /// Records a key that is left out and does not change which profiles are collected.
     pub(super) fn note(&mut self, path: &str, message: impl fmt::Display) {
         self.notes.push(format!("{path}: {message}"));
     }

@@ -18,7 +18,7 @@ pub(crate) enum Format {
     Coroot,
 }
 
-/// Each format with its name, in the order of the alphabet.
+/// Each format with its name, in alphabetical order.
 const FORMATS: [(&str, Format); 5] = [
     ("conprof", Format::Conprof),
     ("coroot", Format::Coroot),

@@ -1,4 +1,5 @@
-//! Converts scrape jobs. Each becomes discoveries, a `discovery.relabel` if it has rules, and a `pyroscope.scrape`.
+//! Converts scrape jobs. A job becomes discovery components, a `discovery.relabel` if the job has rules, and a
+//! `pyroscope.scrape`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +27,8 @@ const NOT_OF_PROFILES: [&str; 9] = [
     "storage",
     "tracing",
 ];
-/// Keys of a Prometheus job that concern only metrics, as do keys with the prefixes below.
+/// Keys of a Prometheus job that concern only metrics. Keys with one of [`OF_METRICS_PREFIXES`] concern only metrics
+/// too.
 const OF_METRICS: [&str; 14] = [
     "always_scrape_classic_histograms",
     "body_size_limit",
@@ -105,7 +107,8 @@ impl<'a> Jobs<'a> {
                 ("scrape_configs", Value::Null) => {}
                 ("scrape_configs", _) => self.found.problem(key, "must be a list"),
                 ("global", _) if self.format == Format::Prometheus => {}
-                // Earlier versions of Parca used this key for debug information only.
+                // Earlier versions of Parca have the key `debug_info`, which configures the storage of debug
+                // information only.
                 ("object_storage" | "debug_info", _) if self.format == Format::Parca => {
                     let message = "configures Parca's storage; here the server that receives the profiles stores them";
                     self.found.note(key, message);
@@ -288,7 +291,7 @@ impl<'a> Jobs<'a> {
         self.out.attribute("scrape_interval", &quote(&interval));
         self.out.attribute("scrape_timeout", &quote(&timeout));
         let schema = schema_of("pyroscope.scrape");
-        // Attributes go first, then the profiles, whose block may begin with an attribute.
+        // Attributes are written before blocks. `kinds` writes an attribute and a block, so its place is between them.
         let is_attribute = |key: &String| schema.attributes.iter().any(|known| known.name == *key);
         let (attributes, inner): (Map<_, _>, Map<_, _>) = rest.into_iter().partition(|(key, _)| is_attribute(key));
         blocks::body("pyroscope.scrape", schema, (path, &attributes), self.out, self.found);

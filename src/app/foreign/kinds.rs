@@ -1,4 +1,4 @@
-//! The profiles that a job takes: `profiling_config` of conprof and Parca.
+//! The kinds of profiles that a job collects, from the `profiling_config` of conprof and Parca.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ struct Known {
     delta: bool,
 }
 
-/// The kinds that have a block of their own or that conprof takes by default. The CPU kinds cover a time span.
+/// The kinds that have a block of their own or that conprof collects by default. The CPU kinds cover a time span.
 const KNOWN: [Known; 9] = [
     known("allocs", Some("memory"), "/debug/pprof/allocs"),
     known("memory", Some("memory"), "/debug/pprof/allocs"),
@@ -49,7 +49,7 @@ const KNOWN: [Known; 9] = [
 /// Blocks of `pyroscope.scrape` that are enabled by default.
 const ON: [&str; 5] = ["block", "goroutine", "memory", "mutex", "process_cpu"];
 
-/// The profiles that a job takes.
+/// The kinds of profiles that a job collects.
 pub(super) struct Kinds {
     path_prefix: Option<String>,
     /// Kinds by their names in the foreign format.
@@ -167,7 +167,7 @@ impl Kinds {
         }
     }
 
-    /// Writes the `profiling_config` of the job at `path`. `interval` is its scrape interval in milliseconds.
+    /// Writes the `profiling_config` of the job at `path`. `interval` is the job's scrape interval in milliseconds.
     pub(super) fn write(mut self, interval: u64, path: &str, out: &mut Writer, found: &mut Findings) {
         if interval < MIN_INTERVAL {
             let timed: Vec<String> = self
@@ -190,7 +190,7 @@ impl Kinds {
         let longest = interval.saturating_sub(GAP);
         let has_timed = self.taken.values().any(|kind| kind.delta);
         match self.wanted {
-            // The attribute defaults to the longest duration, so it is written only for a shorter one.
+            // The attribute defaults to the longest duration, so it is written only if the wanted duration is shorter.
             Some(wanted) if has_timed && wanted < longest => {
                 out.attribute("delta_profiling_duration", &quote(&format!("{wanted}ms")));
             }
@@ -243,7 +243,7 @@ impl Kind {
     }
 }
 
-/// The block of `pyroscope.scrape` for a kind of this name.
+/// Returns the block of `pyroscope.scrape` for a kind of this name.
 fn block_of(name: &str) -> Option<&'static str> {
     if name == "fgprof" {
         return Some("fgprof");

@@ -81,7 +81,7 @@ fn workload(object: &Value) -> Option<Workload<'_>> {
     })
 }
 
-/// A workload with only a name and a namespace.
+/// Returns a workload with only a name and a namespace.
 fn named<'a>(object: &'a Value, kind: &str) -> Workload<'a> {
     Workload {
         path: format!("{kind} {}", text(object, "/metadata/name").unwrap_or_default()),
@@ -108,7 +108,7 @@ fn container(container: &Value) -> Container<'_> {
 }
 
 impl<'a> Container<'a> {
-    /// True when the image, or otherwise the first word of the command line, is called `name`.
+    /// Returns true if the image or the first word of the command line has this name.
     pub(super) fn runs(&self, name: &str) -> bool {
         let image = program(self.image).split([':', '@']).next();
         image == Some(name) || self.words.first().is_some_and(|word| program(word) == name)
@@ -134,7 +134,7 @@ impl<'a> Container<'a> {
     }
 }
 
-/// The last part of a path or of an image's name.
+/// Returns the last part of a path or of an image's name.
 fn program(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -1,9 +1,9 @@
 //! Converts configurations of conprof, Parca and Prometheus, and manifests that run kube-profefe or Coroot's agents, to
 //! Alloy text.
 //!
-//! In: YAML. Out: equivalent components, and notes on keys that have no effect here. A key is a problem if it changes
-//! which profiles are taken but cannot be expressed. Each note and problem has the path of its key. The conversion
-//! makes no network requests and does not open files that the configuration names.
+//! In: YAML. Out: equivalent components, and notes on keys that have no effect here. If a key changes which profiles
+//! are collected but cannot be expressed in Alloy's language, it is a problem. Each note and problem has the path of
+//! its key. The conversion makes no network requests and does not open files that the configuration names.
 
 mod agents;
 mod blocks;
@@ -44,7 +44,7 @@ pub(crate) struct Conversion {
 /// How a key that cannot be expressed in Alloy's language is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Problems {
-    /// The conversion fails and reports all of them.
+    /// The conversion fails and reports all problems.
     Refuse,
     /// The key is left out and recorded as a note.
     Note,
@@ -59,7 +59,7 @@ pub(crate) struct Converted {
     pub(crate) notes: Vec<String>,
 }
 
-/// Why a configuration cannot be converted: every problem, each with the path of its key.
+/// Error of a configuration that cannot be converted. It lists all problems, each with the path of its key.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot convert the {format} configuration {name}:\n  {}", .problems.join("\n  "))]
 pub(crate) struct Refused {

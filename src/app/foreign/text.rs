@@ -1,4 +1,4 @@
-//! Writes Alloy text from blocks and attributes, without layout; the formatter adds it afterwards.
+//! Writes Alloy text from blocks and attributes, without layout. The formatter adds the layout afterwards.
 
 use std::fmt::Write as _;
 
@@ -42,7 +42,7 @@ impl Writer {
     }
 }
 
-/// Writes a value as an expression; `null` for a value without a counterpart in Alloy.
+/// Formats a YAML value as an Alloy expression. An empty value becomes `null`.
 pub(super) fn expression(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),

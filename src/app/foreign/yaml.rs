@@ -1,8 +1,8 @@
 //! Reads YAML as Go's `yaml.v2` does for string fields. A scalar keeps its text in the file, and the type of the field
 //! decides what the text means. So a password `0123456` keeps its zero, and a user `no` is not a boolean.
 //!
-//! In: YAML. Out: values in which every scalar is a string, except an empty one (`~`, `null`, nothing), which is null.
-//! Functions convert the texts for fields that are not strings.
+//! In: YAML. Out: values in which every scalar is a string, except an empty scalar (`~`, `null`, nothing), which is
+//! null. [`truth`], [`whole`] and [`number`] convert the texts for fields that are not strings.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub(super) fn documents(yaml: &str) -> Result<Vec<Value>, String> {
     Ok(read.into_iter().map(|node| value(node, yaml)).collect())
 }
 
-/// Lets `.inf` pass as a text like any other.
+/// Returns the options of the parser. With them, the parser accepts `.inf`, which remains a text here.
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::PassThrough,
@@ -92,7 +92,7 @@ enum Node {
     Fields(Vec<(String, Spanned<Node>)>),
 }
 
-/// Converts a node. A scalar that is not a text is read from the source again.
+/// Converts a node. The text of a number or a boolean is read from the source again.
 fn value(node: Spanned<Node>, source: &str) -> Value {
     match node.value {
         Node::Null => Value::Null,

@@ -3,8 +3,8 @@
 //!
 //! In: settings, prepared while a configuration loads and applied together with it. Out: the current TLS settings for
 //! `admin::listen`, a router that requires the password, and access to that router without a socket for our own
-//! components. It fails closed: settings that cannot be prepared fail the load. Open connections keep their TLS
-//! settings; the password is checked for every request.
+//! components. The protection fails closed: if settings cannot be prepared, the load fails. Open connections keep their
+//! TLS settings; the password is checked for every request.
 
 mod password;
 #[cfg(test)]
@@ -32,7 +32,7 @@ use crate::pipeline::run::prepare::Apply;
 
 use password::Auth;
 
-/// Maximum size of a response that a component gets from our own endpoints, in bytes.
+/// Maximum size of a response that a component receives from our own endpoints, in bytes.
 const MAX_OWN_ANSWER: usize = 64 << 20;
 
 /// The protection of one port. Clones share the settings.
@@ -62,19 +62,19 @@ impl Protection {
         routes.layer(from_fn_with_state(self.clone(), check_password))
     }
 
-    /// The current TLS settings, read for every new connection.
+    /// Returns a function that returns the current TLS settings. The port calls it for every new connection.
     pub(crate) fn tls(&self) -> Tls {
         let protection = self.clone();
         Arc::new(move || protection.0.read().tls.clone())
     }
 
-    /// True when requests need a password, for all paths or for some.
+    /// Returns true if requests need a password, for all paths or for some.
     pub(crate) fn has_password(&self) -> bool {
         self.0.read().auth.is_some()
     }
 }
 
-/// Forwards authorized requests and answers the others with 401.
+/// Forwards authorized requests, and refuses all others with status 401.
 async fn check_password(State(protection): State<Protection>, request: Request, next: Next) -> Response {
     let auth = protection.0.read().auth.clone();
     match auth {
@@ -83,7 +83,7 @@ async fn check_password(State(protection): State<Protection>, request: Request, 
     }
 }
 
-/// Lets components call the routes without a socket.
+/// Returns a function with which components call the routes without a socket.
 pub(crate) fn from_within(routes: Router) -> Answer {
     Arc::new(move |request: http::Request<Bytes>| {
         let routes = routes.clone();

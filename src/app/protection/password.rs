@@ -32,12 +32,13 @@ impl Auth {
         }
     }
 
-    /// True when the request is authorized: its path requires no password, or it carries the right one.
+    /// Returns true if the path of the request requires no password, or if the request contains the right password.
     pub(super) fn lets_in(&self, request: &Request) -> bool {
         !self.needs_password(request.uri().path()) || self.has_password(request)
     }
 
-    /// Checks the path both as sent and percent-decoded; the stricter result counts.
+    /// Returns true if the path requires a password. The path is checked as sent and percent-decoded, and the stricter
+    /// result applies.
     fn needs_password(&self, path: &str) -> bool {
         let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
         let named = |path: &str| self.paths.iter().any(|start| path.starts_with(&**start));
@@ -69,7 +70,7 @@ fn digest(text: &[u8]) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// 401 with the challenge that makes a browser ask for the password.
+/// Returns status 401 with the challenge that makes a browser ask for the password.
 pub(super) fn unauthorized() -> Response {
     (
         StatusCode::UNAUTHORIZED,

@@ -111,7 +111,7 @@ fn with_password(password: Option<&str>) -> ClientOptions {
     options
 }
 
-/// Returns a client that trusts our authority, with or without its own certificate.
+/// Returns options of a client that trusts our authority and may have a certificate of its own.
 fn trusting(with_certificate: bool) -> ClientOptions {
     let own = |text: &str| with_certificate.then(|| Pem::Text(text.into()));
     ClientOptions {
@@ -226,7 +226,7 @@ async fn clients_show_the_certificates_that_are_asked_for() {
         };
         tls(&format!("client_auth_type = \"{kind}\"\n{authority}"))
     };
-    // With a certificate, and without.
+    // The last two columns: whether clients with and without a certificate are accepted.
     for (kind, authority, with, without) in [
         ("NoClientCert", false, true, true),
         ("RequestClientCert", false, true, true),
@@ -304,7 +304,7 @@ async fn handshakes_wait_for_their_turn_and_silent_clients_take_none() {
     let house = House::open_with(&tls(""), listen).await;
     let _silent = [stuck(&house, b"").await, stuck(&house, b"").await];
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
-    // The stuck connection runs into its timeout, then the next one is accepted.
+    // After the timeout of the stuck connection, the next connection is accepted.
     let stands = stuck(&house, HELLO).await;
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
     closed(stands).await;
@@ -381,7 +381,7 @@ async fn components_reach_the_endpoints_without_a_socket_and_with_the_password()
         own.ask(request.body(Bytes::new()).unwrap()).await
     };
     assert_eq!(ask(None).await.status(), 401);
-    // reader:x
+    // The header contains `reader:x`.
     let answer = ask(Some("Basic cmVhZGVyOng=")).await;
     assert_eq!((answer.status().as_u16(), &answer.body()[..]), (200, &b"profile"[..]));
 }

@@ -77,7 +77,7 @@ impl Endpoint {
         })
     }
 
-    /// Reads the cached last valid configuration of this server.
+    /// Reads the last valid configuration of this server from the cache.
     pub(super) async fn read_cache(&self) -> std::io::Result<Arc<str>> {
         tokio::fs::read_to_string(&self.cache).await.map(Arc::from)
     }
@@ -96,7 +96,8 @@ impl Endpoint {
     }
 }
 
-/// Name of the cache file without extension; each server, collector and set of attributes has its own.
+/// Returns the name of the cache file without its extension. Each server, collector and set of attributes has its own
+/// file.
 fn key(identity: &Identity, settings: &RemoteSettings) -> String {
     let mut whole = format!("{}\0{}\0{}", settings.url, identity.id, identity.name);
     for (key, value) in &settings.attributes {
@@ -105,7 +106,7 @@ fn key(identity: &Identity, settings: &RemoteSettings) -> String {
     hash(&whole)
 }
 
-/// The first 8 bytes of the SHA-256 of a text, enough to distinguish texts.
+/// Returns the first 8 bytes of the SHA-256 of a text as hexadecimal digits, which are enough to distinguish texts.
 pub(super) fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()

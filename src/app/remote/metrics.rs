@@ -89,12 +89,12 @@ impl RemoteMetrics {
         self.request_seconds.observe(after.as_secs_f64());
     }
 
-    /// Counts a response without a new configuration.
+    /// Records a response without a new configuration.
     pub(super) fn not_modified(&self) {
         self.not_modified.set(1);
     }
 
-    /// Counts a response with a new configuration.
+    /// Records a response with a new configuration.
     pub(super) fn modified(&self) {
         self.not_modified.set(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -110,7 +110,7 @@ impl RemoteMetrics {
         self.successful.set(0);
     }
 
-    /// Sets the hash of the running configuration; `None` when there is none.
+    /// Sets the hash of the running configuration. `None` means that no remote configuration runs.
     pub(super) fn in_force(&self, hash: Option<&str>) {
         self.successful.set(i64::from(hash.is_some()));
         show(&self.hash, hash);

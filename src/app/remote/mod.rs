@@ -2,9 +2,9 @@
 //! configuration of the files.
 //!
 //! In: the settings of the block, applied together with the configuration that contains them. Out: components whose ids
-//! begin with `remotecfg/`. A load is all or nothing. The last valid configuration stays in force while the server is
-//! down or sends an invalid one, and is cached on disk for the next start. The configuration of the files never waits
-//! for the server.
+//! begin with `remotecfg/`. A load applies the whole configuration or nothing of it. If the server is down or sends an
+//! invalid configuration, the last valid one stays in force. It is also cached on disk for the next start. The
+//! configuration of the files never waits for the server.
 
 mod endpoint;
 mod metrics;
@@ -63,12 +63,12 @@ impl Remote {
         }))
     }
 
-    /// The controller that runs the remote configuration.
+    /// Returns the controller that runs the remote configuration.
     pub fn controller(&self) -> &Controller {
         &self.0.running.controller
     }
 
-    /// The remote configuration in force, as name and text.
+    /// Returns the remote configuration in force, as name and text.
     pub(crate) fn in_force(&self) -> Option<(Arc<str>, Arc<str>)> {
         let running = &self.0.running;
         running.in_force().map(|text| (running.name.clone(), text))
@@ -122,7 +122,7 @@ impl Remote {
             loop {
                 tokio::select! {
                     () = shutdown.cancelled() => break,
-                    // `self` holds the sender, so this cannot end early.
+                    // `self` holds the sender, so `changed` cannot fail.
                     _ = changes.changed() => break,
                     () = next_look(session.as_ref()) => {}
                 }
@@ -134,7 +134,7 @@ impl Remote {
         if let Some(session) = session {
             session.leave(None).await;
         }
-        // The runtime has logged a panic.
+        // If the task has panicked, the panic is already in the log.
         let _ = controller.await;
     }
 }

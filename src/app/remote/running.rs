@@ -16,14 +16,14 @@ use crate::pipeline::Controller;
 /// The controller of the remote configuration and the text that it runs.
 pub(super) struct Running {
     pub(super) controller: Controller,
-    /// Name of the text in diagnostics; its folder is that of the file configuration.
+    /// Name of the text in diagnostics: a path in the folder of the file configuration.
     pub(super) name: Arc<str>,
     pub(super) metrics: RemoteMetrics,
     in_force: Mutex<Option<Arc<str>>>,
 }
 
 impl Running {
-    /// Creates a controller that runs nothing yet.
+    /// Creates the state of a controller that runs no remote configuration yet.
     pub(super) fn new(controller: Controller, name: &Path, metrics: RemoteMetrics) -> Self {
         Self {
             controller,
@@ -33,12 +33,12 @@ impl Running {
         }
     }
 
-    /// The text that the controller runs.
+    /// Returns the text that the controller runs.
     pub(super) fn in_force(&self) -> Option<Arc<str>> {
         self.in_force.lock().clone()
     }
 
-    /// Loads a configuration. On an error the running one stays.
+    /// Loads a configuration. On an error, the running configuration stays in force.
     pub(super) async fn load(&self, text: &Arc<str>) -> Result<(), Diagnostics> {
         let result = self.controller.load(vec![(self.name.clone(), text.clone())]).await;
         tokio::spawn(give_back_later());

@@ -43,7 +43,8 @@ impl Session {
         }
     }
 
-    /// Sends the first request. If it yields no configuration, runs the one cached on disk.
+    /// Sends the first request. If the request fails or its configuration cannot be loaded, loads the configuration
+    /// that is cached on disk.
     pub(super) async fn begin(&mut self, running: &Running, shutdown: &Shutdown) {
         if self.look(running, shutdown).await || shutdown.is_cancelled() {
             return;
@@ -156,7 +157,8 @@ impl Session {
         }
     }
 
-    /// Loads a refused configuration again, since something that it lacked may exist by this time.
+    /// If the received configuration could not be loaded, loads it again, because something that it needs may exist by
+    /// now. Returns false if the load fails.
     async fn retry(&mut self, running: &Running, shutdown: &Shutdown) -> bool {
         match (&self.status, &self.received) {
             (Some(Status::Failed(_)), Some(text)) => {
@@ -210,8 +212,8 @@ impl Session {
         is_well
     }
 
-    /// Reports the status to the server at once. A configuration in the response is ignored; it comes again with the
-    /// next request.
+    /// Reports the status to the server at once. A configuration in the response is ignored, because the server sends
+    /// it again at the next request.
     async fn tell(&mut self, shutdown: &Shutdown) {
         if let Some(Err(error)) = shutdown.run_until_cancelled(self.ask()).await {
             tracing::debug!(error, "cannot report the status of the configuration");

@@ -37,7 +37,7 @@ struct Office {
 
 type Shared = Arc<Mutex<Office>>;
 
-/// The hash is the server's choice: here the text backwards.
+/// Returns the hash that the mock server sends with a text: the text backwards. The server may choose any hash.
 fn hash(content: &str) -> String {
     content.chars().rev().collect()
 }
@@ -104,7 +104,7 @@ fn routes(office: Shared) -> Router {
         .with_state(office)
 }
 
-/// A collector whose file has the block, and its server.
+/// A mock server, and the storage folder of the collectors that fetch their configuration from it.
 struct Fleet {
     office: Shared,
     url: String,
@@ -129,12 +129,12 @@ impl Fleet {
         Collector::start(self.folder.path())
     }
 
-    /// The block with these further lines.
+    /// Returns the block with these additional lines.
     fn block(&self, more: &str) -> String {
         format!("remotecfg {{\n\turl = \"{}\"\n{more}\n}}\n", self.url)
     }
 
-    /// The statuses that the server received, in order.
+    /// Returns the statuses that the server has received, in order.
     fn told(&self) -> Vec<(i32, String)> {
         let office = self.office.lock();
         let told = office
@@ -189,7 +189,7 @@ impl Collector {
         loaded.unwrap_or_else(|found| panic!("{}", found.render()));
     }
 
-    /// Ids of the running components of the remote configuration.
+    /// Returns the ids of the running components of the remote configuration.
     fn running(&self) -> Vec<String> {
         let views = self.remote.controller().components(MODULE).unwrap_or_default();
         views

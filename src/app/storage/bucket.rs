@@ -1,6 +1,6 @@
-//! Builds the bucket from the storage options; `None` for local files.
+//! Builds the options of the bucket from the storage options.
 //!
-//! Every error names the key; no error contains a secret.
+//! Every error names the key, and no error contains a secret.
 
 use anyhow::{Context as _, bail, ensure};
 
@@ -11,7 +11,7 @@ use crate::store::tables::bucket::options::{AzureOptions, GcsOptions, HttpOption
 use crate::store::tables::bucket::{BucketOptions, Provider, Secret};
 
 impl StorageSection {
-    /// Returns the bucket that the options name; `None` for local files.
+    /// Returns the bucket that the options name, or `None` for local files.
     pub fn bucket(self) -> anyhow::Result<Option<BucketOptions>> {
         let (provider, http) = match self.backend.as_deref().unwrap_or_default() {
             "" | "filesystem" => return Ok(None),
@@ -263,7 +263,7 @@ mod tests {
         let text = error("storage:\n  backend: azure\n  azure:\n    container_name: c\n    connection_string: hush\n");
         assert!(!text.contains("hush"), "{text}");
         assert!(error("storage:\n  prefix: \"a b\"\n  backend: s3\n  s3:\n    bucket_name: b\n").contains("a b"));
-        // A list where a string belongs: the error must not print the secret beside it.
+        // The key has a list instead of a string. The error must not print the secret in the list.
         let wrong = error("storage:\n  s3:\n    secret_access_key: [hush]\n");
         assert!(wrong.contains("secret_access_key") || wrong.contains('3'), "{wrong}");
     }

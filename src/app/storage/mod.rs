@@ -1,8 +1,9 @@
 //! Options for the storage of the tables, declared once for the section `storage` of the server's file and for flags.
 //!
-//! Each field is a key of the file. With an `arg` it is also a flag, and with `env` an environment variable. Names are
-//! Pyroscope's. A Pyroscope key without an effect here is [`Unused`]: it is accepted and named in a warning. Any other
-//! key is an error with its line. [`bucket`](StorageSection::bucket) validates the options together.
+//! Each field is a key of the file. A field with a `long` name is also a flag, and a field with `env` is also an
+//! environment variable. The names are the same as in Pyroscope. A Pyroscope key without an effect here is [`Unused`]:
+//! the server accepts the key and logs a warning. Any other key is an error with its line.
+//! [`bucket`](StorageSection::bucket) validates the options together.
 
 mod bucket;
 
@@ -19,7 +20,7 @@ trait Options {
     /// Returns these options, with missing values taken from `file`.
     fn or(self, file: Self) -> Self;
 
-    /// Collects the names of given keys that have no effect here. `name` is the name of these options.
+    /// Adds the names of the set keys that have no effect here to `found`. `name` is the name of these options.
     fn unused(&self, name: &str, found: &mut Vec<String>);
 }
 
@@ -31,7 +32,7 @@ impl<T> Options for Option<T> {
     fn unused(&self, _: &str, _: &mut Vec<String>) {}
 }
 
-/// A key of Pyroscope that has no effect here, and whether it was given.
+/// A key of Pyroscope that has no effect here. True if the key is set.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unused(bool);
 
@@ -92,7 +93,7 @@ sections! {
         /// Folder inside the bucket for the tables.
         #[arg(id = "storage.prefix", long = "storage.prefix", value_name = "PATH", env = "ALLUVIUM_STORAGE_PREFIX")]
         prefix: Option<String>,
-        /// Name of `prefix` in Pyroscope 1; `prefix` wins.
+        /// Name of `prefix` in Pyroscope 1. If both are set, `prefix` applies.
         #[arg(skip)]
         storage_prefix: Option<String>,
         /// Size of the local cache of a bucket; 0 for no cache. Defaults to 1GiB. Pyroscope has no such key.
@@ -147,13 +148,13 @@ sections! {
             num_args = 0..=1, default_missing_value = "true"
         )]
         insecure: Option<bool>,
-        /// Take credentials from the environment, as when no keys are set.
+        /// If true, the credentials come from the environment, as if no keys are set.
         #[arg(skip)]
         native_aws_auth_enabled: Option<bool>,
         /// Style of bucket URLs: `auto`, `path-style` or `virtual-hosted`.
         #[arg(skip)]
         bucket_lookup_type: Option<String>,
-        /// Use path-style URLs; the older form of `bucket_lookup_type`.
+        /// If true, path-style URLs are used. This key is the older form of `bucket_lookup_type`.
         #[arg(skip)]
         force_path_style: Option<bool>,
         #[arg(skip)]
@@ -253,13 +254,13 @@ sections! {
     struct HttpSection {
         /// PEM file of an additional certificate authority.
         tls_ca_path: Option<PathBuf>,
-        /// Do not verify the server's certificate.
+        /// If true, the server's certificate is not verified.
         insecure_skip_verify: Option<bool>,
-        /// Client certificates are not supported: any value but an empty one is an error.
+        /// Client certificates are not supported. Any value except an empty one is an error.
         tls_cert_path: Option<String>,
-        /// As `tls_cert_path`: any value but an empty one is an error.
+        /// Client certificates are not supported. Any value except an empty one for their key is an error.
         tls_key_path: Option<String>,
-        /// The server name is always the host of the endpoint: any value but an empty one is an error.
+        /// The server name is always the host of the endpoint. Any value except an empty one is an error.
         tls_server_name: Option<String>,
         idle_conn_timeout: Unused,
         response_header_timeout: Unused,
@@ -272,12 +273,12 @@ sections! {
 }
 
 impl StorageSection {
-    /// These flags, with missing values taken from `file`.
+    /// Returns these flags, with missing values taken from `file`.
     pub fn over(self, file: Self) -> Self {
         self.or(file)
     }
 
-    /// Names of given keys that have no effect here.
+    /// Returns the names of the set keys that have no effect here.
     pub(crate) fn without_meaning(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.unused("storage", &mut found);
