@@ -1,16 +1,17 @@
-//! Alluvium: profiles flow down a river and settle in layers.
+//! Alluvium, a continuous-profiling collector and server.
 //!
-//! The modules stand in the order in which a profile meets them: configuration text (`lang`) becomes a graph
-//! (`pipeline`) of running `components`; a component hands `profile`s to a receiver; `wire` carries them; the `store`
-//! keeps them as Parquet in Delta tables; `query` answers questions; `server` gives them URLs. `docs/architecture.md`
-//! has the map, and `integration/tidy` holds the direction of imports as data.
+//! The modules are listed in the order in which a profile passes through them. `lang` parses the configuration, and
+//! `pipeline` builds a graph of running `components` from it. Components pass `profile`s to receivers, and `wire`
+//! encodes them for the network. `store` keeps them as Parquet files in Delta tables, `query` runs queries over them,
+//! and `server` serves the HTTP routes. `docs/architecture.md` describes the modules, and a test in `integration/tidy`
+//! checks which modules may import which others.
 
 #![cfg_attr(
     not(feature = "server"),
     allow(
         dead_code,
         unused_imports,
-        reason = "the server uses more of the lower layers: its build shows what is dead"
+        reason = "the server uses more of the lower layers, so only its build shows which code is dead"
     )
 )]
 

@@ -1,9 +1,9 @@
-//! The program: see [`alluvium::cli`].
+//! The program. [`alluvium::cli`] implements its commands.
 //!
-//! Also says which allocator it runs on, because only a program can: jemalloc, sampling one allocation in 512 KiB on
-//! average, so that `/debug/pprof/heap` has something to show. One arena a processor and an early return of what was
-//! freed: with jemalloc's defaults a server that takes profiles as fast as it can holds 80 MB more (measured by `make
-//! bench-server`), for no gain in time.
+//! This file also selects the allocator, because that choice belongs to the program. The allocator is jemalloc. It
+//! samples one allocation per 512 KiB on average, so that `/debug/pprof/heap` can return a heap profile. It has one
+//! arena for each CPU, and it returns freed memory to the system after 500 ms. With jemalloc's defaults, a server that
+//! accepts profiles at its maximum rate holds 80 MB more memory and is not faster (measured by `make bench-server`).
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
