@@ -1,8 +1,8 @@
 //! The collector: a controller for all components, HTTP endpoints, and reload on SIGHUP, over HTTP or on file changes.
 //!
 //! The first load must succeed. If a later load fails, nothing changes, and the log, the HTTP response and the metrics
-//! report the failure. The page and its API are under the prefix of `--server.http.ui-path-prefix`, everything else is
-//! at the root, as in Alloy.
+//! report the failure. The page and its API are under the prefix of `--server.http.ui-path-prefix`. As in Alloy, all
+//! other routes are at the root.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -283,7 +283,7 @@ impl Routes {
             self.controllers.clone(),
         );
         let reloader = self.reloader.clone();
-        // Shared by both routes, since only one CPU profile can run at a time.
+        // Both routes share the profiler, because only one CPU profile can run at a time.
         let profiling = Profiling::new(shutdown.clone());
         let state = AdminState {
             metrics: self.metrics.clone(),

@@ -121,7 +121,7 @@ pub(crate) struct MaintenanceSection {
     pub cpu_share: Option<f64>,
     /// Size in bytes up to which the files of a past day are merged.
     pub target_file_size: Option<u64>,
-    /// How long files stay on disk after they were removed from their table, a duration.
+    /// Time for which files stay on disk after they were removed from their table, a duration.
     pub deletion_delay: Option<String>,
     /// `retention_period` per tenant.
     pub tenant_retention: std::collections::BTreeMap<String, TenantRetention>,
@@ -129,7 +129,7 @@ pub(crate) struct MaintenanceSection {
     pub type_retention: std::collections::BTreeMap<String, String>,
     /// Total size of the tables above which the oldest profiles are deleted, in bytes or with a unit.
     pub retention_size: Option<String>,
-    /// Size of a tenant's tables above which the oldest profiles of the tenant are deleted, by tenant.
+    /// For each tenant, the size of its tables above which its oldest profiles are deleted.
     pub tenant_retention_size: std::collections::BTreeMap<String, String>,
     /// Free space on the data folder's disk below which the oldest profiles are deleted.
     pub min_free_space: Option<String>,

@@ -122,8 +122,8 @@ pub(crate) async fn run(
     if !options.only_self {
         machine = outcome(&controller, &shutdown).await;
         if matches!(machine, Machine::No(_)) {
-            // Loads the configuration again without the profiler, which does not work. A comment in the text has the
-            // reason.
+            // Loads the configuration again without the profiler, which does not work. A comment in the configuration
+            // has the reason.
             load(&machine).await?;
         }
     }
@@ -133,7 +133,7 @@ pub(crate) async fn run(
     serving.await.context("the server failed")?
 }
 
-/// Time limit for components to stop: on a busy machine the profiler needs seconds for its last profiles.
+/// Time limit for components to stop. On a busy machine, the profiler needs several seconds for its last profiles.
 const STOP: Duration = Duration::from_secs(15);
 
 /// Whether the whole machine can be profiled, and the reason if it cannot.

@@ -38,7 +38,7 @@ const OF_SERVER: CapabilitySet = CapabilitySet::DAC_READ_SEARCH.union(Capability
 /// Capabilities that root needs to work in a folder of another user.
 const FOR_FOREIGN_FOLDER: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::FOWNER);
 
-/// The kinds of processes that are fenced.
+/// The kinds of processes that drop privileges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fence {
     /// The collector, alone or beside a server.

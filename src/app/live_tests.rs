@@ -168,7 +168,7 @@ async fn a_slow_reader_is_told_how_many_entries_it_lost() {
     let served = Served::start(RELABEL).await;
     let live = served.controller.live().handle(&Arc::from("a.component"));
     let mut entries = Entries(served.get("debug/a.component?format=json").await, String::new());
-    // The entries are more than the queue and all buffers on the path hold together.
+    // The test sends more entries than the queue and all buffers on the path can hold together.
     let value: Arc<str> = "x".repeat(16 << 10).into();
     let sent = 4000;
     for _ in 0..sent {

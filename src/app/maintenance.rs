@@ -18,7 +18,7 @@ use crate::store::maintenance::{Downsampling, FreeFloor, MaintenanceConfig, Spac
 
 /// Shortest time between rounds of maintenance.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-/// Minimum of `target_file_size` in bytes. With a smaller target, a day would have more files than merging saves.
+/// Minimum of `target_file_size` in bytes. With a smaller target, a day would keep more files than merging removes.
 const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
 
 /// The maintenance flags of `serve` as typed. Each field has the name of its flag.

@@ -26,13 +26,14 @@ use crate::telemetry::memory::give_back;
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::own_memory;
 
-/// Memory of a server without profiles: threads, tables of the program, one merge. It is not divided.
+/// Memory of a server without profiles: threads, tables of the program, one merge. This part of the limit is not
+/// divided.
 const BASE_BYTES: u64 = 48 << 20;
 /// The smallest limit that a user may set.
 const LEAST_BYTES: u64 = 96 << 20;
-/// Memory of a typical query; the limit of concurrent queries follows from it.
+/// Memory of a typical query. The maximum number of concurrent queries is derived from it.
 const QUERY_BYTES: u64 = 16 << 20;
-/// Memory of a typical PostgreSQL connection; the limit of connections follows from it.
+/// Memory of a typical PostgreSQL connection. The maximum number of connections is derived from it.
 const SESSION_BYTES: usize = 128 << 10;
 /// Number of PostgreSQL connections that every server accepts.
 const LEAST_SESSIONS: usize = 8;
@@ -54,7 +55,7 @@ const BUSY: Duration = Duration::from_millis(250);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryLimit(u64);
 
-/// The part of the limit that each part of a server receives.
+/// The share of the limit that each part of a server receives.
 #[derive(Debug)]
 pub(crate) struct Shares {
     /// See [`StoreConfig::flush_bytes`].
@@ -74,7 +75,7 @@ pub(crate) struct Shares {
     pub connections: ConnectionShares,
 }
 
-/// The part of the limit that the connections of the HTTP port receive. A connection may hold at least 80 KiB:
+/// The share of the limit that the connections of the HTTP port receive. A connection may hold at least 80 KiB:
 /// unfinished headers, or data that the client sends before the server reads it. The number of connections is so small
 /// that all of them together stay within an eighth of the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

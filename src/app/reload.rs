@@ -23,7 +23,7 @@ use crate::telemetry::memory;
 
 /// Time between two checks of the files if there is no event, because some file systems report no events.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// Time after a load before the memory that the load has freed is returned to the system.
+/// Delay between a load and the return of freed memory to the system.
 const AFTER_LOAD: Duration = Duration::from_millis(500);
 /// Number of settle times after which files that keep changing are read anyway.
 const MOST_SETTLES: u32 = 10;
@@ -41,7 +41,7 @@ pub(crate) fn shared(texts: Vec<(String, String)>) -> Texts {
 pub(crate) struct Reloader {
     controller: Controller,
     sources: Sources,
-    /// Held from reading the files to the end of the load.
+    /// Locked while the files are read and loaded.
     working: tokio::sync::Mutex<()>,
     texts: Mutex<LoadedTexts>,
 }

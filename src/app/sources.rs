@@ -21,7 +21,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Creates the sources for a file or folder of Alloy text, or for a file in another format and its conversion.
+    /// Creates the sources for a file or folder of Alloy text. If there is a conversion, `path` is a file in another
+    /// format.
     pub(crate) fn new(path: &Path, conversion: Option<Conversion>) -> Self {
         Self {
             path: path.to_owned(),

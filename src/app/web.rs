@@ -56,7 +56,7 @@ impl Web for CollectorWeb {
     }
 
     fn remote_components(&self, module: &str) -> Option<Value> {
-        // If there is no remote configuration, its root module exists and is empty.
+        // If there is no remote configuration, its root module is still returned, without components.
         let id = remote(module);
         let found = self.controllers.of(&id).components(&id).map(to_json);
         found.or_else(|| module.is_empty().then(|| json!([])))

@@ -32,7 +32,7 @@ pub struct TlsFiles {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the TLS file `{path}` of the port: {reason}")]
 pub struct TlsError {
-    /// Path of the certificate, key or authorities.
+    /// Path of the file with the certificate, the key or the authorities.
     pub path: String,
     /// The problem with the file.
     pub reason: String,

@@ -27,8 +27,8 @@ const NOT_OF_PROFILES: [&str; 9] = [
     "storage",
     "tracing",
 ];
-/// Keys of a Prometheus job that concern only metrics. Keys with one of [`OF_METRICS_PREFIXES`] concern only metrics
-/// too.
+/// Keys of a Prometheus job that concern only metrics. Keys that begin with one of [`OF_METRICS_PREFIXES`] concern only
+/// metrics too.
 const OF_METRICS: [&str; 14] = [
     "always_scrape_classic_histograms",
     "body_size_limit",

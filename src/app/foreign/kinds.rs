@@ -17,9 +17,9 @@ const MIN_INTERVAL: u64 = 2_000;
 /// Pause between two profiles that cover a time span, in milliseconds.
 const GAP: u64 = 1_000;
 
-/// A kind of profile that one of the formats knows.
+/// A kind of profile that has a name in one of the formats.
 struct Known {
-    /// Its name in the format.
+    /// Name of the kind in the format.
     name: &'static str,
     /// The block of `pyroscope.scrape` for this kind; `None` for a custom profile.
     block: Option<&'static str>,

@@ -47,8 +47,8 @@ struct Inner {
 }
 
 impl Remote {
-    /// Creates an idle instance. `controller` runs the remote configuration under the id [`MODULE`]; `config` is the
-    /// path of the file configuration.
+    /// Creates an instance that fetches nothing yet. `controller` runs the remote configuration under the id
+    /// [`MODULE`]; `config` is the path of the file configuration.
     pub fn new(controller: Controller, config: &Path, storage: &Path, user_agent: &str, metrics: &Scope) -> Self {
         let folder = if config.is_dir() {
             config

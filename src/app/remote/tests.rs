@@ -24,7 +24,7 @@ use crate::wire::proto::collector::{
     GetConfigRequest, GetConfigResponse, RegisterCollectorRequest, RemoteConfigStatuses, UnregisterCollectorRequest,
 };
 
-/// The server's configuration, and the requests that it received.
+/// State of the mock server: the configuration that it sends, and the requests that it has received.
 #[derive(Default)]
 struct Office {
     content: String,

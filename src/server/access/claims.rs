@@ -212,7 +212,7 @@ impl<'a> Token<'a> {
 fn valid_for(options: &OidcOptions, claims: &Map<String, Value>, now: u64) -> Option<Duration> {
     let is_of = claims.get("iss")?.as_str()? == options.issuer;
     let is_for_us = values(claims.get("aud")?).any(|audience| audience == options.audience);
-    // A time may have a fraction.
+    // A time in a claim may have a fractional part.
     let time = |name: &str| claims.get(name).map(|time| time.as_f64().map(|time| time as u64));
     let begins = match time("nbf") {
         Some(time) => time?,
@@ -223,7 +223,7 @@ fn valid_for(options: &OidcOptions, claims: &Map<String, Value>, now: u64) -> Op
     (is_of && is_for_us && is_now).then(|| Duration::from_secs(ends - now))
 }
 
-/// Returns the identity that the claims of a valid token name.
+/// Returns the identity that the claims of a valid token describe.
 fn identity(options: &OidcOptions, claims: &Map<String, Value>) -> Arc<Identity> {
     let name = claim(claims, &options.name_claim).or_else(|| claims.get("sub"));
     let name = name.and_then(Value::as_str).unwrap_or("?");
@@ -256,7 +256,7 @@ fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     claim(claims.get(first)?.as_object()?, rest)
 }
 
-/// Returns the texts of a claim, which is one text or a list of texts.
+/// Returns the texts of a claim. A claim is one text or a list of texts.
 fn values(claim: &Value) -> impl Iterator<Item = &str> {
     let list = claim.as_array().map(Vec::as_slice).unwrap_or_default();
     claim.as_str().into_iter().chain(list.iter().filter_map(Value::as_str))

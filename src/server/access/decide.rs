@@ -1,7 +1,7 @@
 //! Decides which identity a caller has, whether it has the required right, and which tenants the call may use.
 //!
-//! In: the credential of a request or a connection, and the need of the route. Out: an identity and tenants, or a
-//! counted refusal. A server without any source of identities requires no authentication. Once it requires
+//! In: the credential of a request or a connection, and the [`Need`] of the route. Out: an identity and tenants, or a
+//! counted refusal. A server without any source of identities requires no authentication. Once a server requires
 //! authentication, it never stops requiring it.
 
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! The guard in front of all routes of the port.
+//! The guard, which authenticates and authorizes requests before they reach the routes of the port.
 //!
 //! In: a request. Out: the request with its identity and its permitted tenants, or a refusal in the protocol of the
 //! request. Handlers read the tenants from the header `X-Scope-OrgID`. The guard checks each tenant in the header. If

@@ -84,7 +84,7 @@ impl Keys {
         Ok(Self(keys))
     }
 
-    /// Checks a signature with the key of this id. If a token has no id, the set must contain exactly one key for the
+    /// Checks a signature with the key of this id. If `id` is `None`, the set must contain exactly one key for the
     /// algorithm.
     pub(super) fn check(&self, algorithm: Algorithm, id: Option<&str>, signed: &[u8], signature: &[u8]) -> Signature {
         let mut fitting = self.0.iter().filter(|key| key.public.algorithm() == algorithm);

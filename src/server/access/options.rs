@@ -1,4 +1,4 @@
-//! Options of access, and the errors of unusable options.
+//! Options of access control, and the error of unusable options.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ pub struct OidcOptions {
     pub jwks_url: Url,
     /// PEM file with the authorities for `jwks_url`. They replace the authorities of the system.
     pub ca: Option<PathBuf>,
-    /// Claim with the name for logs.
+    /// Claim with the name of the identity for logs.
     pub name_claim: String,
     /// Claim with one tenant or a list of tenants. If not set, identities have the tenant of a single-tenant server.
     pub tenant_claim: Option<String>,

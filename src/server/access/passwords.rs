@@ -1,4 +1,4 @@
-//! Users with passwords: a file with one line for each user, which has a name, a hash, roles and tenants.
+//! Users with passwords. A file has one line for each user, with the user's name, password hash, roles and tenants.
 //!
 //! In: lines `NAME:HASH:ROLES:TENANTS`. Out: the identity of a user and password, and lines for new users. A hash is
 //! `pbkdf2-sha256$ITERATIONS$SALT$HASH` (RFC 8018), with salt and hash in URL-safe base64. The server keeps a keyed
@@ -30,7 +30,7 @@ const SHORTEST: usize = 12;
 const LONGEST: usize = 1024;
 const MOST_USERS: usize = 10_000;
 
-/// Error of creating the line of a user.
+/// Error of a user line that cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordError {
     /// The name is not a valid user name.
@@ -123,8 +123,8 @@ impl Users {
         found.map_or(Quick::Unknown, Quick::Right)
     }
 
-    /// Derives the password and returns the identity if it is correct. This takes some hundred milliseconds of CPU
-    /// time, also for unknown users.
+    /// Derives the hash of the password, and returns the identity if the password is correct. The derivation takes some
+    /// hundred milliseconds of CPU time, also for unknown users.
     pub(super) fn derive(&self, name: &str, password: &str) -> Option<Arc<Identity>> {
         let user = self.known.get(name);
         let hash = user.map_or(&self.nobody, |user| &user.hash);

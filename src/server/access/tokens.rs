@@ -22,7 +22,7 @@ const MOST: usize = 10_000;
 /// Maximum length of a token's name in bytes.
 const LONGEST_NAME: usize = 100;
 
-/// Error of a change of the tokens file.
+/// Error of a command that reads or changes the tokens file.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read or written.

@@ -1,7 +1,7 @@
 //! Calls of services over Connect, gRPC and gRPC-Web.
 //!
-//! In: a request. Out: a response in the protocol of the caller, from the method of a service that was called with the
-//! decoded message. [`perform`] contains the steps that all protocols share.
+//! In: a request. Out: the response of a service's method, in the protocol of the caller. [`perform`] contains the
+//! steps that all protocols share.
 
 mod connect;
 mod error;

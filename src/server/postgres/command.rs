@@ -52,7 +52,7 @@ impl Command {
         }
     }
 
-    /// Parses a statement. Returns `None` if it is for the engine.
+    /// Parses a statement. Returns `None` if the engine must execute it.
     pub(super) fn read(statement: &str) -> Result<Option<Self>, Failure> {
         let words = words(statement);
         let upper: Vec<String> = words.iter().take(6).map(|word| word.to_ascii_uppercase()).collect();

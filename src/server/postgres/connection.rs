@@ -47,7 +47,7 @@ pub(super) struct Connection {
     pub(super) status: TransactionStatus,
     pub(super) statements: HashMap<String, Arc<Kept>>,
     pub(super) portals: HashMap<String, Portal>,
-    /// After an error in the extended protocol, messages up to the next `Sync` are skipped.
+    /// True after an error in the extended protocol. Messages are then skipped up to the next `Sync`.
     pub(super) skips: bool,
     _slot: OwnedSemaphorePermit,
 }

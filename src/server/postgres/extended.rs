@@ -161,7 +161,7 @@ impl Connection {
 
     pub(super) async fn execute(&mut self, execute: &Execute) -> Result<(), Failure> {
         let name = execute.name.clone().unwrap_or_default();
-        // The portal is removed while it runs, so that a failed portal is gone.
+        // The portal is removed while it runs, so that it does not exist after a failure.
         let Some(mut portal) = self.portals.remove(&name) else {
             return Err(no_portal(&name));
         };

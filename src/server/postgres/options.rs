@@ -47,7 +47,7 @@ pub struct PostgresOptions {
     pub users: Vec<PostgresUser>,
     /// Authenticates all other users: by a password or token over TLS or from this machine, or by a client certificate.
     pub access: Access,
-    /// Certificate and key. Without them, the port refuses TLS.
+    /// The TLS files. If not set, the port refuses TLS.
     pub tls: Option<PostgresTls>,
     /// True on a server with several tenants. If no users are configured, the database of a connection names its
     /// tenant.

@@ -43,7 +43,7 @@ impl Kept {
     }
 }
 
-/// A statement with its parameters, and with its rows after it has started.
+/// A statement with its parameters, and with its rows once the statement has started.
 pub(super) struct Portal {
     pub(super) kept: Arc<Kept>,
     pub(super) values: Arc<[SqlValue]>,

@@ -1,6 +1,7 @@
 //! Maps the types of columns and parameters to PostgreSQL's type numbers (OIDs).
 //!
-//! In: [`Kind`]. Out: its OID and the size of its values, and back. The OIDs are those of PostgreSQL's `pg_type.dat`.
+//! In: a [`Kind`], or an OID. Out: the OID of the kind and the size of its values, or the kind of the OID. The OIDs are
+//! the same as in PostgreSQL's `pg_type.dat`.
 
 use crate::query::output::cells::{Kind, Simple};
 
@@ -23,7 +24,7 @@ const TYPES: [(Simple, u32, u32, i16); 15] = [
     (Simple::Numeric, 1700, 1231, -1),
 ];
 
-/// Additional types that clients use for parameters, with the kind that stands for each.
+/// OIDs of additional types that clients use for parameters, each with the kind that Alluvium uses for the type.
 const ALSO: [(u32, Simple); 8] = [
     (18, Simple::Text),   // "char"
     (19, Simple::Text),   // name

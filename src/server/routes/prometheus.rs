@@ -1,6 +1,7 @@
 //! `/api/v1/prometheus/query_range`: range queries of the configured Prometheus.
 //!
-//! In: a GET with parameters in its URL. Out: the response of the configured Prometheus, or an error as on all routes.
+//! In: a GET with parameters in its URL. Out: the response of the configured Prometheus, or an error in the same form
+//! as on all routes.
 
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};

@@ -1,4 +1,4 @@
-//! `querier.v1.QuerierService`.
+//! `querier.v1.QuerierService`: queries of profiles, labels and series.
 //!
 //! In: messages. Out: queries to the engine, and its results as messages. This module checks the limits on messages
 //! (nodes, ids, formats), and the engine interprets the queries. Calls that are not listed here fail with
@@ -212,7 +212,7 @@ impl QuerierService for Querier {
         Ok(querier::SelectSeriesResponse { series }.into())
     }
 
-    /// Returns a heatmap of profiles or spans. Exemplars must be of the same kind, or none.
+    /// Returns a heatmap of profiles or spans. If exemplars are requested, they must be of the same kind.
     async fn select_heatmap(
         &self,
         call: Call<querier::SelectHeatmapRequest>,
@@ -275,7 +275,7 @@ impl QuerierService for Querier {
         .into())
     }
 
-    /// Returns an estimate of the data that the query would read, without reading it.
+    /// Returns an estimate of the data that the query would read. The data itself is not read.
     async fn analyze_query(
         &self,
         call: Call<querier::AnalyzeQueryRequest>,

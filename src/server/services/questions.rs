@@ -42,7 +42,7 @@ pub(in crate::server) async fn matchers(state: &ServerState, text: String) -> Re
     Ok(all_matchers(state, vec![text]).await?.concat())
 }
 
-/// Parses selectors that must all match. The limits of one selector apply to them together.
+/// Parses selectors that must all match. The limits of a single selector apply to all of them together.
 pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
     at_most("selectors", texts.len())?;
     let bytes = texts.iter().map(String::len).sum();

@@ -1,7 +1,7 @@
 //! Readiness of the server, with the reason while it is not ready.
 //!
-//! The composition root holds a clone. It changes the state after the replay and when the program stops. `/ready`
-//! reports the state to load balancers.
+//! The composition root holds a clone, and sets the state to not ready when the program stops. `/ready` reports the
+//! state to load balancers.
 
 use std::sync::Arc;
 

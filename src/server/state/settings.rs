@@ -15,7 +15,7 @@ use crate::store::Limits;
 
 /// Prefix of the keys of limits.
 const LIMITS: &str = "limits.";
-/// Key of the only limit that a tenant may override.
+/// Key of the retention period, which [`Settings::retention`] overrides for some tenants.
 const RETENTION: &str = "retention_period";
 
 /// The configuration in force, and the defaults.
@@ -23,7 +23,7 @@ const RETENTION: &str = "retention_period";
 pub struct Settings {
     /// Values by key of the configuration file. Dots separate the sections of a key.
     pub in_force: BTreeMap<&'static str, Value>,
-    /// Values by key of a server without a configuration file.
+    /// Default values by key: the values of a server without a configuration file.
     pub default: BTreeMap<&'static str, Value>,
     /// Retention periods of the tenants that override the general period.
     pub retention: BTreeMap<TenantId, String>,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// Crockford's digits of base 32, which omit I, L, O and U.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// Number of digits in an id, which encode 128 bits.
+/// Number of digits in an id. The digits encode 128 bits.
 const STAMP_CHARS: usize = 26;
 /// Number of random bits. The other bits are the time in milliseconds.
 const CHANCE_BITS: u32 = 80;

@@ -1,6 +1,6 @@
 //! Lists of profiles and services, without HTTP.
 //!
-//! In: a parsed request. Out: results of the query engine. Each request takes one slot of running queries.
+//! In: a parsed request. Out: results of the query engine. Each request occupies one of the slots for running queries.
 
 use crate::profile::Tenants;
 use crate::profile::labels::SERVICE_NAME;
@@ -29,8 +29,8 @@ pub(super) async fn find(
     Ok(found.iter().map(answer).collect())
 }
 
-/// Returns all services, sorted. If the length of queries is limited, only services with profiles in that last period
-/// are returned.
+/// Returns all services, sorted. If the server limits the time range of a query, only services with profiles in the
+/// last range of that length are returned.
 pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<Vec<String>, Refusal> {
     let longest = state.engine.limits().max_query_length;
     let range = match i64::try_from(longest.as_millis()) {

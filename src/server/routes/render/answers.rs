@@ -1,7 +1,7 @@
 //! Responses of Pyroscope's plain routes, without HTTP.
 //!
-//! In: parsed parameters. Out: results of the query engine. Each request takes one slot of running queries. Selectors,
-//! node limits and their errors are the same as in `querier.v1`.
+//! In: parsed parameters. Out: results of the query engine. Each request occupies one of the slots for running queries.
+//! Selectors, node limits and their errors are the same as in `querier.v1`.
 
 use crate::profile::Tenants;
 use crate::profile::flamegraph::CallGraph;
