@@ -119,7 +119,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// True for commands that store profiles or configurations on disk, which other users must not read.
+    /// Returns true for commands that store profiles or configurations on disk, which other users must not read.
     fn keeps_data(&self) -> bool {
         match self {
             #[cfg(feature = "server")]

@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
         assert!(write_file(folder.path(), b"new").is_err());
-        // A device is written to, and stays one.
+        // Writing to a device does not replace the device.
         write_file(Path::new("/dev/null"), b"new").unwrap();
         assert!(!Path::new("/dev/null").is_file());
     }

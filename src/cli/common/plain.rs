@@ -3,7 +3,7 @@
 //! Text from a profile, a file or a server may contain escape sequences, line ends, or characters that change the
 //! direction of all text after them.
 
-/// Replaces a character that a terminal would obey instead of showing it.
+/// The replacement for each character that a terminal would interpret as a command instead of showing it.
 const REPLACEMENT: char = '\u{fffd}';
 
 /// Returns a single-line text in which every control character is replaced.

@@ -13,7 +13,7 @@ use crate::cli::common::plain;
 pub(in crate::cli) fn from_json(json: &[u8]) -> anyhow::Result<String> {
     let mut rows: Vec<Row> = Vec::new();
     for item in serde_json::Deserializer::from_slice(json).into_iter::<Item>() {
-        match item.context("the server's response is not rows as JSON")? {
+        match item.context("the server's response does not consist of JSON rows")? {
             Item::Rows(more) => rows.extend(more),
             Item::Row(row) => rows.push(row),
         }
@@ -75,7 +75,7 @@ impl<'de> Visitor<'de> for ItemVisitor {
         while let Some(item) = items.next_element()? {
             match item {
                 Item::Row(row) => rows.push(row),
-                Item::Rows(_) => return Err(A::Error::custom("an array where a row should be")),
+                Item::Rows(_) => return Err(A::Error::custom("found an array instead of a row")),
             }
         }
         Ok(Item::Rows(rows))

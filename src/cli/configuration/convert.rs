@@ -22,8 +22,8 @@ use crate::lang::{self, Diagnostics, hcl, translate};
 pub struct ConvertArgs {
     /// File to convert; `-` reads standard input.
     pub file: PathBuf,
-    /// Syntax of the result: `alloy` or `hcl`. Defaults to the syntax that the file does not have. A file whose name
-    /// ends in `.hcl` is HCL.
+    /// Syntax of the result: `alloy` or `hcl`. Defaults to `alloy` for a file whose name ends in `.hcl` and for a file
+    /// of another program, and to `hcl` for all other files.
     #[arg(long, value_parser = ["alloy", "hcl"])]
     pub to: Option<String>,
     /// File to write instead of standard output.

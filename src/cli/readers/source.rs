@@ -1,4 +1,4 @@
-//! The source of a reader's profile: a server's stored profiles, or files of any format.
+//! The source of the profile that a command reads: a server's stored profiles, or files of any format.
 //!
 //! In: flags. Out: [`Loaded`], one profile and the requested sample type.
 
@@ -25,15 +25,15 @@ pub(in crate::cli) const MAX_FILE_BYTES: usize = 1 << 30;
 pub struct SourceArgs {
     #[command(flatten)]
     pub query: QueryArgs,
-    /// Read this file, of any format that `import` knows, instead of querying a server; may be repeated. SELECTOR is
-    /// then the sample type, such as `cpu` or `alloc_space`.
+    /// Read this file, of any format that `import` supports, instead of querying a server; may be repeated. SELECTOR
+    /// is then the sample type, such as `cpu` or `alloc_space`.
     #[arg(long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub server: ServerArgs,
 }
 
-/// A profile that was read.
+/// A profile that was read, with the requested sample type.
 pub(in crate::cli) struct Loaded {
     columns: Columns,
     value: usize,
@@ -168,8 +168,8 @@ pub(super) fn have_default(files: &[ReadFile]) -> bool {
     files.iter().all(|file| file.profiles.len() == 1) || all.all(|other| Some(types(other)) == first)
 }
 
-/// Merges the profiles that have the sample type `name`; every file must have one. Without a name all profiles are
-/// merged, if they have a default.
+/// Merges the profiles that have the sample type `name`; every file must contain such a profile. Without a name, merges
+/// all profiles if the files determine a default sample type.
 pub(super) fn one_of(mut files: Vec<ReadFile>, name: Option<&str>) -> anyhow::Result<Loaded> {
     if let Some(name) = name {
         for file in &mut files {

@@ -42,7 +42,7 @@ fn above(path: &str) -> String {
     clean(&path[..end]).into_owned()
 }
 
-/// Reads the content of a file; that of a folder is empty. Devices and pipes are not opened, because reading them might
+/// Returns the content of a file, or nothing for a folder. Devices and pipes are not opened, because reading them might
 /// not end.
 fn open(path: &str) -> Result<Vec<u8>, String> {
     let kind = std::fs::metadata(path).map_err(said)?;

@@ -315,8 +315,8 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     text
 }
 
-/// Returns lines about files of processes that were not read, and about parts of them that were left out; empty when
-/// there are none.
+/// Returns lines about files of processes that were not read, and about parts of files that were left out. The text is
+/// empty if there are none.
 fn refused_text(opener: &Opener) -> String {
     let refused = Refusal::ALL.map(Refusal::name).into_iter().zip(opener.refused());
     let excesses = LeftOut::ALL
@@ -326,7 +326,7 @@ fn refused_text(opener: &Opener) -> String {
     counted("files of processes that were not read", refused) + &counted("left out because of a bound", excesses)
 }
 
-/// Returns a line with the counts that are not 0; empty without any.
+/// Returns a line with the counts that are not 0, or an empty text if all counts are 0.
 fn counted<'a>(what: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> String {
     let counts: Vec<String> = counts
         .filter(|(_, count)| *count > 0)
@@ -338,7 +338,7 @@ fn counted<'a>(what: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> Stri
     format!("{what}: {}\n", counts.join(", "))
 }
 
-/// Writes the folded format: one stack a line, root first, then its value in nanoseconds. In names, a colon replaces
+/// Returns the folded format: one stack a line, root first, then its value in nanoseconds. In names, a colon replaces
 /// the characters that end a frame or a line.
 fn folded(tree: &Tree) -> String {
     use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! `alluvium upload`, also `alluvium import`: sends profile files to a server, one push for each file.
 //!
 //! The format of each file is recognised by its contents. The file is read and checked before it is sent, so that an
-//! error names it. If the server refuses a file, the others are still sent. A progress bar is shown on a terminal.
+//! error names the file. If the server refuses a file, the others are still sent. A terminal shows a progress bar.
 
 use std::path::{Path, PathBuf};
 
@@ -134,7 +134,7 @@ pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Re
 enum Time {
     /// This time replaces the profile's own.
     Of(i64),
-    /// The profile's own time; this time if it has none.
+    /// The profile keeps its own time. If it has none, it gets this time.
     OwnOr(i64),
 }
 
@@ -183,7 +183,7 @@ pub(in crate::cli) fn labels(
         (None, "") => name_of(columns)?,
         (None, name) => name,
     };
-    // In pprof the first binary is the program. Those of other formats have no defined order.
+    // In pprof the first binary is the program. In other formats the binaries have no defined order.
     let program = columns.mappings.first().filter(|_| profile.pprof.is_some());
     let program = program.map_or("", |mapping| mapping.file);
     let program = program.rsplit('/').next().unwrap_or(program);

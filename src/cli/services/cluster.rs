@@ -25,7 +25,7 @@ pub struct ClusterArgs {
     #[arg(long = "cluster.node-name", default_value = "")]
     pub node_name: String,
     /// Address that other collectors use to reach this one, HOST or HOST:PORT. Defaults to the listen address, or to
-    /// that of an interface.
+    /// the address of an interface.
     #[arg(long = "cluster.advertise-address", default_value = "")]
     pub advertise_address: String,
     /// Network interfaces whose address is advertised if the port is open on all interfaces; `all` for any.
@@ -75,10 +75,10 @@ pub struct ClusterArgs {
     /// No effect, because there is no TLS between collectors.
     #[arg(long = "cluster.tls-server-name", default_value = "")]
     pub tls_server_name: String,
-    /// Number of collectors that must be present before this one takes targets.
+    /// Number of collectors that must be present before this collector scrapes its share of the targets.
     #[arg(long = "cluster.wait-for-size", default_value_t = 0)]
     pub wait_for_size: u32,
-    /// Maximum time to wait for them; 0 for ever.
+    /// Maximum time to wait for these collectors; 0 for ever.
     #[arg(long = "cluster.wait-timeout", default_value = "0s", value_parser = go_duration)]
     pub wait_timeout: Duration,
 }

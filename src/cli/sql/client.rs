@@ -39,7 +39,7 @@ pub enum SqlClient {
 }
 
 impl SqlClient {
-    /// Returns the place where statements run, for messages.
+    /// Returns the URL or the data folder on which statements run, for messages.
     pub(super) fn place(&self) -> String {
         match self {
             Self::Server(server) => server.url.clone(),
@@ -117,7 +117,7 @@ impl SqlServer {
             Format::Pprof => SqlFormat::Pprof,
         };
         let response = self.client.query(statement, asked).await.map_err(|error| match error {
-            // Only the message about the statement, without the context of the call.
+            // The error contains only the message about the statement and omits the context of the call.
             CallError::Refused { message, .. } => anyhow::anyhow!(message),
             other => call_error(other),
         })?;

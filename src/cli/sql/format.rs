@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// True for binary formats, which cannot be printed on a terminal.
+    /// Returns true for binary formats, which cannot be printed on a terminal.
     pub(super) fn is_binary(self) -> bool {
         matches!(self, Format::Arrow | Format::Parquet | Format::Pprof)
     }

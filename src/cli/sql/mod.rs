@@ -33,11 +33,11 @@ pub use format::Format;
                         alluvium sql --data ./alluvium-data \"SELECT count(*) FROM profiles\"   # without a server"
 )]
 pub struct SqlArgs {
-    /// Statement to run. Without it, statements are read from standard input, interactively on a terminal.
+    /// Statement to run. Without it, the command reads one from standard input, or opens a prompt on a terminal.
     #[arg(value_name = "STATEMENT")]
     pub statement: Option<String>,
     /// Output format of the result.
-    // An id of its own: the global `--log.format` has the id `format`.
+    // This argument has its own id, which differs from those of all other arguments named `format`.
     #[arg(
         id = "answer_format",
         long = "format",

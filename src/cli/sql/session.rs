@@ -214,7 +214,7 @@ fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
     }
 }
 
-/// Sets a setting from the words after its name. Without a word the setting is toggled.
+/// Changes a setting by the word after its name, `on` or `off`. Without a word, toggles the setting.
 fn switch(setting: &mut bool, words: &[&str]) -> Result<(), String> {
     *setting = match words {
         [] => !*setting,

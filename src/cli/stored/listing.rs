@@ -14,7 +14,7 @@ use crate::wire::querier::QuerierClient;
 #[derive(Debug, Clone, Args)]
 pub struct ListArgs {
     /// Output format of the result.
-    // An id of its own: the global `--log.format` has the id `format`.
+    // This argument has its own id, which differs from those of all other arguments named `format`.
     #[arg(
         id = "answer_format",
         long = "format",
@@ -38,7 +38,7 @@ pub enum ListFormat {
     Json,
 }
 
-/// A server and the stored series that it is asked about.
+/// A client of a server, and the selection of its stored series.
 pub(super) struct Stored {
     pub client: QuerierClient,
     /// Conditions on the labels, in the form that the server expects.

@@ -19,7 +19,7 @@ use crate::profile::Labels;
                         alluvium series --file cpu.pb.gz"
 )]
 pub struct SeriesArgs {
-    /// Conditions on the labels: `{label="value", ...}`. Without it, all series.
+    /// Conditions on the labels: `{label="value", ...}`. Without conditions, the command lists all series.
     #[arg(value_name = "SELECTOR")]
     pub selector: Option<String>,
     /// Show only this label; may be repeated.

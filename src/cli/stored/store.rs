@@ -1,8 +1,8 @@
 //! `alluvium store`: checks, measures, repairs, merges and cleans a data folder without a server, and deletes profiles
 //! from it.
 //!
-//! `check`, `stats` and `backup` change nothing and may run beside a server. The others need exclusive access and fail
-//! with a message if a server uses the folder.
+//! `check`, `stats` and `backup` change nothing and may run beside a server. The other commands need exclusive access
+//! and fail with a message if a server uses the folder.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -60,7 +60,7 @@ enum StoreCommand {
     Repair {
         #[command(flatten)]
         folder: Folder,
-        /// Continue with the present data if tables or log lack something and the server therefore refuses to start.
+        /// Continue with the remaining data if parts of the tables or the log are missing, so that no server starts.
         #[arg(long)]
         accept_loss: bool,
     },

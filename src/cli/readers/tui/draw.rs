@@ -37,7 +37,7 @@ const HELP: [&str; 16] = [
     "Press any key to close this.",
 ];
 
-/// End column, heading and order of the table's columns with values.
+/// End column, heading and sort order of each value column of the table.
 const COLUMNS: [(usize, &str, Order); 2] = [(20, "self", Order::Own), (41, "total", Order::Total)];
 
 /// Column in which names start in the table.
@@ -115,7 +115,7 @@ fn short(kind: &str) -> &str {
     if ends.len() == 4 { &kind[..ends[1]] } else { kind }
 }
 
-/// Returns the text, or its start followed by dots.
+/// Returns the text, or its start followed by dots if the text is wider than `room` columns.
 fn cut(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();

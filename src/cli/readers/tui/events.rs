@@ -87,7 +87,7 @@ pub(super) async fn run(
     }
 }
 
-/// Handles an event, except for actions that the loop itself must take.
+/// Handles an event and returns its action. The loop itself handles [`Action::Quit`] and [`Action::Redraw`].
 fn act(event: &Event, state: &mut State, work: &mut Work) -> Action {
     let Event::Key(key) = event else {
         // Drawing detects a new size of the screen.

@@ -1,6 +1,6 @@
 //! Source of pictures: a server that is queried repeatedly, or files.
 //!
-//! In: flags. Out: pictures and the available profile types. Only the query is kept.
+//! In: flags. Out: pictures and the available profile types. A source stores only the query, not the profiles.
 
 use std::path::PathBuf;
 
@@ -131,8 +131,8 @@ impl Source {
     }
 }
 
-/// Returns the result of a thread. If the thread panicked, so does its task: the screen has been restored then, and
-/// nothing may continue.
+/// Returns the result of a blocking task. If the blocking task panicked, the caller panics as well: the panic hook has
+/// restored the terminal by then, so the command must end.
 fn joined<T>(result: Result<T, JoinError>) -> anyhow::Result<T> {
     match result.map_err(JoinError::try_into_panic) {
         Ok(done) => Ok(done),

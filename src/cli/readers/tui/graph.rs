@@ -1,4 +1,4 @@
-//! A flame graph whose frames know their neighbours.
+//! A flame graph in which each frame refers to its caller and its callees.
 //!
 //! In: the levels of a [`FlameGraph`]. Out: [`Graph`], whose frames are numbered level by level from left to right, and
 //! whose texts are safe for a terminal.
@@ -90,7 +90,8 @@ impl Graph {
         graph
     }
 
-    /// Adds the frames that lie within frames of the level above. Others have negative values, which cannot be drawn.
+    /// Adds the frames that lie within frames of the level above. Other frames come from negative values, which cannot
+    /// be drawn.
     fn add_level<'a>(&mut self, level: usize, blocks: impl Iterator<Item = Block<'a>>) {
         let start = self.frames.len();
         let Some(above) = self.levels.last().cloned() else {
@@ -142,7 +143,7 @@ impl Graph {
         &self.names[self.frames[index].name]
     }
 
-    /// Returns the first name with the text of this one: frames of one function in any file.
+    /// Returns the index of the first name with the same text as `name`, in any file. It identifies the function.
     pub(super) fn function(&self, name: usize) -> usize {
         self.functions[name]
     }
@@ -205,8 +206,8 @@ impl Frame {
     }
 }
 
-/// For each name, returns the first with the same text. The root is not a function, though a function may have its
-/// name.
+/// For each name, returns the index of the first name with the same text. The root is not a function, but a function
+/// may have the root's name.
 fn functions(names: &[Name]) -> Vec<usize> {
     let mut known: HashMap<&str, usize> = HashMap::new();
     let first = |(index, name)| {

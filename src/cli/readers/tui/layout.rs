@@ -23,7 +23,7 @@ pub(super) enum Step {
     Down,
 }
 
-/// Returns the frames of `root` and the levels below it, at most `levels` in total, from left to right.
+/// Returns `root` and the frames below it, level by level and from left to right. There are at most `levels` levels.
 pub(super) fn cells(graph: &Graph, root: usize, selected: usize, columns: u16, levels: usize) -> Vec<Vec<Cell>> {
     // The selected frame and its callers, from the leaf up: one in each level.
     let shown: Vec<usize> = graph.ancestors(selected).collect();
@@ -61,7 +61,7 @@ pub(super) fn cells(graph: &Graph, root: usize, selected: usize, columns: u16, l
     all
 }
 
-/// Returns the frame to which a step leads; the same frame if there is none.
+/// Returns the frame to which a step leads, or `from` if there is no such frame.
 pub(super) fn step(graph: &Graph, root: usize, columns: u16, from: usize, step: Step) -> usize {
     let is_wide = |frame: &usize| {
         let (x, end) = span(graph, root, *frame, columns);
@@ -108,7 +108,7 @@ fn span(graph: &Graph, root: usize, frame: usize, columns: u16) -> (u16, u16) {
     (column(frame.x), column(frame.x.saturating_add(frame.total)))
 }
 
-/// Returns the frame that is selected after a zoom, which must lie within the frame that fills the width.
+/// Returns the frame to select after a zoom to `root`: `selected` if it lies within `root`, otherwise `root`.
 pub(super) fn within(graph: &Graph, root: usize, selected: usize) -> usize {
     if selected != ROOT && graph.is_within(root, selected) {
         selected

@@ -1,7 +1,7 @@
 //! Takes control of the terminal, and restores it afterwards.
 //!
-//! Raw mode and the alternate screen are properties of the terminal, and the panic hook is one of the process. Both are
-//! set here and nowhere else.
+//! Raw mode and the alternate screen are properties of the terminal, and the panic hook is a property of the process.
+//! Only this file sets them.
 
 use std::io::{self, stdout};
 
@@ -14,8 +14,8 @@ use crate::cli::readers::tui::draw::draw;
 use crate::cli::readers::tui::state::State;
 use crate::cli::readers::tui::theme::Colours;
 
-/// The terminal in raw mode with the alternate screen, until the value is dropped. A panic restores it before its
-/// message is printed.
+/// The terminal in raw mode with the alternate screen, until the value is dropped. A panic restores the terminal before
+/// the panic message is printed.
 pub(super) struct Screen {
     terminal: DefaultTerminal,
     colours: Colours,

@@ -1,7 +1,7 @@
 //! Search with the syntax of the web page: text in any case, `/regular expression/` or `=a whole name`.
 //!
-//! In: the typed text. Out: the matching names, their share, in which nested matches count once, and the frames to step
-//! through, the largest first.
+//! In: the typed text. Out: the matching names, the sum of the matching frames without nested matches, and the frames
+//! to step through, the largest first.
 
 use std::cmp::Reverse;
 
@@ -12,7 +12,7 @@ use crate::cli::readers::tui::graph::{Graph, ROOT};
 /// Maximum size of a compiled regular expression, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
-/// Condition that a name must meet.
+/// A condition on the name of a function.
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
     /// Lower-case text that is part of the name.
@@ -84,7 +84,7 @@ impl Found {
         if let Some(name) = names.get_mut(graph.frame(ROOT).name) {
             *name = false;
         }
-        // In this order callers come before their callees.
+        // Frames are numbered level by level, so callers come before their callees.
         let mut states = vec![State::Outside; graph.len()];
         let (mut frames, mut sum) = (Vec::new(), 0i64);
         for index in root..graph.len() {
@@ -112,8 +112,8 @@ impl Found {
         self.names.get(name).copied().unwrap_or_default()
     }
 
-    /// Returns the match after `from`, or before it, cyclically. If `from` is not a match, returns the first or the
-    /// last.
+    /// Returns the next match after `from`, or the previous match, in a cycle. If `from` is not a match, returns the
+    /// first or the last match.
     pub(super) fn step(&self, from: usize, is_forward: bool) -> Option<usize> {
         let count = self.frames.len();
         let at = self.frames.iter().position(|frame| *frame == from);

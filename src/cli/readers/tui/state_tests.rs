@@ -1,4 +1,4 @@
-//! Tests of the keys.
+//! Tests of the state's reaction to keys and new pictures.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;

@@ -13,8 +13,8 @@ pub(super) fn width(text: &str) -> usize {
     }
 }
 
-/// Returns the text in at most `room` columns. Of a name that is a path, the end is kept, because it says more than the
-/// start.
+/// Returns the text in at most `room` columns. A long name that contains a path keeps the part after the last slash,
+/// because that part says more than the start.
 pub(super) fn clip(text: &str, room: usize) -> Cow<'_, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
@@ -43,7 +43,7 @@ pub(super) fn clip_start(text: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("..{kept}"))
 }
 
-/// Returns the longest start of a text that fits.
+/// Returns the longest start of a text that fits into `room` columns.
 fn start(text: &str, room: usize) -> &str {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     let fits = |end: &usize| width(&text[..*end]) <= room;

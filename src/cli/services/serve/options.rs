@@ -130,7 +130,7 @@ pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     })
 }
 
-/// Builds the rules for which tenants may push.
+/// Builds the rules that decide which tenants may push.
 fn tenant_rules(file: TenantsSection, multi_tenant: bool) -> anyhow::Result<TenantRules> {
     if !multi_tenant && (file.allowed.is_some() || file.max.is_some() || file.new_per_minute.is_some()) {
         bail!("tenants: only `anonymous` exists unless multitenancy_enabled is true");
@@ -146,7 +146,7 @@ fn tenant_rules(file: TenantsSection, multi_tenant: bool) -> anyhow::Result<Tena
     })
 }
 
-/// Returns the overrides file and how often it is read.
+/// Returns the overrides file and the interval at which the server reads it.
 fn overrides(flag: Option<PathBuf>, file: RuntimeConfigSection) -> anyhow::Result<Option<OverridesFile>> {
     let period = match &file.period {
         Some(text) => parsed("runtime_config.period", text)?,

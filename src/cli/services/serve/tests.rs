@@ -98,7 +98,7 @@ impl Site {
             .unwrap();
         let url = format!("http://{}", server.local_addr());
         let task = tokio::spawn(server.run(shutdown.clone()));
-        // Only the first test installs it; in the others this call fails without harm.
+        // Only the first test installs the provider; in the other tests this call fails without harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
             url,
@@ -283,7 +283,7 @@ async fn a_token_deletes_what_it_selects_of_its_tenants_and_nothing_else() {
         .await,
         "cart"
     );
-    // A type alone, and a time range without profiles.
+    // A time range without profiles deletes nothing. A selector may also be a type alone.
     let nothing = json!({ "selector": "{}", "from": 0, "to": 1000 });
     let (status, answer) = site.delete("mixed", ops, &nothing).await;
     assert_eq!((status, &answer["rows_deleted"]), (200, &json!(0)));
