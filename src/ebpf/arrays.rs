@@ -42,7 +42,7 @@ impl KernelMapping {
         }
     }
 
-    /// Value in place of the number of mappings: the BPF program only counts the ticks of this process.
+    /// Replaces the number of mappings of an ignored process, whose ticks the BPF program only counts.
     pub(crate) const IGNORED: u64 = u64::MAX;
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn shared_array<T: Plain>(name: &str, elements: &[T]) -> io::Result<(
     // SAFETY: sysconf(3) only returns a number.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)?;
     let length = size_of_val(elements).next_multiple_of(page);
-    // SAFETY: a new mapping at an address of the kernel's choice, of the length of the map, rounded up to pages.
+    // SAFETY: the kernel chooses the address of the new mapping, and the length is that of the map, in whole pages.
     let memory = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -122,7 +122,7 @@ pub(crate) fn shared_array<T: Plain>(name: &str, elements: &[T]) -> io::Result<(
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the mapping belongs to this function, is page aligned and long enough for all elements. The BPF program
-    // does not read the map before it is put into an outer one.
+    // does not read the map before this process puts it into an outer map.
     unsafe {
         let first = memory.cast::<T>();
         std::ptr::copy_nonoverlapping(elements.as_ptr(), first, elements.len());

@@ -1,4 +1,5 @@
-//! A file that code runs from. It is opened once and kept open, so that it can be read after its process has ended.
+//! A file from which processes run code. It is opened once and kept open, so that the profiler can read it after its
+//! process has ended.
 //!
 //! In: a line of a process's mappings. Out: its build id and code segments, its unwind table and its functions. The
 //! file is read in pieces and never mapped, so that a file that shrinks meanwhile causes an error and not a signal.
@@ -86,7 +87,8 @@ impl Binary {
         self.bounds.leave_out(what, &self.said, &self.path);
     }
 
-    /// Passes one of its ELF files, the binary itself or its debug file, to `show`. Returns the number of bytes read.
+    /// Passes the ELF file of a source to `show`: the binary, its debug file or its packed symbols. Returns the number
+    /// of bytes read.
     fn visit(&self, source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> u64 {
         let (read, is_cut) = visit(source, show);
         if is_cut {
@@ -130,8 +132,8 @@ impl Binary {
         Packed::new(table)
     }
 
-    /// Reads the functions. A stripped file also gets those of its separate debug file, or of the symbols packed in
-    /// it.
+    /// Reads the functions. A stripped file also gets the functions of its separate debug file, or of the symbols that
+    /// are packed in the file itself.
     pub fn functions(&self, opener: &Opener) -> BinaryFunctions {
         let mut own = Functions::default();
         let mut stripped = None;
@@ -212,7 +214,7 @@ pub struct BinaryFunctions {
 /// Limits for looking up lines and inlined calls, because debug information is expensive to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
-    /// Remaining number of steps. Without any, lines are postponed.
+    /// Remaining number of steps. If it is 0, lines are postponed.
     pub steps: usize,
     /// Time that was spent reading.
     pub time: Option<Duration>,
@@ -339,8 +341,8 @@ impl Elf<'_, '_> {
     }
 }
 
-/// Passes the ELF file of a source to `show`, if it is one. Returns the number of bytes read, and whether a bound
-/// prevented reading more.
+/// Passes a source to `show` if it is an ELF file. Returns the number of bytes read, and whether a bound prevented
+/// reading more.
 fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     match source {
         Source::File(kept) => {
@@ -360,8 +362,8 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     (0, false)
 }
 
-/// Reads the head of a source, which is empty if it is not an ELF file. Also returns whether a bound prevented
-/// reading more.
+/// Returns the head of a source, and whether a bound prevented reading more. If the source is not an ELF file, the head
+/// is empty.
 fn head(source: &Source) -> (Head, bool) {
     match source {
         Source::File(kept) => {

@@ -1,4 +1,4 @@
-//! Counts what is left out because a file of a process exceeds a bound. Each kind is logged once per file.
+//! Counts the data that is left out because a file of a process exceeds a bound. Each kind is logged once per file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::base::seldom::Seldom;
 
-/// What was left out, as the metric names it.
+/// The kind of data that was left out, as the metric names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftOut {
     /// A file, because too many are open.
@@ -24,7 +24,7 @@ pub(crate) enum LeftOut {
 }
 
 impl LeftOut {
-    /// All, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub(crate) const ALL: [Self; 5] = [Self::File, Self::Part, Self::Table, Self::Names, Self::Mappings];
 
     /// Returns the name in metrics and logs.
@@ -71,13 +71,13 @@ impl Said {
 }
 
 impl Bounds {
-    /// Returns the number of omissions so far.
+    /// Returns the number of omissions of each kind so far.
     pub(crate) fn excesses(&self) -> Excesses {
         std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed))
     }
 
-    /// Counts that something of a file was left out, and logs it once per file and kind. It is a warning at most once
-    /// a minute over all files, and otherwise a debug message.
+    /// Counts an omission, and logs it once per file and kind. At most once a minute over all files, the message is a
+    /// warning. Otherwise it is a debug message.
     pub(crate) fn leave_out(&self, what: LeftOut, said: &Said, path: &str) {
         self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
         let bit = 1_u8 << (what as u8);

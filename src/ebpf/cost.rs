@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// CPU time of the profiler's threads. Each thread reports its own from time to time.
+/// CPU time of the profiler's threads. Each thread reports its own CPU time from time to time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cost {
     threads: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
@@ -73,7 +73,7 @@ pub(crate) struct Governor {
     wanted: u32,
     /// Limit as a share of one CPU; `None` for no limit.
     limit: Option<f64>,
-    /// Smoothed cost of the recent intervals. The newest one counts half.
+    /// Smoothed cost of the recent intervals. The newest interval has a weight of one half.
     smoothed: Option<f64>,
 }
 
@@ -104,7 +104,7 @@ impl Governor {
         };
         // The value lies between the lowest and the wanted rate, so the conversion is lossless.
         let next = next.clamp(f64::from(self.wanted.min(LEAST)), f64::from(self.wanted)) as u32;
-        // Scaled, because the cost was measured at another rate.
+        // The smoothed cost is scaled, because it was measured at another rate.
         self.smoothed = Some(smoothed * f64::from(next) / f64::from(hertz.max(1)));
         next
     }

@@ -103,7 +103,7 @@ impl SampleRing {
                 stack_bytes: perf_sample::STACK_BYTES,
             },
         )?;
-        // Room for full samples of a third of a second.
+        // The ring has room for the full samples of a third of a second.
         let wanted = (333_000_000 / period.max(1)) as usize * (perf_sample::STACK_BYTES as usize + 512);
         let (least, most) = SAMPLE_RING_BYTES;
         let mut bytes = wanted.clamp(least, most).next_power_of_two();
@@ -293,7 +293,7 @@ fn open(cpu: u32, wanted: &Event) -> io::Result<OwnedFd> {
     attribute[40..48].copy_from_slice(&wanted.flags.to_ne_bytes());
     attribute[80..88].copy_from_slice(&wanted.registers.to_ne_bytes());
     attribute[88..92].copy_from_slice(&wanted.stack_bytes.to_ne_bytes());
-    // No wakeups, because the ring is polled.
+    // The ring is polled, so it needs no wakeups.
     attribute[48..52].copy_from_slice(&u32::MAX.to_ne_bytes());
     if wanted.flags & USE_CLOCK_ID != 0 {
         attribute[92..96].copy_from_slice(&libc::CLOCK_MONOTONIC.to_ne_bytes());
@@ -335,7 +335,7 @@ impl Ring {
         // SAFETY: sysconf(3) only returns a number.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)?;
         let length = bytes + page;
-        // SAFETY: a new mapping at an address of the kernel's choice, and the descriptor is open.
+        // SAFETY: the kernel chooses the address of the new mapping, and the descriptor is open.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

@@ -34,7 +34,7 @@ impl FileId {
     pub(crate) const UNKNOWN: Self = Self(2);
     /// A pseudo address that stands for the name of a thread.
     pub(crate) const COMM: Self = Self(3);
-    /// Memory without a file that holds CPython's [`trampolines`].
+    /// Memory that has no file and holds CPython's [`trampolines`].
     pub(crate) const TRAMPOLINES: Self = Self(4);
     /// First id of a real file.
     const FIRST: u32 = 16;
@@ -70,7 +70,7 @@ pub(crate) struct Files {
     /// The table of [`FileId::TRAMPOLINES`].
     trampolines: Arc<Rows>,
     opener: Opener,
-    /// Omissions of files that had no room in this window. Untrusted processes choose their number.
+    /// Records that files had no room in this window. Untrusted processes decide how many files they map.
     left_out: Said,
 }
 
@@ -89,7 +89,7 @@ pub(crate) enum Change {
 pub(crate) enum Lookup<'a> {
     Table(&'a Rows),
     FramePointers,
-    /// Not known until the table was requested and compiled.
+    /// The rules are unknown until the table was requested and compiled.
     Later,
 }
 
@@ -188,7 +188,7 @@ impl Files {
                 binary: Arc::new(Binary::open(&self.opener, process, line)),
                 state: TableState::NotAsked,
                 table_bytes: None,
-                // Until the file runs, it is dropped before those that ran in this window.
+                // Until the file runs, it is dropped before the files that ran in this window.
                 used: self.age.saturating_sub(1),
             },
         );
@@ -303,7 +303,7 @@ impl Files {
         self.changes.push((id, change));
     }
 
-    /// Replaces the table in this process's memory with the kernel's memory.
+    /// Replaces the table in this process's memory by `lines`, which are the same table in kernel memory.
     pub(crate) fn share(&mut self, id: FileId, lines: SharedArray<Line>) {
         if let Some(entry) = self.entries.get_mut(&id)
             && matches!(entry.state, TableState::Ready(_))
@@ -382,7 +382,7 @@ impl Files {
         closed
     }
 
-    /// Allows recently used files whose table had no room to request it again, now that there is room.
+    /// Allows recently used files to request their tables again, if the tables had no room before and have room now.
     fn ask_again(&mut self) {
         let again: Vec<FileId> = self
             .entries
@@ -525,13 +525,13 @@ mod tests {
         files.limit = files.table_bytes();
         assert_eq!(wait_for_table(&mut files, ids[1]), [(ids[1], Change::Absent)]);
         for _ in 0..3 {
-            // Both run in each window, so nothing changes.
+            // Both files run in each window, so nothing changes.
             ids.iter().for_each(|id| files.used(*id));
             files.age();
             assert_eq!(files.changes(), []);
             assert!(has_table(&files, ids[0]) && !has_table(&files, ids[1]));
         }
-        // The first does not run any more.
+        // The first file does not run any more.
         for _ in 0..2 {
             files.used(ids[1]);
             files.age();

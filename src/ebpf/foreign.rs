@@ -22,24 +22,24 @@ use crate::ebpf::proc::{MapsLine, ProcessKey};
 /// Why a file was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is a pipe, a device, a socket, a folder, or a file of the kernel.
+    /// The file is a pipe, a device, a socket, a folder, or a file of the kernel.
     NotRegular,
     /// The path leads through a magic link or a loop, or ends at a link where none is allowed.
     Link,
-    /// It belongs neither to the user of the process nor to root.
+    /// The file belongs neither to the user of the process nor to root.
     Owner,
-    /// It is not the file that the process has mapped, or not the file that was checked.
+    /// The file is not the one that the process has mapped, or not the one that was checked.
     Exchanged,
-    /// Opening it would block, or its path changes constantly.
+    /// Opening the file would block, or its path changes constantly.
     Busy,
-    /// Permission to open it was denied.
+    /// Permission to open the file was denied.
     Denied,
     /// The kernel returned another error.
     Failed,
 }
 
 impl Refusal {
-    /// All, in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [Self; 7] = [
         Self::NotRegular,
         Self::Link,
@@ -88,7 +88,7 @@ pub enum Ending {
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
     kept: Arc<AtomicUsize>,
-    /// Counts the parts omitted from the files that it opened.
+    /// Counts the parts omitted from the files that this opener opened.
     pub(crate) bounds: Bounds,
 }
 
@@ -228,7 +228,7 @@ fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
     let root = match root {
         Root::Own => open("/", folder, Mode::empty())?,
         Root::Process(key) => {
-            // The only magic link that is followed here, because only the kernel knows where it leads.
+            // This function follows only this magic link, because the kernel alone decides where it leads.
             let root = open(format!("/proc/{}/root", key.pid), folder, Mode::empty())?;
             key.check()?;
             root
@@ -289,8 +289,8 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
 }
 
 /// Returns true for a file of a kernel file system, which only looks regular. A process with its own mount namespace
-/// can have one anywhere, and root may read it. Reading can have side effects (`kmsg` and `trace_pipe` consume what
-/// other readers wait for), or the file is the memory of the kernel.
+/// can mount such a file system anywhere, and root may read its files. Reading can have side effects (`kmsg` and
+/// `trace_pipe` consume the data for which other readers wait), or the file is the memory of the kernel.
 fn is_of_kernel(pinned: &OwnedFd) -> bool {
     /// `PROC`, `SYSFS`, `DEBUGFS`, `TRACEFS`, `SECURITYFS`, `CGROUP`, `CGROUP2` and `BPF_FS_MAGIC` of linux/magic.h.
     const SYSTEMS: [u32; 8] = [
@@ -306,8 +306,8 @@ fn is_of_kernel(pinned: &OwnedFd) -> bool {
     fstatfs(pinned).is_ok_and(|system| SYSTEMS.contains(&(system.f_type as u32)))
 }
 
-/// Returns true if this is the file of the mapping. Otherwise a process that maps a file and then replaces it could
-/// supply names for the code of all processes that run the original file.
+/// Returns true if this is the file of the mapping. Without this check, a process that maps a file and then replaces
+/// the file could supply names for the code of all processes that run the original file.
 fn is_mapped(stat: &Stat, pinned: &OwnedFd, line: &MapsLine) -> bool {
     /// `BTRFS_SUPER_MAGIC` and `OVERLAYFS_SUPER_MAGIC` of linux/magic.h: their files have other devices in stat(2)
     /// than in maps.
@@ -435,7 +435,7 @@ mod tests {
         let file = without_waiting(move || reopen(&pinned, |_, _| Ok(())));
         assert_eq!(text(file.ok()).as_deref(), Some("good"));
 
-        // Also if the other thread exchanges the files as fast as it can.
+        // The same holds if another thread exchanges the files as fast as it can.
         let (other, beside) = (folder.path().join("other"), folder.path().join("beside"));
         std::fs::write(&other, "good").unwrap();
         let stop = Arc::new(AtomicBool::new(false));

@@ -10,7 +10,7 @@ use crate::unwind::{Arch, Table};
 
 /// Maximum number of rows, as for `.eh_frame`.
 const MAX_ROWS: usize = 4_000_000;
-/// Maximum number of pieces of functions that are read. A hostile table can name a long one for each function.
+/// Maximum number of pieces of functions that are read. A hostile table can refer to many pieces for each function.
 const MAX_PIECES: usize = 16_000_000;
 /// Outermost frames, for Go versions whose table does not mark them.
 const TOPS: [&str; 5] = [

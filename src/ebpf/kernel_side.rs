@@ -1,7 +1,7 @@
 //! The kernel maps that the BPF program reads: mappings of processes, unwind tables of files, and ignored processes.
 //!
-//! In: the state of the worker. Out: entries of the kernel maps. Without a BPF program (perf events only) it just
-//! remembers which processes are ignored.
+//! In: the state of the worker. Out: entries of the kernel maps. Without a BPF program (perf events only) the kernel
+//! side only remembers which processes are ignored.
 
 use std::collections::{HashMap, HashSet};
 
@@ -59,7 +59,7 @@ impl KernelSide {
         }
     }
 
-    /// Writes changed unwind tables. Returns those that are in the kernel now.
+    /// Writes changed unwind tables. Returns the tables that are in the kernel now.
     pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, SharedArray<Line>)> {
         let mut in_kernel = Vec::new();
         let Some(maps) = &mut self.maps else {
@@ -146,7 +146,7 @@ impl KernelSide {
     /// Removes the entry of a process that ended.
     pub(crate) fn remove_process(&mut self, pid: u32) {
         if let Some(maps) = &mut self.maps {
-            // An earlier process with the same id may have removed it.
+            // The end of an earlier process with the same id may have removed the entry.
             let _ = maps.processes.remove(&pid);
         }
     }

@@ -1,8 +1,8 @@
 //! The whole-machine CPU profiler: BPF program, processes, binaries, and windows of stacks with names.
 //!
-//! In: the kernel's CPU clock. Out: a [`Window`] with the stacks of each process, profiles of it with names, and an
-//! account of every tick. The module knows no configuration and no receivers: `components::pyroscope::ebpf` and
-//! `alluvium record` use it.
+//! In: the kernel's CPU clock. Out: a [`Window`] with the stacks of each process, profiles of the window with names,
+//! and an account of every tick. The module does not depend on configurations and receivers:
+//! `components::pyroscope::ebpf` and `alluvium record` use it.
 
 mod arrays;
 mod binary;

@@ -49,7 +49,7 @@ struct Spent {
 /// Maximum number of bytes of names that are looked up in a window, over all files and processes. The last look-up
 /// may exceed it by [`Ranges::ENOUGH`].
 const MAX_NAMES: usize = (256 << 20) - Ranges::ENOUGH;
-/// Maximum number of bytes that are read for indexes in a window: a thousand times those of a typical program.
+/// Maximum number of bytes that are read for indexes in a window: a thousand times the bytes of a typical program.
 const MAX_READ: u64 = 4 << 30;
 /// Maximum number of bytes of indexes within a window, besides the index of the file being looked up.
 const MAX_INDEXES: usize = 256 << 20;
@@ -66,7 +66,7 @@ struct FileNames {
     functions: Option<BinaryFunctions>,
     /// Time from which lines may be looked up again; `None` before the first look-up.
     lines_again: Option<Instant>,
-    /// Addresses that have a name without a line until then.
+    /// Addresses that have a name without a line until that time.
     without_lines: Vec<u64>,
     used: u64,
 }
@@ -91,7 +91,7 @@ impl NameCache {
         }
     }
 
-    /// Returns the names of a binary that contain those of `addresses`, after looking up the unknown ones.
+    /// Looks up the names of the unknown `addresses`. Returns all known names of the binary.
     pub(crate) fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
         if self.is_to_read(id, binary, addresses) {
             self.read(id, binary, addresses, how);
@@ -159,8 +159,8 @@ impl NameCache {
         names
     }
 
-    /// Counts that a process has no names in a window because the profiles are too large. It is logged once per
-    /// window.
+    /// Counts that a process has no names in a window because the profiles are too large. The omission is logged once
+    /// per window.
     pub(crate) fn leave_out(&self, process: &ProcessInfo, said: &Said) {
         self.opener.bounds.leave_out(LeftOut::Names, said, &process.executable);
     }
@@ -198,7 +198,7 @@ impl NameCache {
         self.files.values().map(FileNames::index_bytes).sum::<usize>() + self.kernel.list_bytes()
     }
 
-    /// Returns the holders of names, when each was last used, and the bytes of its names.
+    /// Returns each holder of names with the window of its last use and the bytes of its names.
     fn held(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
         let files = self
             .files
@@ -212,7 +212,7 @@ impl NameCache {
         files.chain(processes).chain([kernel])
     }
 
-    /// Ends a window. Drops what exceeds the budget, least recently used first.
+    /// Ends a window. Drops the names and indexes that exceed the budget, least recently used first.
     pub(crate) fn end_window(&mut self) {
         self.age += 1;
         let mut held: Vec<(Holder, u64, usize)> = self.held().collect();
@@ -308,7 +308,7 @@ const KERNEL_LIST_DOUBT: Duration = Duration::from_mins(1);
 const KERNEL_FUNCTION: u64 = 64 << 10;
 
 impl KernelNames {
-    /// Looks up the addresses without a name, or all of them if the list was read again.
+    /// Looks up the addresses without a name, or all addresses if the list was read again.
     fn resolve(&mut self, wanted: &[u64]) -> std::io::Result<()> {
         let doubtful = |symbols: &kernel::Symbols| {
             let mut missing = wanted.iter().filter(|address| self.names.find(**address).is_none());

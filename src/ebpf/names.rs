@@ -255,7 +255,7 @@ fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
     }
 }
 
-/// Returns the name of a process in a frame.
+/// Returns the name of a process that its outermost frame shows.
 fn title(process: &ProcessInfo) -> &str {
     if process.comm.is_empty() {
         process.executable.rsplit('/').next().unwrap_or_default()

@@ -88,7 +88,7 @@ pub(crate) struct KernelSide {
     pub ring: RingBuf<MapData>,
     scratch: PerCpuArray<MapData, [u64; CPU_WORDS]>,
     program: OwnedFd,
-    /// Keeps the rest of the object loaded.
+    /// Keeps the other parts of the object loaded.
     _bpf: Ebpf,
 }
 
@@ -162,8 +162,8 @@ impl KernelSide {
         let Ok(cpus) = self.scratch.get(&0, 0) else {
             return Accounts::default();
         };
-        // The order of the copies matters: a tick that arrives meanwhile is then in the sum but not yet in one of the
-        // parts, never the other way round.
+        // The kernel copies the counters in this order, with the sum `ticks` last. A tick that arrives meanwhile may
+        // therefore be in the sum but not yet in one of the parts, never the reverse.
         let mut counts = Accounts::default();
         for cpu in cpus.iter() {
             let [stacks, snapshots, ring_full, idle, ignored, nanos, _, ticks, ..] = cpu;

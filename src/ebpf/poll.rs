@@ -1,6 +1,6 @@
 //! The polling thread: moves records from the kernel's rings into batches, and never blocks on anything else.
 //!
-//! In: the ring of the BPF program (or those of perf events), the side band, the clocks. Out: batches to the worker,
+//! In: the ring of the BPF program (or the rings of perf events), side bands, clocks. Out: batches to the worker,
 //! bounded in bytes. While the worker is behind, records stay in the kernel's ring. If the ring is full, too, the BPF
 //! program counts the lost records. The thread also keeps the rate within the CPU limit and follows CPUs that go
 //! online or offline.
@@ -57,11 +57,11 @@ pub(super) enum Source {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Everything,
-    /// None while too many bytes wait for the worker. The records stay in the ring.
+    /// No records while too many bytes wait for the worker. The records stay in the ring.
     WithinLimit,
 }
 
-/// What follows after a window.
+/// Whether another window follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Window,
@@ -117,7 +117,7 @@ impl Poller {
         self.expected += due.unwrap_or(0);
     }
 
-    /// Runs until the other side is dropped.
+    /// Runs until the sender of the orders is dropped, or the worker has ended.
     pub(super) fn run(mut self, orders: &Receiver<Order>) {
         let own = self.cost.thread();
         let mut governed = (Instant::now(), self.nanos_used());
@@ -184,7 +184,7 @@ impl Poller {
                 }
             }
         }
-        // Read after the records, so that the events before each record are present.
+        // The events are read after the records, so that all events before each record are present.
         for band in self.bands.values_mut() {
             band.drain(&mut batch.events);
         }

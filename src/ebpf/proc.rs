@@ -159,8 +159,8 @@ pub fn start(pid: u32) -> u64 {
     read().unwrap_or(0)
 }
 
-/// Returns the id of the container that a process runs in, from any line of its cgroup file. Empty without a
-/// container.
+/// Returns the id of the container in which a process runs, from any line of its cgroup file. The id is empty without
+/// a container.
 pub(crate) fn container_id(pid: u32) -> String {
     text(pid, "cgroup")
         .map(|text| container_id_of(&text).to_owned())
@@ -181,8 +181,8 @@ pub(crate) fn container_id_of(cgroup: &str) -> &str {
     ""
 }
 
-/// Returns the id by which a process knows itself. In a container, it differs from `pid`, the id on the host. The name
-/// of a perf map contains this id. If it cannot be read, returns `pid`.
+/// Returns the id of a process in its own namespace. In a container, this id differs from `pid`, the id on the host.
+/// The name of a perf map contains this id. If it cannot be read, returns `pid`.
 pub(crate) fn namespaced_pid(pid: u32) -> u32 {
     let read = || {
         let status = text(pid, "status").ok()?;

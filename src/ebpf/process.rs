@@ -1,7 +1,7 @@
 //! A process: its identity, and the files mapped in its memory.
 //!
 //! In: lines of `/proc/PID/maps` and events of the side band. Out: the file of an address. A process that has ended
-//! keeps what is known about it.
+//! keeps the data that was read before.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl Process {
         child
     }
 
-    /// Reads its identity from `/proc`. If the process has ended, the data from events stays.
+    /// Reads the identity of the process from `/proc`. If the process has ended, the data from events stays.
     pub(crate) fn identify(&mut self) {
         let info = Arc::make_mut(&mut self.info);
         let set = |place: &mut String, found: String| {
@@ -163,7 +163,7 @@ impl Process {
         is_kept
     }
 
-    /// Returns the mappings in the format of the BPF program, after their number.
+    /// Returns the mappings in the format of the BPF program. The first element contains their number.
     pub(crate) fn kernel_mappings(&self) -> Vec<KernelMapping> {
         let image = self.image.read();
         let mapping = |mapping: &Mapping| KernelMapping {
@@ -178,7 +178,8 @@ impl Process {
     }
 }
 
-/// Inserts a mapping over everything that it overlaps. Returns false, and changes nothing, if there are too many.
+/// Inserts a mapping, which replaces everything that it overlaps. Returns false, and changes nothing, if there would be
+/// too many mappings.
 fn put(mappings: &mut Vec<Mapping>, new: Mapping) -> bool {
     // All overlapping mappings are adjacent.
     let from = mappings.partition_point(|old| old.end <= new.start);

@@ -194,7 +194,7 @@ mod tests {
     use crate::ebpf::budget::Budget;
     use crate::ebpf::settings::Scope;
 
-    /// Keeps a thread busy until it is dropped, and returns how much CPU time it used.
+    /// Starts a thread that is busy until `stop` is set. The thread returns the nanoseconds of CPU time that it used.
     fn spin(stop: &Arc<AtomicBool>) -> JoinHandle<u64> {
         let stop = stop.clone();
         std::thread::spawn(move || {

@@ -55,12 +55,12 @@ pub(super) struct Head {
     pub period: u64,
 }
 
-/// Returns the time of a record without parsing the rest.
+/// Returns the time of a record without parsing its other fields.
 pub(crate) fn time_of(bytes: &[u8]) -> Option<u64> {
     u64_at(bytes, 0)
 }
 
-/// Appends a record with kernel frames only, as a kernel thread has it.
+/// Appends a record with kernel frames only, such as that of a kernel thread.
 pub(crate) fn write_kernel_only(out: &mut Vec<u8>, head: Head, kernel: &[u64]) {
     write_head(out, head, 1, kernel.len(), 0);
     kernel

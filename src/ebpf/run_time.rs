@@ -76,7 +76,7 @@ impl RunTimes {
         self.left = MAX_READ;
     }
 
-    /// Returns for each process when it was last used, and the number of bytes of its names.
+    /// Returns for each process the window in which its names were last used, and the number of bytes of its names.
     pub(crate) fn held(&self) -> impl Iterator<Item = (ProcessKey, u64, usize)> {
         self.processes
             .iter()
@@ -146,9 +146,9 @@ impl RunTime {
     }
 }
 
-/// Opens the perf map of a process, from the process's own root or, if it has ended, from the profiler's root. The
-/// latter must have been written since the process started, because anyone may have created a file in a folder like
-/// `/tmp`.
+/// Opens the perf map of a process, from the process's own root or, if it has ended, from the profiler's root. A map in
+/// the profiler's root must have been written since the process started, because anyone may have created a file in a
+/// folder like `/tmp`.
 fn open_map(opener: &Opener, process: &ProcessInfo) -> Option<File> {
     let user = user(process);
     let inside = format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid));

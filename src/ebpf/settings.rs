@@ -33,7 +33,7 @@ pub enum Scope {
 /// How the profiler collects stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// By the BPF program, or by perf events only if the kernel refuses it.
+    /// By the BPF program, or by perf events alone if the kernel refuses the program.
     #[default]
     Best,
     Events,

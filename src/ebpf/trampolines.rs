@@ -3,8 +3,8 @@
 //!
 //! Each function of a script has its own trampoline, named in the perf map, that only calls the interpreter. The
 //! trampolines of 3.13 for x86-64 move the stack pointer by a word and keep no frame pointer. An unwinder that
-//! follows frame pointers therefore loses all functions except the innermost. They are recognised by their bytes,
-//! which are the same in all of them.
+//! follows frame pointers therefore loses all functions except the innermost. Trampolines are recognised by their
+//! bytes, which are the same in all of them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -37,7 +37,7 @@ fn is_piece(bytes: &[u8]) -> bool {
 /// Returns the rule that applies in all trampolines at the return address of the interpreter.
 pub(super) fn row() -> Row {
     Row {
-        // The word that the trampoline reserves, and the return address.
+        // One word is reserved by the trampoline, and the other is the return address.
         cfa: 2,
         ..Row::plain(0, Rule::Sp)
     }

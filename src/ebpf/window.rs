@@ -18,7 +18,7 @@ pub struct Frame {
     pub address: u64,
 }
 
-/// A process, identified for good: ids are reused, but start times are not.
+/// A process, identified by its id and its start time: ids are reused, but start times are not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProcessInfo {
     pub pid: u32,

@@ -15,15 +15,15 @@ pub(super) enum Work {
     Batch(Batch),
     /// End the window and return it.
     Take {
-        /// The accounts as far as the polling thread knows them.
+        /// The counts of the polling thread. The worker adds its own counts.
         accounts: Accounts,
         /// Current rate in ticks per second.
         hertz: u32,
-        /// True for the last window: nothing may wait for a later one.
+        /// True for the last window: no stack may wait for a later window.
         is_last: bool,
         reply: Sender<Window>,
     },
-    /// Wait until the other side is dropped.
+    /// Wait until the sender of this receiver is dropped.
     #[cfg(test)]
     Hold(Receiver<()>),
 }

@@ -28,7 +28,7 @@ use crate::unwind::Stop;
 pub(crate) struct Worker {
     settings: Settings,
     kernel: KernelSide,
-    /// Processes whose ticks are taken, unless all are.
+    /// Ids of the followed processes. It is not used if all processes are followed.
     followed: HashSet<u32>,
     files: Files,
     processes: HashMap<u32, Process>,
@@ -47,7 +47,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Creates a worker without processes. It lowers `backlog` by the bytes of each batch that it has handled.
+    /// Creates a worker without processes. The worker lowers `backlog` by the bytes of each batch that it has handled.
     pub(super) fn new(
         settings: Settings,
         kernel: Option<KernelMaps>,
@@ -78,7 +78,7 @@ impl Worker {
         })
     }
 
-    /// Ignores all other processes before the clocks start. Otherwise their records would fill the ring.
+    /// Ignores all processes outside of the scope before the clocks start. Otherwise their records would fill the ring.
     pub(crate) fn ignore_others(&mut self) -> std::io::Result<()> {
         if self.settings.scope == Scope::All {
             return Ok(());
@@ -92,7 +92,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs until the other side is dropped.
+    /// Runs until the sender of the messages is dropped.
     pub(super) fn run(mut self, inbox: &Receiver<Work>) {
         let own: ThreadCost = self.cost.thread();
         for work in inbox {
@@ -297,7 +297,7 @@ impl Worker {
 
     fn tick(&mut self, record: &Record<'_>) {
         if let User::Copy(stack) = record.user {
-            // Not counted, because the frames of this tick follow in the next record.
+            // The copy is not counted, because the frames of this tick follow in the next record.
             self.copies.hold(record, &stack);
             return;
         }
@@ -329,8 +329,8 @@ impl Worker {
                 self.count(&info, &record.comm, record.period, record.stop);
             }
             User::Snapshot(snapshot) => {
-                // The walk in user space may end with the copy, before it reaches that file. Then nothing else would
-                // request the table.
+                // The walk in user space may end at the end of the copy, before it reaches the file of this table. Then
+                // no other code would request the table.
                 if record.missing != 0 {
                     self.files.want_table(FileId(record.missing));
                 }
@@ -386,7 +386,7 @@ impl Worker {
             process.active = true;
             process.stale = true;
             process.identify();
-            // Forks of unknown processes, and processes whose events were lost.
+            // This applies to forks of unknown processes, and to processes whose events were lost.
             if process.doubtful || process.image.read().is_empty() {
                 self.accounts.mappings_lost += process.read(&mut self.files);
             }
@@ -394,7 +394,7 @@ impl Worker {
     }
 
     fn walk_pending(&mut self, pass: Pass) {
-        // At the start, most stacks wait and the window has few.
+        // At the start, most stacks wait and the window contains few stacks.
         for walked in self.pending.walk(&mut self.files, pass, self.filling.free()) {
             let waiting = &walked.waiting;
             self.frames.clear();
@@ -490,7 +490,7 @@ mod tests {
             Arc::default(),
         )
         .unwrap();
-        // Returns whether a process that is known again by then is read again.
+        // Returns true if the batch marks a known process to be read again.
         let doubts = |worker: &mut Worker, event: Option<ProcessEvent>| {
             let mut known = Process::new(7, 1);
             known.active = true;
