@@ -10,7 +10,7 @@ use crate::unwind::section::{CompileError, bounded};
 
 /// `mov x8, 139; svc 0`: the code by which a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
 const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
-/// Maximum number of bytes of code in which it is searched. It is in the vDSO and in C libraries.
+/// Maximum number of bytes of code that are searched for these instructions, which the vDSO and C libraries contain.
 const MAX_SEARCHED: u64 = 4 << 20;
 
 /// Adds rows for signal trampolines and for functions of the vDSO.
@@ -62,8 +62,9 @@ fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64,
     rows.flatten().collect()
 }
 
-/// Returns true if code of 64-bit Arm leaves x30 and the stack pointer alone. It contains no calls, no additions to
-/// and subtractions from the stack pointer, and no loads and stores that write it back or access x30.
+/// Returns true if code of 64-bit Arm does not change x30 and the stack pointer. Such code contains no calls, no
+/// additions to and subtractions from the stack pointer, and no loads and stores that write the stack pointer back or
+/// access x30.
 fn is_leaf(code: &[u8]) -> bool {
     /// Masks and values of instructions that disqualify a function.
     const OTHERS: [(u32, u32); 7] = [

@@ -76,7 +76,7 @@ where
         Some(RegisterRule::Offset(offset)) if rule != Rule::BpDeref => eighths(offset)
             .and_then(|units| i8::try_from(units).ok())
             .filter(|units| *units != 0)?,
-        // Realigned stacks save it at the address in the frame pointer.
+        // On a realigned stack, the caller's frame pointer is saved at the address in the frame pointer.
         Some(RegisterRule::Expression(expression))
             if rule == Rule::BpDeref && is_frame_pointer(&expression, frames) =>
         {
@@ -144,8 +144,8 @@ fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {
     })
 }
 
-/// Returns how a row encodes where x29 and x30 are saved. Both are offsets from the CFA, which is `cfa` bytes above
-/// its base register.
+/// Returns the `bp` and the extra bits of a row, which encode where x29 and x30 are saved. `frame` and `link` are the
+/// offsets of x29 and x30 from the CFA, which is `cfa` bytes above its base register.
 fn places(cfa: i64, frame: Option<i64>, link: Option<i64>) -> Option<(i8, u8)> {
     let words = |offset: i64| {
         eighths(offset)
@@ -170,7 +170,7 @@ fn eighths(offset: i64) -> Option<i16> {
     (offset % 8 == 0).then(|| i16::try_from(offset / 8).ok()).flatten()
 }
 
-/// Returns the distance of an offset below the CFA in words, if it is from 2 to `most`.
+/// Returns the distance of an offset below the CFA in words, if the distance is from 2 to `most`.
 fn below(offset: i64, most: u8) -> Option<u8> {
     let words = eighths(offset)?
         .checked_neg()

@@ -15,15 +15,16 @@ use crate::unwind::section::bounded;
 
 /// Maximum number of rows of a table. The largest known binaries (browsers) have some millions, which are 30 MB.
 const MAX_ROWS: usize = 4_000_000;
-/// Maximum number of bytes of instructions that are executed. Those of a common entry count once per function,
-/// because a small file can name a long one a million times. The largest programs have a fifth of it.
+/// Maximum number of bytes of instructions that are executed. The instructions of a common entry count once per
+/// function, because a small file can refer to a long entry a million times. The largest programs use a fifth of this
+/// limit.
 const MAX_WORK: u64 = 256 << 20;
-/// Cost, in the same unit, of an instruction that saves or restores all registers. It copies up to ten kilobytes.
+/// Cost, in the same unit, of an instruction that saves or restores all registers, which copies up to ten kilobytes.
 const COPY_WORK: u64 = 256;
 /// `DW_CFA_remember_state`. A restoring instruction follows each of them.
 const REMEMBER: u8 = 0x0a;
 /// Cost, in the same unit, of a function whose common entry cannot be read. The reader may have searched most of a
-/// section for the end of a text in it.
+/// section for the end of a text in that entry.
 const DAMAGED_WORK: u64 = 1 << 20;
 
 /// Information that a table could not represent.
@@ -82,8 +83,8 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     let mut rows = Table::new(rows).into_rows();
     bridge_gaps(arch, file, &mut rows);
     let table = Table::new(rows);
-    // Entry points written in assembly (that of the dynamic linker) have no description, because nothing called the
-    // code there.
+    // Entry points written in assembly (such as that of the dynamic linker) have no description, because nothing called
+    // the code there.
     let entry = u32::try_from(file.entry()).unwrap_or(0);
     if entry != 0 && table.find(entry).is_some_and(|row| row.rule == Rule::None as u8) {
         let mut rows = table.into_rows();
@@ -289,7 +290,7 @@ mod tests {
         let mut found = Vec::new();
         let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
         assert_eq!((stop, found), (Stop::End, vec![0x1002c, 0x10030, 0x9_0004]));
-        // A leaf that has saved nothing has it in the register.
+        // A leaf that has saved nothing has its return address in the register.
         (snapshot.ip, snapshot.aux) = (u64::from(start), 0x00ef_0000_0009_0004);
         let mut found = Vec::new();
         let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);

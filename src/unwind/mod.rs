@@ -1,7 +1,7 @@
 //! Stack unwinding: the rules of each binary as compact tables, and a walk over a copied stack.
 //!
-//! In: ELF files. Out: [`Table`]s, which the BPF program and [`walk`](walk::walk) use alike. The module knows no
-//! processes and no names.
+//! In: ELF files. Out: [`Table`]s, which the BPF program and [`walk`](walk::walk) use alike. The module does not depend
+//! on processes and names.
 
 mod arm_code;
 mod cfi_row;

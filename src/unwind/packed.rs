@@ -89,7 +89,7 @@ impl Packed {
                 packed.put(FIRST_RULES_AT as usize + number, *rule);
             }
         }
-        // From the last row to the first. Pages from `known` on are already in the index.
+        // The loop runs from the last row to the first. Pages from `known` on are already in the index.
         let mut known = pages;
         packed.put(pages_at + pages, rows.len() as u32);
         while let Some(row) = rows.pop() {

@@ -1,7 +1,7 @@
 //! An unwind rule in eight bytes, in the same format as in the BPF program (`bpf/include/records.h`).
 //!
 //! A row applies from its address to that of the next row. It can represent nearly everything that compilers write.
-//! The rest is [`Rule::Complex`], which ends a walk and is counted.
+//! Any other rule becomes [`Rule::Complex`], which ends a walk and is counted.
 
 /// How an unwinder finds the registers of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,8 +28,8 @@ pub enum Rule {
     Switch = 8,
     /// CFA = the word at stack pointer + `cfa`, plus 8 (assembly that keeps the address of its frame on the stack).
     SpDeref = 9,
-    /// CFA = the register of `extra` + `cfa`. Only valid where all registers are known: at the leaf and below a
-    /// signal.
+    /// CFA = the register of `extra` + `cfa`. Only valid where all registers are known: at the leaf and after a signal
+    /// frame.
     Register = 10,
     /// CFA = stack pointer + `cfa`, and the return address is in the register of `extra`. Only valid where all
     /// registers are known.
@@ -74,7 +74,7 @@ pub(crate) mod aux {
     /// 64-bit Arm: the frame pointer is at the base register of the CFA plus `bp` words, and the return address is in
     /// the next word. GCC writes this for large frames, whose distance from the CFA does not fit into a row.
     pub(crate) const RECORD_AT_BASE: u8 = 13;
-    /// 64-bit Arm: the frame pointer is below the stack pointer, and the return address is at it (Go).
+    /// 64-bit Arm: the frame pointer is saved below the stack pointer, the return address at the stack pointer (Go).
     pub(crate) const BELOW: u8 = 14;
     /// 64-bit Arm: it is in the word after the saved frame pointer.
     pub(crate) const AFTER: u8 = 15;
@@ -200,7 +200,7 @@ impl Table {
         if !rows.is_sorted_by_key(key) {
             rows.sort_by_key(key);
         }
-        // In place: rows before `kept` are final, and each row from it on is read once.
+        // The loop works in place: rows before `kept` are final, and each row from `kept` on is read once.
         let mut kept = 0;
         for index in 0..rows.len() {
             let row = rows[index];

@@ -122,7 +122,7 @@ impl Stop {
     }
 }
 
-/// What is known about an address.
+/// The result of looking up the rule for an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     NoMapping,
@@ -137,8 +137,8 @@ pub enum Found {
 /// Address bits of a 64-bit Arm pointer. The other bits may contain a signature.
 const ADDRESS_BITS: u64 = 0x0000_ffff_ffff_ffff;
 
-/// Walks the stack. Calls `find` with each address: of the instruction, or for callers of the byte before the return
-/// address. Pushes at most `limit` frames to `frames`.
+/// Walks the stack. Calls `find` with an address of each frame: the address of the instruction, or for a caller the
+/// address of the byte before the return address. Pushes at most `limit` frames to `frames`.
 pub fn walk(
     arch: Arch,
     snapshot: &Snapshot<'_>,
@@ -221,7 +221,7 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
         return Err(Stop::Order);
     }
     // The description of a leaf that has already restored a register and is about to return still says where the
-    // register was saved. That address is below the stack pointer, where no copy begins, and the value is in the
+    // register was saved. That address is below the stack pointer and so not in the copy, but the value is in the
     // register.
     let word_or = |register: u64, at: u64| match word(at) {
         Err(Stop::Read) if !is_return && at < place.sp => Ok(register),
@@ -241,7 +241,7 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
                 None => word(cfa.wrapping_sub(8))?,
             }
         }
-        // Only a leaf still has it in the register.
+        // Only a leaf still has the return address in the register.
         (Arch::Aarch64, aux::SAME) if is_return => return Err(Stop::Order),
         (Arch::Aarch64, aux::SAME) => place.aux,
         (Arch::Aarch64, aux::RETURN_AT_BASE) => {
@@ -285,7 +285,7 @@ fn base(place: &Place, rule: Rule) -> u64 {
     if rule == Rule::Sp { place.sp } else { place.bp }
 }
 
-/// Returns the registers that a signal interrupted, from the kernel's frame above `sp`.
+/// Returns the registers of the code that a signal interrupted, from the kernel's frame above `sp`.
 fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, Stop> {
     let word = |at: u64| read(snapshot, sp.wrapping_add(at)).ok_or(Stop::Read);
     let place = match arch {
