@@ -13,8 +13,8 @@ const LONGEST: usize = 16 << 10;
 /// Maximum number of variable-length numbers and bytes of texts that are read. The largest programs have thirty
 /// million. An untrusted table may have a million for each address, and a long text for each function.
 const MAX_NUMBERS: usize = 1 << 27;
-/// Maximum number of page reads, unless the caller sets a lower one. Repeated reads of a page count, too. It allows
-/// some for each step of many thousand searches.
+/// Maximum number of page reads, unless the caller sets a lower limit. Repeated reads of a page count, too. The limit
+/// allows some reads for each step of many thousand searches.
 const MAX_READS: u64 = 1 << 22;
 
 /// A source of bytes at offsets, such as a file or a part of memory.
@@ -89,7 +89,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Fills `into`. Returns `None` if there are too few bytes, or if too many were read.
+    /// Fills `into`. Returns `None` if there are too few bytes, or if too many pages were read.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Option<()> {
         let mut done = 0;
         while done < into.len() {
@@ -148,7 +148,7 @@ impl<'a> Bytes<'a> {
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Reads an unsigned LEB128 number. Returns it and the offset after it, or `None` if too many were read.
+    /// Reads an unsigned LEB128 number. Returns it and the offset after it, or `None` if too many numbers were read.
     pub(crate) fn uleb128(&self, mut offset: u64) -> Option<(u64, u64)> {
         self.numbers.set(self.numbers.get().checked_sub(1)?);
         let mut value = 0_u64;

@@ -49,11 +49,11 @@ const PIECE: usize = 16;
 /// in bytes. All units may share one table and begin it at different offsets.
 const UNIT_STEPS: usize = 1024;
 const MAX_ABBREVIATIONS: usize = 64 << 10;
-/// Maximum number of units that are kept because names refer to them. One takes up to a megabyte.
+/// Maximum number of units that are kept because names refer to them. A unit takes up to a megabyte.
 const MAX_OTHERS: usize = 128;
 /// Number of steps that each kept scope costs.
 const SCOPE_STEPS: usize = 8;
-/// Number of steps that each file of a kept unit costs. It takes a hundred bytes.
+/// Number of steps that each file of a kept unit costs. A file takes a hundred bytes.
 const FILE_STEPS: usize = 16;
 
 /// A function or inlined call around an address while its unit is read.
@@ -72,8 +72,8 @@ struct Found {
 }
 
 /// Returns the calls at each of the sorted `addresses`, innermost first. Addresses without calls are left out. The
-/// result is empty if the file has no such sections, or if they are damaged or too large. The name of a call is empty
-/// if only its line is known. Deducts the steps from the limits.
+/// result is empty if the file has no debug information, or if its sections are damaged or too large. The name of a
+/// call is empty if only its line is known. Deducts the steps from the limits.
 pub fn locate<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     addresses: &[u64],
@@ -169,7 +169,7 @@ impl<'a> Search<'a, '_> {
         let abbreviations = header.abbreviations(&part).ok()?;
         let unit = Unit::new_with_abbreviations(self.dwarf, header, Arc::new(abbreviations)).ok();
         let bytes = unit.as_ref().map_or_else(
-            // Before it failed, it may have read all texts and a whole line header.
+            // Before the failure, `gimli` may have read all texts and a whole line header.
             || {
                 let texts = [self.dwarf.debug_str.reader(), self.dwarf.debug_line_str.reader()];
                 let texts: usize = texts.map(|texts| texts.slice().len()).into_iter().sum();
@@ -427,7 +427,7 @@ enum Place {
 
 type Names<'a> = (Option<String>, Option<String>, Option<AttributeValue<Reader<'a>>>);
 
-/// Returns the linkage name and the plain name of an entry, and the entry that it refers to for the rest.
+/// Returns the linkage name and the plain name of an entry, and the entry to which it refers for missing names.
 fn names_at<'a>(
     dwarf: &gimli::Dwarf<Reader<'a>>,
     unit: &Unit<'a>,
@@ -480,7 +480,7 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, en
     Some(path)
 }
 
-/// Converts a text, cut at [`LONGEST`]. The steps count all of it, because all of it was searched for its end.
+/// Converts a text, cut at [`LONGEST`]. The steps count the whole text, because all of it was searched for its end.
 fn shown(text: Reader<'_>, entries: &mut usize) -> String {
     let text = text.slice();
     *entries = entries.saturating_sub(text.len() / PIECE);

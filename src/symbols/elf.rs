@@ -1,7 +1,7 @@
 //! ELF files: names of addresses from `.symtab` and `.dynsym`, segments, and the build id.
 //!
 //! Files are read through a cache of ranges and never mapped, so that a file that shrinks meanwhile causes an error
-//! and not a signal. This module knows no processes.
+//! and not a signal. This module does not depend on processes.
 
 use std::cell::Cell;
 
@@ -14,14 +14,14 @@ use object::read::{ReadCache, ReadCacheOps};
 use object::{Endianness, FileKind, ReadRef};
 
 /// Maximum number of bytes that are read in one piece. The largest known symbol tables and unwind sections have a
-/// third of it.
+/// third of this size.
 const MAX_PIECE: u64 = 160 << 20;
 /// Maximum number of bytes of all pieces, each counted with [`PIECE_BYTES`] more. The cache keeps every piece, and a
-/// section table may name any number of long ones in a sparse file that takes no disk space. The limit has room for
+/// section table may name any number of long pieces in a sparse file that takes no disk space. The limit has room for
 /// the longest symbol table and the longest unwind section.
 const MAX_PIECES: u64 = 320 << 20;
 const PIECE_BYTES: u64 = 64;
-/// Maximum number of bytes that are read for the head of a file: a thousand times those of a typical file.
+/// Maximum number of bytes that are read for the head of a file: a thousand times the bytes that a typical file needs.
 const MAX_HEAD: u64 = 1 << 20;
 
 /// Maximum number of bytes of names that are read, each counted with [`TEXT_BYTES`] more. The cache keeps all of
@@ -135,7 +135,7 @@ pub struct Segment {
 const MAX_SEGMENTS: usize = 64;
 /// Maximum number of bytes of a build id. Linkers write 8 to 32.
 const MAX_BUILD_ID: usize = 64;
-/// Maximum number of bytes of notes that are searched for it. Several sections may overlap the same notes.
+/// Maximum number of bytes of notes that are searched for the build id. Several sections may overlap the same notes.
 const MAX_NOTES: u64 = 256 << 10;
 
 /// The facts that are needed about every mapped file. Reading them needs neither symbols nor names of sections.
@@ -238,7 +238,7 @@ pub struct Index {
     is_cut: bool,
 }
 
-/// Maximum number of functions that are kept: several times those of the largest programs, and 128 MiB.
+/// Maximum number of functions that are kept: several times the number of the largest programs. They take 128 MiB.
 const MAX_FUNCTIONS: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -318,7 +318,7 @@ impl Index {
         let next = self.functions.get(after).map_or(u64::MAX, |entry| entry.start);
         self.functions[..after].iter().rev().take(NESTED).find_map(|entry| {
             let end = match entry.size {
-                // Only up to the address, because the bytes after it may belong to no function.
+                // The function ends at the address, because the bytes after it may belong to no function.
                 0 => address.saturating_add(1).min(next),
                 size => entry.start.saturating_add(u64::from(size)),
             };

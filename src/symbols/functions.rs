@@ -18,8 +18,8 @@ use crate::symbols::ranges::Ranges;
 /// The functions of a binary.
 #[derive(Debug)]
 pub struct Functions<S> {
-    /// Symbols, and the file that contains their names: the binary or its debug file. If two know an address, the
-    /// first counts.
+    /// Symbols, and the file that contains their names: the binary or its debug file. If two of these indexes contain
+    /// an address, the first one applies.
     symbols: Vec<(Index, S)>,
     /// Go's table, and the file that contains it.
     go: Option<(Pclntab, S)>,

@@ -46,7 +46,7 @@ pub fn find<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Byt
         .filter(|address| *address != 0)
         .or_else(|| image.symbol(&["go:func.*", "go.func.*"]))
         .and_then(|address| image.offset(address));
-    // The functions of a false or foreign table are elsewhere.
+    // The functions of a false or foreign table are outside of the code of this file.
     let (first, last) = table.range(bytes)?;
     (first < last && image.is_code(first)).then_some(table)
 }

@@ -83,7 +83,7 @@ mod tests {
         let addresses: Vec<u64> = (0..10_000).collect();
         let mut latest = Latest::new(&addresses);
         latest.offer(0, 5_000, b"short");
-        // It would take 640 MB, if each address had it.
+        // The name would take 640 MB if each address had a copy.
         latest.offer(0, u64::MAX, &[b'x'; 64 << 10]);
         assert!(latest.best.iter().all(Option::is_none) && latest.held == 0);
         while !latest.is_elsewhere(0, u64::MAX) {

@@ -1,8 +1,8 @@
 //! Names of addresses: ELF symbol tables (also in separate and packed debug files), Go's function table, the kernel's
 //! list, perf maps of runtimes.
 //!
-//! In: sorted addresses and a source. Out: [`Ranges`] with the functions that contain them. The module knows no
-//! processes: the caller decides which file an address belongs to.
+//! In: sorted addresses and a source. Out: [`Ranges`] with the functions that contain them. The module does not depend
+//! on processes: the caller decides to which file an address belongs.
 
 pub mod bytes;
 pub(crate) mod calls;
