@@ -38,7 +38,7 @@ pub struct Binary {
     key: ProcessKey,
     /// Owner of the file. The debug file may belong to the same owner.
     user: Option<u32>,
-    /// Counts what is left out because of a bound.
+    /// Counts the parts that are left out because of a bound.
     bounds: Bounds,
     said: Said,
 }

@@ -34,7 +34,7 @@ impl Budget {
     }
 
     /// Returns the limit in bytes for records that wait for the worker, and the same limit for copied stacks that
-    /// wait for tables. The copied stacks may also use what the window leaves free.
+    /// wait for tables. The copied stacks may also use the bytes that the window leaves free.
     pub(crate) fn backlog(self) -> usize {
         self.bytes / 8
     }

@@ -216,7 +216,7 @@ impl Files {
         }
     }
 
-    /// Requests the table of a file. Returns true if there is nothing to wait for.
+    /// Requests the table of a file. Returns false if the table is still being compiled.
     pub(crate) fn want_table(&mut self, id: FileId) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return true;
@@ -476,7 +476,7 @@ mod tests {
         };
         let opener = Opener::default();
         let mut files = Files::new(usize::MAX, &Cost::default(), opener.clone()).unwrap();
-        // A file at a new path is another file, as the same code in another container would be.
+        // A file at a new path counts as another file, like the same code in another container.
         let intern = |files: &mut Files, index: usize| {
             let path = folder.path().join(index.to_string());
             if !path.exists() {

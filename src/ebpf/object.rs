@@ -1,4 +1,4 @@
-//! Loads the compiled BPF program. Checks the requirements in order and reports each missing one by name.
+//! Loads the compiled BPF program. Checks the requirements in order, and the error names the first missing one.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

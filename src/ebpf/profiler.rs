@@ -2,7 +2,7 @@
 //! when it is dropped.
 //!
 //! One thread polls the rings, one maintains processes and windows, and one compiles unwind tables. The caller that
-//! takes a window looks up names on its own thread, so none of this can lose a tick.
+//! takes a window looks up names on its own thread, so a slow look-up loses no tick.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -47,7 +47,7 @@ impl ProcessInfo {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weight {
     pub ticks: u64,
-    /// CPU time in nanoseconds. Each tick counts according to the rate at which it was taken.
+    /// CPU time in nanoseconds. Each tick counts according to the rate at the time of the tick.
     pub nanos: u64,
 }
 

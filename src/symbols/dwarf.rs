@@ -354,7 +354,7 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
 
-    /// Returns the name of an entry, or of the entry that it is an instance of. The linkage name is preferred,
+    /// Returns the name of an entry, or of the entry of which it is an instance. The linkage name is preferred,
     /// because it contains the namespaces.
     fn name(&mut self, unit: &Unit<'a>, offset: UnitOffset) -> Option<String> {
         let mut place = Place::Here(offset);

@@ -272,7 +272,7 @@ impl Index {
         let endian = elf.endian();
         let mut index = Self::default();
         let tables = [elf.elf_symbol_table(), elf.elf_dynamic_symbol_table()];
-        // If two symbols have the same address, a sized one is preferred, then a global one.
+        // If two symbols have the same address, a symbol with a size is preferred, then a global symbol.
         let mut ranked: Vec<(u8, Entry)> = Vec::new();
         for (which, table) in tables.into_iter().enumerate() {
             if table.is_empty() {

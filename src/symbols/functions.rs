@@ -185,7 +185,7 @@ fn has_lines<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
     file.section_by_name(".debug_info").is_some()
 }
 
-/// Returns true if the file has its own symbol table, and not only that of the dynamic linker.
+/// Returns true if the file has a full symbol table, and not only the symbols for the dynamic linker.
 pub(crate) fn has_symbols<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
     file.section_by_name(".symtab").is_some()
 }

@@ -202,8 +202,8 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         section.or_else(|| self.symbol(&["runtime.firstmoduledata"]))
     }
 
-    /// Returns the address in a section of the number `wanted` that is followed by a slightly larger one. These are
-    /// the addresses of the table and of the names in it.
+    /// Returns the address, in a section, of the number `wanted` that is followed by a slightly larger number. The two
+    /// numbers are the addresses of the table and of the names in it.
     fn search(&self, name: &str, wanted: u64) -> Option<u64> {
         let section = self.file.section_by_name(name)?;
         let writable = u64::from(object::elf::SHF_WRITE);

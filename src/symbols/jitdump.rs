@@ -38,7 +38,7 @@ pub fn offer(bytes: &Bytes<'_>, search: &mut Latest<'_>) -> bool {
     true
 }
 
-/// Reads a record. Returns its kind and the offset of the next one, or `None` at the end and at damage.
+/// Reads a record. Returns its kind and the offset of the next record, or `None` at the end and at damage.
 fn record(bytes: &Bytes<'_>, at: u64, names: &mut HashMap<u64, u64>, search: &mut Latest<'_>) -> Option<(u32, u64)> {
     let (kind, length) = (bytes.u32(at)?, bytes.u32(at.checked_add(4)?)?);
     if length < 16 {

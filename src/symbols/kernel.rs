@@ -56,8 +56,8 @@ impl Symbols {
         }))
     }
 
-    /// Returns the function that contains an address: its start address, that of the next one, and its name. The end
-    /// of the last function is unknown.
+    /// Returns the start address, the end address (exclusive) and the name of the function that contains an address.
+    /// The end of the last function is unknown, so it is the byte after the address.
     pub fn find(&self, address: u64) -> Option<(u64, u64, &str)> {
         let after = self.starts.partition_point(|start| *start <= address);
         let at = after.checked_sub(1)?;

@@ -66,7 +66,7 @@ pub struct Header {
     pub text: u64,
 }
 
-/// Maximum number of functions: ten times those of the largest known program.
+/// Maximum number of functions: ten times as many as the largest known program has.
 const MAX_FUNCTIONS: u64 = 4_000_000;
 /// Maximum number of steps through the values of one function.
 const MAX_STEPS: usize = 1 << 20;
@@ -217,7 +217,7 @@ impl Pclntab {
         })
     }
 
-    /// Iterates over the functions in order. Ends at the first one that cannot be read.
+    /// Iterates over the functions in order. Ends at the first function that cannot be read.
     pub fn functions<'a>(&'a self, bytes: &'a Bytes<'_>) -> impl Iterator<Item = Function> + 'a {
         (0..self.functions).map_while(|index| self.function(bytes, index))
     }

@@ -21,8 +21,8 @@ pub struct Link {
     pub checksum: u32,
 }
 
-/// Maximum number of bytes of packed and of unpacked symbols: ten times those of the largest programs of
-/// distributions.
+/// Maximum number of bytes of packed and of unpacked symbols: ten times as many as the largest programs of
+/// distributions have.
 const MAX_PACKED: u64 = 16 << 20;
 const MAX_UNPACKED: u64 = 64 << 20;
 /// Maximum number of bytes of a file name in Linux.

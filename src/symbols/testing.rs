@@ -17,7 +17,7 @@ pub(crate) struct Section {
     pub offset: Option<(u64, u64)>,
 }
 
-/// Creates a 64-bit file for x86-64 with these sections, followed by one with all their names.
+/// Creates a 64-bit file for x86-64 with these sections, followed by a section with all their names.
 pub(crate) fn made(sections: &[Section]) -> Vec<u8> {
     with_segments(0, sections)
 }

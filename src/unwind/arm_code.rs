@@ -95,7 +95,7 @@ fn trampolines(table: &Table, address: u64, code: &[u8]) -> Vec<Row> {
     memchr::memmem::find_iter(code, &RETURN_OF_SIGNALS)
         .filter_map(|at| u32::try_from(address.checked_add(at as u64)?).ok())
         .filter(|start| table.find(*start).is_none_or(|row| row.kind() == Rule::None))
-        // The start is a return address, so it is looked up by the byte before it.
+        // The start is a return address, so the unwinder looks up the byte before it.
         .flat_map(|start| {
             [
                 Row::plain(start.saturating_sub(1), Rule::Signal),

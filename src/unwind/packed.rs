@@ -1,7 +1,7 @@
 //! Packed unwind tables, in the format in which this process and the kernel store and search them (`struct line` in
 //! `bpf/include/records.h`): four bytes per row.
 //!
-//! In: sorted rows. Out: lines of 64 bytes. The first line is a header with the most frequent rules. After it come
+//! In: sorted rows. Out: lines of 64 bytes. The first line is a header with the most frequent rules. It is followed by
 //! all rules, each once and the most frequent first, then an index with the first row of each page of the file's
 //! addresses, then the rows. The high bits of a row are the offset in the page, and the low bits are the number of
 //! the rule. Pages are small enough that an average page has its rows in two lines, and large enough that the index
@@ -240,7 +240,7 @@ impl Numbers {
         place.1
     }
 
-    /// Returns the number of a learned rule, and 0 for others.
+    /// Returns the number of a learned rule, or 0 for an unknown rule.
     fn of(&self, rule: u32) -> u32 {
         match self.recent.get(Self::place(rule)) {
             Some((known, number)) if *known == rule && *number != u32::MAX => *number,

@@ -34,7 +34,7 @@ impl CompileError {
     }
 }
 
-/// Maximum number of bytes of a section. The largest known ones have 30 MB.
+/// Maximum number of bytes of a section. The largest known sections have 30 MB.
 const MAX_SECTION: u64 = 128 << 20;
 
 /// Returns the bytes of a section, unless there are too many.

@@ -59,7 +59,7 @@ pub enum Granularity {
 pub enum By {
     /// A function by its name.
     Function,
-    /// A source file, one row each.
+    /// A source file; each file has one row.
     File,
     /// A package, module, crate or library.
     Package,

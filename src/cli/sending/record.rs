@@ -273,7 +273,7 @@ fn name_all(window: &Window, opener: &Opener, span: Span, args: &RecordArgs) -> 
     namer.profile(&parts, &window.places, span)
 }
 
-/// Summarizes how many ticks there were and how each of them was accounted for.
+/// Returns a summary: the number of all ticks, and of samples, lost, idle, filtered and missed ticks among them.
 fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     let after = &window.accounts;
     let lost = after.ring_full + after.malformed;

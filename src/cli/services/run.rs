@@ -1,8 +1,8 @@
 //! `alluvium run`: runs the collector, with Alloy's flags and defaults.
 //!
 //! In: a command line for Alloy. Flags of supported features work. A flag of an unsupported feature is accepted with
-//! its default value, and refused by name with any other. Variables of the environment that tune Go's runtime have no
-//! effect, and the log mentions them.
+//! its default value, and refused by name with any other value. Variables of the environment that tune Go's runtime
+//! have no effect, and the log mentions them.
 
 use std::path::PathBuf;
 use std::time::Duration;

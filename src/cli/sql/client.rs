@@ -1,7 +1,7 @@
 //! Runs SQL on a server over HTTP, or on a data folder that this process reads.
 //!
-//! In: a statement and a format. Out: the result, chunk by chunk. If the reader closes the output pipe, the rest is
-//! dropped without an error.
+//! In: a statement and a format. Out: the result, chunk by chunk. If the reader closes the output pipe, the remaining
+//! chunks are dropped without an error.
 
 use std::io::{ErrorKind, Write};
 #[cfg(feature = "server")]
@@ -67,7 +67,7 @@ impl SqlClient {
     }
 
     /// Writes the result to `out` as it arrives; only a table is collected first. If the reader closes the output pipe,
-    /// the rest is dropped without an error.
+    /// the remaining chunks are dropped without an error.
     pub(crate) async fn answer_to(
         &self,
         statement: &str,

@@ -83,7 +83,7 @@ pub(super) struct State {
     pub view: View,
     pub mode: Mode,
     pub selected: usize,
-    /// The zoomed frames, each within the previous one. The last fills the width.
+    /// The zoomed frames, each within the previous one. The last frame fills the width.
     zooms: Vec<usize>,
     /// First visible level of the flame graph.
     pub first: usize,

@@ -212,7 +212,7 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
         assert!(Instant::now() < deadline, "the samples stay fine");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    // After 2.25 days the first counts of `mixed` are deleted, after 4 days those that were pushed 1.5 days later.
+    // After 2.25 days the first counts of `mixed` are deleted, after 4 days the counts that were pushed 1.5 days later.
     site.pass(0.75);
     site.becomes([(2, 2), (2, 2), (2, 1)]).await;
     site.pass(1.75);
