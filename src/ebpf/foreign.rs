@@ -488,8 +488,8 @@ mod tests {
         assert!(opener.mapped(own(), &another).is_none());
         assert_eq!(count(&opener, Refusal::Exchanged), 2);
 
-        // The opener reads the file that a process has mapped, whatever file is at the path by now. It does not mistake a
-        // later process with the same id for this process.
+        // The opener reads the file that a process has mapped, whatever file is at the path by now. It does not mistake
+        // a later process with the same id for this process.
         let program = folder.path().join("program");
         std::fs::copy("/bin/sleep", &program).unwrap();
         let mut child = Command::new(&program).arg("600").spawn().unwrap();
