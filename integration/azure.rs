@@ -2,7 +2,7 @@
 //! acknowledged profiles.
 //!
 //! `ALLUVIUM_AZURITE` names Azurite's program, which runs on Node (`make tools` sets it up). The test does not cover
-//! what only the real service has: roles, customer-managed keys, and encryption.
+//! features that only the real service has: roles, customer-managed keys, and encryption.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::kill::check;
 use crate::objects::{Server, push_for};
 use crate::program::{Address, PATIENCE, Program, file_of, other, run};
 
-/// Account and key of the emulator, the same everywhere:
+/// Account of the emulator. Every installation has the same account and key:
 /// <https://learn.microsoft.com/azure/storage/common/storage-connect-azurite>.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
@@ -48,7 +48,7 @@ struct Azurite {
 }
 
 impl Azurite {
-    /// Starts the emulator in `folder` and creates the container. Returns `None` without the program.
+    /// Starts the emulator in `folder` and creates the container. Returns `None` if the emulator is not installed.
     async fn start(folder: &Path) -> Option<Self> {
         let program = file_of("ALLUVIUM_AZURITE", "Azurite (the npm package azurite)")?;
         let node = other("node", &["--version"], "nodejs")?;
@@ -129,7 +129,7 @@ async fn two_servers_share_an_azure_container_and_nothing_is_lost_or_doubled() {
     assert!(!acknowledged.is_empty(), "{}", azurite.process.tail());
     first.flush().await;
     second.flush().await;
-    // A server sees the other's flushed profiles once it has read the table logs.
+    // A server sees the profiles that the other server flushed once it has read the table logs.
     for server in [&first, &second] {
         let deadline = Instant::now() + PATIENCE;
         while crate::objects::numbers(&server.url, "profiles", "total").await.len() < acknowledged.len() {

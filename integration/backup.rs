@@ -1,7 +1,7 @@
 //! Runs `alluvium store backup` beside a server that constantly accepts pushes, flushes and merges.
 //!
-//! Guarantee: a server starts on each copy, and the copy has no findings. It contains every profile that was
-//! acknowledged before the backup began, once, with its samples.
+//! Guarantee: a server starts on each copy, and `store check` finds no error in it. The copy contains every profile
+//! that was acknowledged before the backup began, exactly once, with its samples.
 
 use std::collections::BTreeSet;
 use std::path::Path;

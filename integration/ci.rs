@@ -117,7 +117,7 @@ fn what_is_not_committed_fails_before_the_tests_and_after_them() {
     fails(&forget, "", "before the tests:\n?? forgotten.rs\n");
     fails(&|_| (), "echo >> Makefile", "after the tests:\n M Makefile\n");
     fails(&|_| (), "touch ui/left", "after the tests:\n?? ui/left\n");
-    // If git fails, the clone does not count as clean.
+    // If git fails, the check of the clone fails.
     let lose = |clone: &Path| std::fs::remove_dir_all(clone.join(".git")).unwrap();
     fails(&lose, "", "git cannot tell");
 }

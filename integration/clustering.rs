@@ -1,5 +1,5 @@
-//! Collectors that share targets, as processes. While they join, leave, are killed, sleep and are cut off, one
-//! collector scrapes each target. A target moves within the documented time.
+//! Collectors that share targets, as processes. Exactly one collector scrapes each target while collectors join, leave,
+//! are killed, sleep and are cut off. A target moves within the documented time.
 //!
 //! In: five collectors, 500 targets in this process, and a server in this process that accepts profiles. Each profile
 //! has a unique number, so the server knows which collector scraped which target, and when. Datagrams between
@@ -31,7 +31,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 const PROMISE: Duration = Duration::from_secs(15);
 /// Time from a scrape until its profile is at the server, on a machine that is busy with other tests.
 const ON_THE_WAY: Duration = Duration::from_millis(1500);
-/// A profile without samples, up to its time field, which makes it unique.
+/// The first bytes of a profile without samples, up to the tag of its time field. The time makes the profile unique.
 const PROFILE: &[u8] = &[0x0a, 4, 8, 1, 16, 2, 0x48];
 
 /// One scrape of a target.
@@ -83,7 +83,7 @@ struct Wires {
 }
 
 impl Wires {
-    /// Returns the proxy address for collector `to`, which listens on one of `addresses`.
+    /// Returns the address of a proxy for the collector `to`, which listens on one of `addresses`.
     async fn stand_for(&self, to: usize, addresses: Vec<SocketAddr>) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let own = socket.local_addr().unwrap();
@@ -91,7 +91,7 @@ impl Wires {
         tokio::spawn(async move {
             let mut buffer = [0; 2048];
             loop {
-                // The system reports an error for a collector that is away.
+                // The system reports an error if a collector does not run.
                 let Ok((length, from)) = socket.recv_from(&mut buffer).await else {
                     continue;
                 };
@@ -237,8 +237,9 @@ impl Cluster {
         }
     }
 
-    /// Measures one side since `begin`: moved targets, time until the last of them had its collector, longest pause
-    /// between scrapes of a target, and scrapes that came too early. Earlier scrapes belong to no side.
+    /// Measures one side since `begin`: the number of moved targets, the time until the last of them had its collector,
+    /// the longest pause between scrapes of a target, and the number of scrapes that came too early. Scrapes before
+    /// `begin` count for every side.
     fn measure(&self, begin: Instant, side: &[usize]) -> (usize, Duration, Duration, usize) {
         let (mut moved, mut took, mut pause, mut twice) = (0, Duration::ZERO, Duration::ZERO, 0);
         let everyone: Vec<usize> = (0..COLLECTORS).collect();
@@ -314,7 +315,8 @@ fn configuration(server: SocketAddr, number: usize) -> String {
     )
 }
 
-/// Reserves TCP ports. The UDP ports with the same numbers are usually free, unless another program has them.
+/// Returns true if the UDP ports are free. The cluster reserves only the TCP ports with the same numbers, so another
+/// program may use the UDP ports.
 fn has_free_ports(cluster: &Cluster) -> bool {
     let free = |address: &Address| std::net::UdpSocket::bind(&**address).is_ok();
     cluster.addresses.iter().all(free)
@@ -357,7 +359,7 @@ async fn story() {
     cluster.start(4);
     cluster.settle(begin, "it comes back", &[&five]).await;
 
-    // Half of the collectors are killed at once, so nothing more is heard of them.
+    // Two collectors are killed at once, so they cannot announce that they leave.
     begin = Instant::now();
     for number in [0, 3] {
         cluster.running.get_mut(&number).unwrap().kill();

@@ -1,7 +1,7 @@
 //! The collector as a process: protection of its listener through reloads, and configuration from a server.
 //!
-//! In: the program, the certificates of the client's tests, and a test server that implements `collector.v1`. Waits are
-//! for conditions, with the timeout of `program`.
+//! In: the program, the certificates of the client's tests, and a test server that implements `collector.v1`. The test
+//! waits for conditions, with the timeout of `program`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -139,7 +139,7 @@ async fn the_http_block_protects_the_listener_and_a_reload_changes_it() {
     assert_eq!(get(&known, &collector.url("/-/reload")).await.0, 200);
     assert_eq!(get(&known, &collector.secure("/metrics")).await.0, 200);
     assert_eq!(get(&nobody, &collector.secure("/metrics")).await.0, 401);
-    // Existing connections stay as they are; a new one must use TLS.
+    // Existing connections continue without TLS. A new connection must use TLS.
     assert_eq!(get(&client(Some("p")), &collector.url("/metrics")).await.0, 0);
 
     // An unusable certificate changes nothing.
@@ -236,7 +236,7 @@ async fn a_page_of_a_stranger_can_neither_reload_nor_read_the_collector() {
 struct Fleet {
     content: String,
     is_away: bool,
-    /// States that collectors reported, with their texts.
+    /// Status codes that collectors reported, with their texts.
     told: Vec<(i32, String)>,
 }
 
@@ -269,7 +269,7 @@ async fn answer(State(fleet): State<Shared>, uri: Uri, body: Bytes) -> Response 
             }
             .encode_to_vec()
         }
-        // Both registration and unregistration get an empty message.
+        // The responses to registration and unregistration are empty messages.
         _ => Vec::new(),
     };
     ([("content-type", "application/proto")], message).into_response()

@@ -1,8 +1,8 @@
 //! A server without free file descriptors.
 //!
-//! Scenario: the limit of the real program is lowered to the files that it has open, while many clients hold silent
-//! connections. Guarantee: the server keeps running, responds to clients that send requests, fails at worst with 503,
-//! and logs the problem at a limited rate. When the connections are gone, everything works again, and every
+//! Scenario: many clients hold silent connections while the test lowers the limit of the real program to the number of
+//! its open files. Guarantee: the server keeps running, responds to clients that send requests, fails at worst with
+//! 503, and logs the problem at a limited rate. When the connections are gone, everything works again, and every
 //! acknowledged profile is stored once.
 
 use std::process::Command;
@@ -89,7 +89,8 @@ async fn without_descriptors_a_server_lives_and_afterwards_it_does_everything() 
         assert!(Instant::now() < deadline, "no message was logged\n{}", server.tail());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Every client that sends a request gets a response: silent connections are closed for it, one after the other.
+    // Every client that sends a request gets a response, because the server closes silent connections one after the
+    // other.
     for number in 6..=10 {
         let caller = Client::new(&url);
         match caller.push(number).await {

@@ -1,9 +1,9 @@
 //! A disk that fails under the whole server, and two servers on the same tables.
 //!
-//! Scenarios: places of the disk that fail with several errors, over HTTP; a real system limit on the size of files;
-//! two processes with separate logs whose maintenance works on the same local tables. Guarantee: the server refuses
-//! pushes with 503 and `Retry-After`, still answers queries, and recovers by itself. Every acknowledged profile is
-//! stored once.
+//! Scenarios: operations on the disk that fail with several errors, over HTTP; a real system limit on the size of
+//! files; two processes with separate logs whose maintenance works on the same local tables. Guarantee: the server
+//! refuses pushes with 503 and `Retry-After`, still answers queries, and recovers by itself. Every acknowledged profile
+//! is stored once.
 
 use std::io;
 use std::process::Command;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 type Places = fn(Place) -> bool;
 
-/// Makes some places of the disk fail while it is switched on.
+/// Makes the operations on some places of the disk fail while `broken` is true.
 struct Disk {
     broken: AtomicBool,
     places: Places,
@@ -157,7 +157,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
         let answer = server.post(&ingest).body(raw).send().await.unwrap();
         assert_eq!(answer.status(), 503, "{name}");
         assert!(answer.headers().contains_key("retry-after"), "{name}");
-        // If only the log cannot be written, a flush may give it room.
+        // If only the log cannot be written, the flush succeeds and may free space for the log.
         let expected = if places(Place::FileWrite(Table::Samples)) {
             503
         } else {
@@ -355,7 +355,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
             for number in 0..60u64 {
                 client.push(1 + number * 2 + index as u64).await.unwrap();
                 if number % 3 == 2 {
-                    // The other server may have won ten times in a row; the flush is tried again.
+                    // If the other server commits first ten times in a row, the flush fails and is tried again.
                     client.flush().await;
                 }
             }
@@ -368,7 +368,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
         assert!(server.terminate().success(), "{}", server.tail());
     }
     let (_, url, address) = &servers[0];
-    // Profiles that one server has not brought to the tables are in its own log.
+    // Profiles that a server has not flushed to the tables are in its own log.
     for dir in &data {
         let arguments = [
             "serve",
@@ -395,7 +395,7 @@ async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {
     drop(server);
     let (sound, out, errors) = run(&["store", "check", &data[0].to_string_lossy()]);
     assert!(sound, "{}\n{errors}", String::from_utf8_lossy(&out));
-    // Merges happened, on either server.
+    // At least one of the servers merged files.
     let merged = std::fs::read_dir(tables.join("profiles/_delta_log")).unwrap();
     let replaced = merged.filter(|entry| {
         let path = entry.as_ref().unwrap().path();

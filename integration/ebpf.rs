@@ -14,10 +14,10 @@ use sha2::{Digest, Sha256};
 
 use crate::program::{alone, insist, other};
 
-/// Maximum share of the CPU time that missed or lost ticks may explain, however many they are.
+/// Maximum share of the CPU time that may be missing because of missed or lost ticks, even if more ticks were missed.
 const EXCUSED: f64 = 0.12;
-/// Maximum ratio of sampled to used time. It exceeds 1 when a tick comes late, because the program that runs then gets
-/// it.
+/// Maximum ratio of sampled to used time. The ratio exceeds 1 if ticks come late and count for a program that did not
+/// use the time.
 const MOST: f64 = 1.06;
 /// Number of samples that a claim about shares requires.
 const SAMPLES: u64 = 9_000;
@@ -154,7 +154,7 @@ impl Recorded {
         self.sum(|stack| stack.first().is_some_and(|root| root == name))
     }
 
-    /// Parses the line that says where the ticks went: samples, due, lost, idle, of others, missed.
+    /// Parses the numbers of ticks in the summary: samples, due, lost, idle, of other processes, missed.
     fn balance(&self) -> [u64; 6] {
         let line = self
             .summary
@@ -179,15 +179,15 @@ impl Recorded {
         ]
     }
 
-    /// Returns the ticks that were due and did not come or were lost, as a share of the used time. On a busy machine
-    /// all of them may belong to the program. Missing them is not an error.
+    /// Returns the missed and lost ticks as a share of the used time. On a busy machine, all of these ticks may belong
+    /// to the program. They are not an error.
     fn unseen(&self, hertz: u32, used: u64) -> f64 {
         let [_, _, lost, _, _, missed] = self.balance();
         (lost + missed) as f64 * 1e9 / f64::from(hertz) / used as f64
     }
 
-    /// Checks that `sampled` matches the used CPU time. At least the share `least` must be sampled when no tick was
-    /// missed.
+    /// Checks that `sampled` matches the used CPU time. If no tick was missed, at least the share `least` must be
+    /// sampled.
     fn check_time(&self, sampled: u64, used: u64, hertz: u32, least: f64) -> Result<(), String> {
         let ratio = sampled as f64 / used as f64;
         let least = least - self.unseen(hertz, used).min(EXCUSED);
@@ -293,8 +293,8 @@ fn a_frame_of_600_000_bytes_is_walked_over() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), "frames", &["-O1", "-fomit-frame-pointer", "-DLARGEST"]);
     insist(
-        // The 16 KiB copy that is taken before the tables exist ends below the large frame: 800 calls of 16 bytes, and
-        // frames of 7,000.
+        // The stack below the large frame is longer than 16 KiB: 800 calls of 16 bytes, and frames of 7,000 bytes. So
+        // the copy that the profiler makes before the tables exist does not reach the large frame.
         || record(&program, 499, &["6", "800"]),
         |recorded| {
             let large = recorded.of("frame_largest");
@@ -305,7 +305,7 @@ fn a_frame_of_600_000_bytes_is_walked_over() {
             };
             let whole = recorded.sum(is_whole);
             println!("{whole} of {large} ns end at _start; {}", recorded.summary.trim());
-            // At least fifty ticks.
+            // 100 ms are at least fifty ticks.
             if large >= 100_000_000 && whole as f64 >= 0.99 * large as f64 {
                 return Ok(());
             }
@@ -354,7 +354,8 @@ fn a_cpu_budget_lowers_the_rate_and_the_weights_stay_true() {
     assert!(recorded.summary.contains("instead of 4999"), "{}", recorded.summary);
     let ratio = recorded.of_process("shares") as f64 / recorded.truth["process"] as f64;
     println!("{ratio:.4} of the CPU time; {}", recorded.summary.trim());
-    // On a busy machine, a hundred samples remain at a low rate. With the old weight, the result would be a tenth.
+    // At the lowered rate, a busy machine yields only about a hundred samples. If each sample had the weight of the
+    // original rate, the ratio would be about a tenth.
     assert!((0.4..1.6).contains(&ratio), "{ratio}\n{}", recorded.summary);
 }
 

@@ -139,7 +139,7 @@ fn a_pipeline_without_rights_says_what_is_missing_and_all_else_of_it_works() {
                 .filter(|line| line.starts_with("pyroscope_write_queue_profiles"))
                 .filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok())
                 .sum::<f64>();
-            // Scraped profiles wait for the endpoint, on which nobody listens.
+            // The scraped profiles wait in the queue, because no server listens at the address of the endpoint.
             if is_told && waits >= 2.0 {
                 break;
             }

@@ -1,5 +1,5 @@
-//! The eBPF profiler beside hostile processes. It skips and counts the traps in the files that it reads, and keeps
-//! running.
+//! The eBPF profiler beside hostile processes. The profiler skips and counts the traps in the files that it reads, and
+//! keeps running.
 //!
 //! In: running programs, and pipes, links and foreign files in the places of their files. Out: output and files of
 //! `record`. Needs root.
@@ -155,7 +155,7 @@ fn a_program_whose_sections_are_all_the_same_endless_notes_holds_up_nobody() {
     );
 }
 
-/// On 64-bit Arm, the pieces keep frame pointers; the same result holds there.
+/// On 64-bit Arm, the pieces of code have frame pointers, but the result is the same.
 #[test]
 fn perf_maps_of_others_links_and_pipes_give_no_names_and_hold_up_nobody() {
     let folder = tempfile::tempdir().unwrap();

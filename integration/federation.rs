@@ -1,6 +1,6 @@
 //! Queries about several tenants at once (`X-Scope-OrgID: a|b`), over HTTP and a real store. Each response is the sum
-//! or union of the single tenants' responses, regardless of earlier queries. Requests that concern one tenant refuse
-//! several.
+//! or union of the single tenants' responses, regardless of earlier queries. If a request can only concern one tenant,
+//! the server refuses it for several.
 //!
 //! Expected values come from the pushed profiles.
 
@@ -122,7 +122,7 @@ impl Shared {
         QuerierClient::new(self.site.server.caller("").with_tenant(tenants))
     }
 
-    /// Sends the calls of querier.v1.
+    /// Returns the responses of querier.v1 about some tenants.
     async fn answers(&self, tenants: &str) -> Answers {
         let (client, selection, (start, end)) = (self.querier(tenants), self.selection(), self.range());
         let mut answers = Answers::default();
@@ -194,7 +194,7 @@ impl Shared {
         }
     }
 
-    /// Checks the plain routes and SQL.
+    /// Compares the responses of the plain routes and of SQL with the expected ones.
     async fn check_plain(&self, asked: &str, expected: &Answers) {
         let (start, end) = self.range();
         let side = |name: &str| format!("{name}={CPU}%7B%7D");
@@ -222,7 +222,7 @@ impl Shared {
         let (status, answer) = self.ask("/querier.v1.QuerierService/Diff", Some(diff), asked).await;
         assert_eq!(status, 200, "{answer}");
         assert_eq!(answer["flamegraph"]["rightTicks"], json!(expected.total().to_string()));
-        // A join does not count a stack twice that two tenants have.
+        // If two tenants have the same stack, a join does not count it twice.
         for from in [
             "samples",
             "samples JOIN stacks USING (stack)",

@@ -1,4 +1,5 @@
-//! The privileges that collector and server drop at startup, seen from outside. Needs root, which has all of them.
+//! The privileges that collector and server drop at startup, seen from outside. The test needs root, which has all
+//! privileges.
 //!
 //! In: `/proc/PID/task/*/status` of the running programs. Out: the capability sets of each thread (capabilities(7)),
 //! and whether new privileges and the refused system calls are out of reach.
@@ -41,7 +42,8 @@ fn is_root() -> bool {
     capabilities(std::process::id(), "CapPrm") & SYS_ADMIN != 0
 }
 
-/// Checks that each thread has `wanted` and nothing of `given_up`, and regains nothing by starting a program.
+/// Checks that each thread has the capabilities `wanted` and none of `given_up`, and cannot regain privileges by
+/// starting a program.
 fn assert_fenced(process: u32, wanted: u64, given_up: u64) {
     for key in ["CapEff", "CapPrm", "CapBnd"] {
         let held = capabilities(process, key);

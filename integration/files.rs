@@ -1,4 +1,4 @@
-//! The commands that read files, with files of different formats, as the whole program.
+//! The commands that read files, run as the whole program on files of different formats.
 //!
 //! In: the pprof fixtures, and small files that the test writes. Out: the program's output and files.
 

@@ -20,13 +20,13 @@ struct Raw {
     samples: i64,
     /// Nanoseconds from the first sample to the last one.
     nanos: i64,
-    /// Number of samples by the function at the end of the stack.
+    /// Number of samples by the function of the leaf.
     flat: BTreeMap<String, i64>,
-    /// `function file:line` of all frames with a line; of each file only the last part of the path.
+    /// `function file:line` of all frames that have a line, where `file` is the last part of the path.
     places: BTreeSet<String>,
-    /// The same without the first sample, which lasts no time.
+    /// `places` without those that occur only in the first sample, whose duration is zero.
     timed: BTreeSet<String>,
-    /// The same with absolute paths, which folded stacks have. The paths of Ruby's own functions are unknown.
+    /// `places` with absolute paths, for folded stacks. Ruby's own functions have no absolute path.
     absolute: BTreeSet<String>,
 }
 

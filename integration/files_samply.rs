@@ -13,8 +13,8 @@ use serde_json::Value;
 use crate::files_tools::{fixture, only, read, said};
 use crate::program::{alone, file_of, other};
 
-/// samply tries hardware events first. If there are none, it believes that this setting forbids them. This file tells
-/// samply alone that they are allowed.
+/// samply tries hardware events first. If there are none, samply assumes that the setting `perf_event_paranoid` forbids
+/// them. The mount replaces the setting by a file that allows them, for samply only.
 const ALLOWED: &str = "mount --bind \"$1\" /proc/sys/kernel/perf_event_paranoid && shift && exec \"$@\"";
 
 /// Returns the CPU time of all samples with a stack, in microseconds.

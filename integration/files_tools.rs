@@ -1,10 +1,10 @@
 //! Files of real profilers: type, total, names and lines, compared with the profiler's own output or with another
 //! reader of the same file.
 //!
-//! In: programs of `fixtures/files` and `fixtures/java`, profiled here. `files_rbspy` and `files_samply` test those two
-//! profilers. If a profiler is missing, the test says so; with `CI` set it fails. Some formats have programs that
-//! cannot be installed from a registry (dotnet-trace, Xcode). `src/wire/files` tests them with files made from their
-//! descriptions.
+//! In: programs of `fixtures/files` and `fixtures/java`, profiled here. The modules `files_rbspy` and `files_samply`
+//! test rbspy and samply. If a profiler is missing, the test says so; with `CI` set it fails. The programs of some
+//! formats cannot be installed from a registry (dotnet-trace, Xcode). `src/wire/files` tests these formats with files
+//! made from their descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ pub(crate) struct Told {
     /// Name, type and unit, separated by colons.
     pub(crate) kind: String,
     pub(crate) total: i64,
-    /// Values by function at the end of the stack, and by function anywhere in it.
+    /// Values by the function of the leaf. `cum` has the values by each function of the stack.
     pub(crate) flat: BTreeMap<String, i64>,
     pub(crate) cum: BTreeMap<String, i64>,
-    /// `function file:line` of all frames; of each file only the last part of the path.
+    /// `function file:line` of all frames, where `file` is the last part of the path.
     pub(crate) places: BTreeSet<String>,
 }
 
@@ -164,7 +164,7 @@ fn py_spy_writes_three_formats_with_one_total() {
     claims(&trace);
 }
 
-/// Returns the time in which any call of a trace was open, summed over its threads.
+/// Returns the time during which at least one call of a thread was open, summed over the threads of a trace.
 fn outermost_micros(json: &[u8]) -> i64 {
     let events: Vec<Value> = serde_json::from_slice(json).unwrap();
     let mut open: BTreeMap<String, (i64, i64)> = BTreeMap::new();
@@ -206,7 +206,7 @@ fn profiled(folder: &Path, options: &str, name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Waits until a process has used this many hundredths of a second.
+/// Waits until a process has used this many hundredths of a second of CPU time.
 fn until_burnt(program: &mut Program, ticks: u64) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -268,7 +268,7 @@ fn perf_records_what_its_own_report_says() {
     let folder = tempfile::tempdir().unwrap();
     let (program, data) = (folder.path().join("burn"), folder.path().join("perf.data"));
     let mut gcc = Command::new("gcc");
-    // Without optimisation, because an optimised `work` calls nothing and has no frame.
+    // The program is compiled without optimisation, because an optimised `work` calls nothing and has no frame.
     gcc.args(["-O0", "-g", "-fno-omit-frame-pointer", "-o"]);
     said(gcc.arg(&program).arg(fixture("burn.c")));
     let mut record = Command::new(&perf);
@@ -376,7 +376,7 @@ fn a_profile_of_node_has_its_time_its_names_and_its_lines() {
     assert_eq!(told.kind, "wall:wall:nanoseconds");
     let file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let number = |value: &Value| value.as_i64().unwrap();
-    // From the first sample to the end; samples at the root are in no function.
+    // The time from the first sample to the end. Samples at the root are in no function.
     let micros = number(&file["endTime"]) - number(&file["startTime"]) - number(&file["timeDeltas"][0]);
     let off = (told.total - micros * 1000).abs();
     assert!(off < 20_000_000, "{} of {micros} us", told.total);

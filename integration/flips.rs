@@ -1,9 +1,9 @@
 //! One bit flips at a random position of a file of any kind in a data folder. The response is correct, or an error
-//! names the file. It is never a wrong response, and never a panic.
+//! names the file. There is never a wrong response or a panic.
 //!
-//! Each flip gets a copy of a folder as a killed process leaves it: files of all tables (some merged), entries,
+//! Each flip happens in a copy of a folder that a killed process left: files of all tables (some merged), entries,
 //! checkpoints and their checksums, a log with records that are in no file, and a pending deletion. Half of the flips
-//! happen while no process has the folder, and half while a store has it open. Then everything is queried, merged,
+//! happen while no process uses the folder, and half while a store has it open. Then everything is queried, merged,
 //! deleted, queried again, and checked.
 //!
 //! `ALLUVIUM_FLIPS` sets the number of flips, `ALLUVIUM_FLIP` selects a single one.
@@ -38,7 +38,7 @@ use crate::workload::drawn;
 const FLIPS: u64 = 300;
 /// Number of flips that are tried concurrently.
 const JUDGES: u64 = 2;
-/// Tenants with profiles. A deletion of everything of the second one is pending.
+/// Tenants with profiles. A deletion of all profiles of the second tenant is pending.
 const TENANTS: [&str; 2] = ["kept", "gone"];
 
 /// Contents of the tables, one text per row.
@@ -142,12 +142,12 @@ impl Base {
                         store.flush().await.unwrap();
                         store.maintain(Work::Due).await.unwrap();
                     }
-                    // The request flushes it and waits from then on.
+                    // The request flushes the profiles. The deletion fails and stays pending.
                     6 => {
                         let all = Deletion::new(tenant("gone"), "{}", TimeSpan::ALL);
                         store.maintain(Work::Delete(all)).await.unwrap_err();
                     }
-                    // Stays in the log.
+                    // The last profiles stay in the log.
                     7 => {}
                     _ => store.flush().await.unwrap(),
                 }
@@ -231,7 +231,7 @@ async fn answer(source: Arc<dyn SnapshotSource>) -> Result<Answer, String> {
         let rows: Vec<serde_json::Value> = serde_json::from_slice(&text).unwrap();
         let mut rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
         rows.sort();
-        // Names may have a row in several files.
+        // A stack or series may have a row in several files.
         if matches!(table, "stacks" | "series") {
             rows.dedup();
         }
@@ -246,7 +246,7 @@ struct Flip {
     path: String,
     byte: u64,
     bit: u64,
-    /// A store has the folder open.
+    /// True if a store has the folder open while the bit flips.
     is_open: bool,
 }
 
@@ -297,7 +297,7 @@ enum Outcome {
     Right,
     /// An error named the file.
     Named,
-    /// A record of the log is damaged; the store said so, and the rest is there.
+    /// A record of the log is damaged. The store counted the damaged bytes, and the tables contain a part of the rows.
     Less,
 }
 

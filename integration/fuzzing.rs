@@ -134,7 +134,7 @@ fn keep(target: &str, seeds: Vec<(String, Vec<u8>)>, promise: impl Fn(&[u8])) {
     for at in 0..inputs.len() {
         let (name, seed) = &inputs[at];
         kept(name, 0, seed);
-        // Long seeds cost more than they find.
+        // Changes of long seeds take more time than they are worth.
         if seed.len() > 4096 {
             continue;
         }
@@ -221,7 +221,7 @@ fn any_bytes_are_a_recording_or_an_error() {
     keep("jfr", seeds.collect(), promises::jfr);
 }
 
-/// A request with everything that a reader examines.
+/// A request with every field that a reader examines.
 const EXPORT: &str = r#"{
     "resourceProfiles": [{
         "resource": {"attributes": [

@@ -2,8 +2,8 @@
 //! by `alluvium pgo`, and used by Go's compiler.
 //!
 //! Scenario: a program that spends its time in one implementation of an interface. Guarantee: with the merged profile,
-//! the compiler reports that it devirtualises this call, and without it, it does not. The compiler needs the line of
-//! each call relative to the start of its function. The gain is printed.
+//! the compiler reports that it devirtualises this call. Without the profile, the compiler does not report it. The
+//! compiler needs the line of each call relative to the start of its function. The gain is printed.
 
 use std::path::Path;
 use std::process::Command;
@@ -166,7 +166,7 @@ async fn a_go_program_is_built_with_the_profiles_that_the_server_keeps_of_it() {
             pprof: std::fs::read(pieces.join(format!("{piece}.pb.gz"))).unwrap().into(),
         };
         pusher.push(&[profile]).await.unwrap();
-        // Pieces come from files and from memory.
+        // The first piece is in files, and the others are in memory.
         if piece == 0 {
             let answer = http.post(format!("{url}/flush")).send().await.unwrap();
             assert!(answer.status().is_success(), "{}", server.tail());
@@ -185,7 +185,7 @@ async fn a_go_program_is_built_with_the_profiles_that_the_server_keeps_of_it() {
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     assert!(version.contains("-pgo="), "{version}");
 
-    // The folder has the same profile without its server.
+    // The command also reads the same profile from the data folder.
     let data_name = data.to_string_lossy();
     let from_folder = [&asked[..], &["--data", &data_name, "-o", "folder.pgo"]].concat();
     alluvium(&source, &from_folder);

@@ -153,7 +153,7 @@ pub(crate) async fn web(server: &TestServer, path: &str, headers: &[(&str, &str)
     answer
 }
 
-/// Returns a message with the five bytes before it.
+/// Returns a message with the five-byte prefix of a gRPC frame.
 pub(crate) fn frame(flags: u8, message: &[u8]) -> Vec<u8> {
     let length = (message.len() as u32).to_be_bytes();
     [&[flags], length.as_slice(), message].concat()

@@ -1,5 +1,5 @@
-//! The HTTP side with a mock of the store: the requests that reach it, refusals of invalid requests, limits, tenants,
-//! prefix, and page.
+//! The HTTP routes over a mock of the store: the profiles that reach the mock, refusals of invalid requests, limits,
+//! tenants, prefix, and page.
 //!
 //! `http_store.rs` tests that stored profiles are found again.
 

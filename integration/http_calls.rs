@@ -178,7 +178,7 @@ async fn no_file_with_symbols_is_asked_for_and_none_is_taken() {
     let server = TestServer::start(Arc::new(Nowhere), ServerOptions::default()).await;
     let file = json!({"file": {"gnuBuildId": "abcdef", "type": "TYPE_EXECUTABLE_FULL"}});
     let path = format!("{FILES}/ShouldInitiateUpload");
-    // From this text, `profilecli debuginfo upload` knows that it need not try.
+    // If `profilecli debuginfo upload` receives this text, it does not upload the file.
     let refused = json!({"reason": "DebugInfo upload disabled"});
     assert_eq!(call(&server, &path, "", &file).await, (200, refused));
     for (id, status, code) in [

@@ -1,8 +1,8 @@
 //! The pushes and queries of `profilecli canary-exporter --query-probe-set all`, two rounds one after the other: two
 //! OTLP pushes and one of `push.v1`, followed by thirteen queries with the responses that the probe expects.
 //!
-//! The real program runs a round every 15 seconds. A profile of an earlier round must not get into a response. Times of
-//! pushes have nanoseconds, times of queries milliseconds.
+//! The real program runs a round every 15 seconds. A profile of an earlier round must not get into a response. The
+//! times of pushes are in nanoseconds, the times of queries in milliseconds.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ const SPAN: &str = "00000bac2a5ab0c7";
 const ROUND_MS: i64 = 15_000;
 /// Length of the time range of a query in milliseconds.
 const RANGE_MS: i64 = 5_000;
-/// Nanoseconds of a time beyond its milliseconds.
+/// Nanoseconds that are added to a time in whole milliseconds.
 const NANOS: i64 = 123_456;
 
 /// Returns the profile for `push.v1`: 10 in `func1` called by `func2`, and 20 in `func1` alone, which belongs to a
@@ -281,7 +281,7 @@ async fn probe(site: &Site, start_ms: i64) {
     let label = json!([{"name": "service_name", "value": SERVICE}]);
     assert_eq!(lines["series"].as_array().unwrap().len(), 1, "{lines}");
     assert_eq!(lines["series"][0]["labels"], label);
-    // Profiles of earlier rounds are in the same step, which ends where the range starts.
+    // The only step ends where the range starts. It also contains the profiles of earlier rounds.
     assert_eq!(lines["series"][0]["points"].as_array().unwrap().len(), 1, "{lines}");
 
     let graph = ask("SelectMergeStacktraces", of_type.clone()).await;

@@ -1,4 +1,5 @@
-//! The audit log of administrators, and the parts of its state that a server shows: neither contains a credential.
+//! The audit log of administrator calls, the metrics of refusals, and the routes that stay protected. The log contains
+//! no credential.
 
 use serde_json::json;
 

@@ -162,7 +162,8 @@ async fn unknown_keys_make_the_server_ask_the_issuer_once_and_not_for_each_token
     assert_eq!(ask(&server, TYPES, &key.sign(&claims(json!({}))), "shop").await, 200);
     *issuer.keys.lock() = json!({"keys": [newer.public()]});
     let token = newer.sign(&claims(json!({})));
-    // The server fetched the keys a moment ago. Strangers cannot make it fetch them again and again.
+    // The server fetched the keys a moment ago. Requests with an unknown key must not make the server fetch the keys
+    // each time.
     for _ in 0..5 {
         assert_eq!(ask(&server, TYPES, &token, "shop").await, 401);
     }

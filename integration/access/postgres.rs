@@ -1,4 +1,5 @@
-//! The PostgreSQL port requires the same credentials: tokens and passwords with psql, with and without TLS.
+//! The PostgreSQL port requires the same credentials as the HTTP port: psql sends tokens and passwords, with and
+//! without TLS.
 
 use std::process::Command;
 
@@ -100,7 +101,7 @@ async fn psql_comes_in_by_token_and_by_password_for_its_tenants() {
         let (is_well, text) = ask(more, password);
         assert!(!is_well && text.contains(reason), "{more}: {text}");
     }
-    // Failed attempts for a user's password are also limited on this port; one is counted above.
+    // The PostgreSQL port also limits failed password attempts of a user. The table above contains one such attempt.
     for _ in 1..10 {
         assert!(
             ask("user=grafana dbname=desk", "guess")

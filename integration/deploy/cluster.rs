@@ -1,7 +1,7 @@
 //! The chart and the plain manifests, rendered by helm and kustomize with many kinds of values.
 //!
-//! In: `deploy/helm`, `deploy/kubernetes`. Out: objects, whose commands, configuration, permissions and minimal
-//! privileges are checked against the program. No API server validates them here.
+//! In: `deploy/helm`, `deploy/kubernetes`. Out: objects. The test checks their commands, configuration, permissions and
+//! minimal privileges against the program. No API server validates the objects here.
 
 use std::process::{Command, Stdio};
 
@@ -13,7 +13,7 @@ use super::make;
 use crate::program::{other, run};
 use crate::tidy::root;
 
-/// Capabilities that eBPF adds to a container without any.
+/// Capabilities of a container with eBPF. Other containers have no capabilities.
 const OF_EBPF: [&str; 7] = [
     "BPF",
     "CHECKPOINT_RESTORE",
@@ -24,7 +24,7 @@ const OF_EBPF: [&str; 7] = [
     "SYSLOG",
 ];
 
-/// Values that differ from the chart's, as a user sets them.
+/// Sets of values that a user may set, each different from the defaults of the chart.
 const VARIATIONS: [&[&str]; 10] = [
     &[],
     &["collector.ebpf.enabled=true"],

@@ -1,4 +1,4 @@
-//! `make install` and `make uninstall`: the installed files, and the files that remain.
+//! The files that `make install` installs, and the files that remain after `make uninstall`.
 
 use std::path::Path;
 use std::process::Command;
@@ -37,7 +37,7 @@ fn what_make_install_puts_down_works_and_make_uninstall_takes_away_all_but_data(
         let name = command.get_name();
         let page = std::fs::read_to_string(pages.join(format!("alluvium-{name}.1"))).unwrap();
         for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
-            // Hyphens in the page are escaped, so that they remain what the user types.
+            // The page escapes its hyphens, so that `man` prints the characters that the user types.
             let written = format!("\\-\\-{}", flag.replace('-', "\\-"));
             assert!(page.contains(&written), "alluvium-{name}.1 has no --{flag}");
         }

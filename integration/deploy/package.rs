@@ -1,7 +1,7 @@
 //! The Debian package: installed, upgraded, removed and purged by dpkg below a folder.
 //!
-//! The scripts of the package run as dpkg runs them without a chroot: with `DPKG_ROOT`. They create the server's user
-//! there. Needs root, for the owners of files.
+//! dpkg runs the scripts of the package without a chroot and sets `DPKG_ROOT` to the folder. The scripts create the
+//! server's user in that folder. The test needs root, because dpkg sets the owners of files.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ fn dpkg(folder: &Path, arguments: &[&str]) -> String {
     text
 }
 
-/// Returns the remaining files, without dpkg's own records and the users.
+/// Returns the files of the system below `folder`, except dpkg's own records and the files that list users and groups.
 fn left(folder: &Path) -> Vec<String> {
     let mut files = files(folder);
     let users = ["etc/group", "etc/gshadow", "etc/passwd", "etc/shadow", "etc/.pwd.lock"];

@@ -1,4 +1,4 @@
-//! The systemd units: findings of systemd itself, their remaining exposure, and whether eBPF has enough permissions.
+//! The systemd units: systemd finds no error, their exposure is low, and eBPF has enough permissions.
 //!
 //! In: the files that `make install` installs. Out: findings of `systemd-analyze`, and a profile taken with only the
 //! permissions of `ebpf.conf`. The latter needs root.
@@ -10,14 +10,16 @@ use super::install::install;
 use crate::program::other;
 use crate::tidy::root;
 
-/// Maximum result of `systemd-analyze security`, in tenths: for the plain units, and for the collector with eBPF.
+/// Maximum exposure level that `systemd-analyze security` may report, in tenths, for the plain units and for the
+/// collector with eBPF.
 const EXPOSED: [(&str, &str); 3] = [
     ("alluvium-server.service", "13"),
     ("alluvium-collector.service", "13"),
     ("ebpf/alluvium-collector.service", "27"),
 ];
 
-/// Installs the units with an existing program, and those of a collector with the drop-in for eBPF.
+/// Installs the units, and in the folder `ebpf` copies of them, where the collector has the drop-in for eBPF.
+/// `ExecStart` names a program that exists. Returns the folder of the units.
 fn units(folder: &Path) -> PathBuf {
     install(folder);
     let units = folder.join("usr/lib/systemd/system");

@@ -1,8 +1,8 @@
 //! The dashboard and the alerts. Every panel has data when a real Prometheus scrapes a server and a collector. Every
 //! named metric exists, and every alert fires in a test of `promtool`.
 //!
-//! Scenario: three processes, and a collector whose second endpoint refuses what it receives. Metrics that need a
-//! bucket or the kernel are looked up in the sources instead.
+//! Scenario: three processes. The second endpoint of the collector refuses every profile. For metrics that need a
+//! bucket or the kernel, the test searches the sources instead.
 
 use std::collections::BTreeSet;
 use std::path::Path;

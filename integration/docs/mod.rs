@@ -98,7 +98,7 @@ fn adding_a_discovery_touches_the_files_that_contributing_lists() {
     let rows = rows.take_while(|line| line.starts_with('|'));
     let listed: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
     assert!((1..=6).contains(&listed.len()), "{listed:?}");
-    // To remove an existing discovery, no other files need a change.
+    // Only the listed files may name an existing discovery.
     let mut found = Findings::default();
     for name in ["file", "process"] {
         let touched: Vec<String> = listed.iter().map(|path| path.replace("NAME", name)).collect();
@@ -360,7 +360,7 @@ fn a_figure_that_is_not_that_of_the_json_is_found_and_one_without_a_command() {
 
 #[derive(Debug, PartialEq)]
 struct Block {
-    /// Number of the block's first line of text.
+    /// Line number of the first line of text in the block.
     line: usize,
     /// Text after the opening fence.
     language: String,

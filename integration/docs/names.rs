@@ -30,7 +30,7 @@ const FLAGS_OF_OTHERS: [&str; 9] = [
 fn make_targets_named_in_the_documentation_exist() {
     let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
     let targets: Vec<_> = makefile.lines().filter_map(|line| line.split_once(':')).collect();
-    // A pattern (`bench-%`) lists its targets in its help, each at least as `-name`.
+    // The help of a pattern (`bench-%`) lists the names of its targets, in full or as `-name`.
     let exists = |wanted: &str| {
         targets.iter().any(|(target, help)| match target.split_once('%') {
             None => *target == wanted,

@@ -1,7 +1,7 @@
 //! Checks the model of `docs/scale.md` against measurements and against the code that it describes.
 //!
-//! In: `benches/scale.py`, run by `benches/figures.py`, with folders that have some measurements or none. Out: whether
-//! it reports what is not measured, and finds each disagreement.
+//! In: `benches/scale.py`, run by `benches/figures.py`, with folders that have some measurements or none. Out: the
+//! script must report missing measurements and find each disagreement.
 
 use std::path::Path;
 use std::process::Command;
@@ -68,7 +68,7 @@ fn a_setting_or_a_function_that_the_model_counts_on_and_the_code_has_not_is_foun
     assert!(!output.status.success());
 }
 
-/// Returns the page as the script writes it. The script then accepts the page.
+/// Lets the script write the page, checks that the script accepts the page, and returns the page.
 fn written(folder: &Path) -> String {
     assert_eq!(figures("tables", folder), "");
     assert_eq!(figures("check", folder), "");
