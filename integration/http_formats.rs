@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::http_store::Site;
 
-/// Appends a node of `tree` or `trie`, in which all numbers are small.
+/// Appends a node of the format `tree` or `trie`. All numbers must be small enough for one byte.
 fn node(bytes: &mut Vec<u8>, name: &str, value: u8, children: u8) {
     bytes.push(name.len() as u8);
     bytes.extend_from_slice(name.as_bytes());
     bytes.extend([value, children]);
 }
 
-/// `main` 1, `main;work` 2, `main;worry` 4, `rest` 8.
+/// Returns a profile in the format `tree` with the stacks `main` 1, `main;work` 2, `main;worry` 4 and `rest` 8.
 fn tree() -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value, children) in [
@@ -31,7 +31,7 @@ fn tree() -> Vec<u8> {
     bytes
 }
 
-/// Returns the same stacks in a tree of their common prefixes.
+/// Returns the stacks of [`tree`] in the format `trie`, a tree of common prefixes of the names.
 fn trie() -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value, children) in [
@@ -47,7 +47,7 @@ fn trie() -> Vec<u8> {
     bytes
 }
 
-/// Returns the same stacks as samples, or as calls one after the other.
+/// Returns the stacks of [`tree`] in speedscope's format, as samples or as a sequence of calls.
 fn speedscope(kind: &str, unit: &str) -> Vec<u8> {
     let frames = ["main", "work", "worry", "rest"].map(|name| json!({"name": name}));
     let stacks = [(vec![0], 1), (vec![0, 1], 2), (vec![0, 2], 4), (vec![3], 8)];

@@ -1,6 +1,6 @@
-//! The port itself: the resources that slow, silent and many clients may hold, and how the server stops.
+//! The port itself: the resources that slow, silent or many clients may hold, and how the server stops.
 //!
-//! Raw sockets act as clients. Times are short limits of the server, never pauses of the test.
+//! Raw sockets act as clients. The test sets short timeouts of the server and never sleeps.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -60,7 +60,8 @@ struct Case {
     status: u16,
 }
 
-/// Builds the cases of one call. A change is a path into the request with dots, and the value to put there.
+/// Builds the cases of one call. A change consists of a path into the request, with dots between the fields, and the
+/// new value of that field.
 fn cases(call: &'static str, good: &Value, right: &[&[(&str, Value)]], wrong: &[&[(&str, Value)]]) -> Vec<Case> {
     let changed = |changes: &[(&str, Value)]| {
         let mut question = good.clone();
@@ -425,7 +426,8 @@ async fn every_question_of_the_matrix_has_the_same_outcome_over_grpc_and_grpc_we
             .header("te", "trailers");
         let response = request.body(body).send().await.unwrap();
         assert_eq!(response.status(), 200);
-        // An error is in the headers. After a message, the status is in trailers, which this client ignores.
+        // If the call fails, the status is in the headers. After a message, the status is in the trailers, which this
+        // client ignores.
         let in_headers = response
             .headers()
             .get("grpc-status")

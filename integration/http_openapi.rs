@@ -1,9 +1,9 @@
 //! A server behaves as `docs/reference/openapi.yaml` describes, checked by schemathesis, and the file describes every
 //! plain route.
 //!
-//! Scenario: a real server with a profile. schemathesis derives requests from the description: the examples, boundary
-//! values, wrong methods, and random values with a fixed seed. Guarantees: no response is a server error, has an
-//! undescribed status or content type, or has a body of another form.
+//! Scenario: a real server with a profile. schemathesis derives requests from the file: its examples, boundary values,
+//! wrong methods, and random values with a fixed seed. Guarantees: no response is a server error, and the file
+//! describes the status, the content type and the form of the body of each response.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,8 @@ async fn a_server_answers_as_its_description_says() {
         .arg("run")
         .arg(path())
         .args(["--url", &url])
-        // The server responds with 501 without a Prometheus. The module `prometheus` tests the route with one.
+        // Without a Prometheus, the server responds with 501. The module `prometheus` tests this route with a
+        // Prometheus.
         .args(["--exclude-path", "/api/v1/prometheus/query_range"])
         .args(["--checks", checks, "--phases", "examples,coverage,fuzzing"])
         .args(["--max-examples", EXAMPLES, "--seed", "1", "--no-color"])

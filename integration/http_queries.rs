@@ -86,7 +86,7 @@ async fn what_a_question_would_read_is_told_without_reading_it() {
     let (_, answer) = site.ask("AnalyzeQuery", all).await;
     let [head, tables] = [0, 1].map(|at| answer["queryScopes"][at].clone());
     assert_eq!((number(&head, "blockCount"), number(&head, "profileCount")), (0, 0));
-    // A day has a file of each table, and a file has both types of a profile.
+    // Each day has one file of each table, and a file contains both types of a profile.
     assert!([4, 8].contains(&number(&tables, "blockCount")), "{tables}");
     assert_eq!(
         (number(&tables, "profileCount"), number(&tables, "sampleCount")),
@@ -446,7 +446,7 @@ async fn answers_that_wait_to_be_written_are_bounded() {
         ..ServerOptions::default()
     };
     let site = Site::new(options).await;
-    // The response is long as a message, but short when it is compressed.
+    // The message of the response is long, but the compressed response is short.
     let stacks: String = (0..4000)
         .map(|number| format!("main;function_{number:0>80} 1\n"))
         .collect();

@@ -35,7 +35,7 @@ async fn get(site: &Site, route: &str, parameters: &[(&str, &str)]) -> (u16, Val
     (status, body)
 }
 
-/// A query for all pushed profiles, as texts of parameters.
+/// The parameters of a query for all pushed profiles, as texts.
 struct Texts {
     query: String,
     from: String,
@@ -146,11 +146,12 @@ async fn groups_have_a_time_line_for_each_value_of_the_first_label() {
     assert_eq!(sums, pushed.totals);
     assert_eq!(sum(&answer["timeline"]["samples"]), pushed.total());
 
-    // Two profiles of `cart` are in separate steps, so their mean is their value. Unknown aggregations are sums.
+    // The two profiles of `cart` are in separate steps, so the mean of a step is the value of its profile. The server
+    // replaces an unknown aggregation by a sum.
     let at_once = texts.parameters(&[("groupBy", "no_such_label"), ("aggregation", "median")]);
     let (_, answer) = get(&site, "/pyroscope/render", &at_once).await;
     assert_eq!(sum(&answer["groups"]["*"]["samples"]), pushed.total());
-    // A long range has steps that contain all profiles at once, so the mean is not the sum.
+    // In a long range, one step contains all profiles, so the mean is not the sum.
     let (_, until) = pushed.range();
     let month = [
         ("query", texts.query.as_str()),
@@ -184,7 +185,7 @@ async fn the_merged_profile_is_there_as_pprof_for_whoever_can_only_get() {
     assert_eq!(sum, pushed.totals["cart"]);
 }
 
-/// Returns the nanoseconds of everything that `go tool pprof` gets from a URL.
+/// Returns the total nanoseconds that `go tool pprof` reports for a URL.
 fn go_total(url: &str) -> i64 {
     let folder = tempfile::tempdir().unwrap();
     let mut tool = Command::new("go");
@@ -481,7 +482,7 @@ async fn wrong_questions_have_the_status_of_pyroscope_and_the_reason() {
             let message = answer["message"].as_str().unwrap();
             assert!(message.contains(reason), "{route} {name}={value}: {message}");
         }
-        // The same for a picture.
+        // A request for a graph is refused for the same reason.
         if route == render {
             asked.push(("format", "dot"));
             assert_eq!(

@@ -76,7 +76,7 @@ impl Pushed {
         (self.now_ms - 600_000, self.now_ms + 60_000)
     }
 
-    /// Returns a query about their CPU time.
+    /// Returns a query about the CPU time of the profiles that match a selector.
     pub(crate) fn selection(&self, selector: &str) -> Selection {
         let (start_ms, end_ms) = self.range();
         Selection {

@@ -1,7 +1,8 @@
-//! Times and steps that are invalid in any query, on every call that has such fields.
+//! Times and steps that are invalid in every query, sent to every call that has such fields.
 //!
-//! Scenario: a server with a minute of profiles, queried with times at the ends of 64 bits. Guarantee: status 400 with
-//! the name of the field, and never a response for made-up times. The years 1 to 9999 are accepted.
+//! Scenario: a server with a minute of profiles, queried with the smallest and largest times of 64 bits. Guarantee: the
+//! server responds with status 400 and the name of the field, and never replaces an invalid time. The years 1 to 9999
+//! are accepted.
 
 use alluvium::server::ServerOptions;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! `pyroscope.java` and recordings of Java Flight Recorder, with real virtual machines.
 //!
 //! In: a Java program compiled here, and async-profiler's library, which `make tools` installs. The collector finds the
-//! virtual machine with `discovery.process`, and its pushes are read as a server would. Waits are for conditions, with
-//! the timeout of `program`.
+//! virtual machine with `discovery.process`. The test reads the pushes of the collector as a server would, and waits
+//! for conditions with the timeout of `program`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -101,8 +101,8 @@ async fn sink() -> (String, Shared) {
     (url, seen)
 }
 
-/// Starts a virtual machine that runs `Busy`, without an agent on its command line. The property distinguishes it from
-/// others.
+/// Starts a virtual machine that runs `Busy`, without an agent on its command line. A property distinguishes this
+/// virtual machine from others.
 pub(crate) fn busy(folder: &Path, flags: &[&str]) -> Option<Program> {
     other("javac", &["-version"], "default-jdk-headless")?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("integration/fixtures/java/Busy.java");
@@ -213,7 +213,8 @@ fn has(seen: &Seen, kind: &str, function: &str) -> bool {
         .is_some_and(|total| *total > 0)
 }
 
-/// Waits for the three methods of `Busy`, each in its profile. Allocations are in the recorder's profile.
+/// Waits until each of the three methods of `Busy` is in its profile. `allocations` is the type of the profile of
+/// allocations.
 async fn until_all(seen: &Shared, programs: &mut [&mut Program], allocations: &str) {
     until(seen, programs, "CPU, allocations and locks", |seen| {
         has(seen, "process_cpu:cpu", "Busy.burn")
@@ -264,7 +265,8 @@ async fn a_virtual_machine_without_an_agent_is_profiled_with_async_profiler() {
     }
     assert!(collector.terminate().success());
     assert_eq!(files(folder.path()), [] as [PathBuf; 0], "files are left");
-    // The profiler is off. Another collector starts without a takeover, and takes over from a crashed one.
+    // The first collector has stopped the profiler, so the second one starts it without a takeover. The second one is
+    // killed, so the third one takes over a running profiler.
     for _ in 0..2 {
         *seen.lock().unwrap() = Seen::default();
         let mut again = self::collector(folder.path(), &url, &library.display().to_string());

@@ -2,10 +2,9 @@
 //!
 //! Scenario: the real program, 8 clients that push small distinct profiles, and 25 kills. A third of the kills come at
 //! different moments, a third while memory is flushed to the tables, and a third while files are merged. The folder
-//! shows that a flush or merge is under way: it has a file that no table names yet. Guarantee: after every restart, the
-//! profiles in `profiles` and the rows in `samples` of each tenant are exactly the acknowledged ones, each once. Of the
-//! profiles that were not acknowledged, some may be there, each at most once. Each finds its service in `series` and
-//! its function in `stacks`.
+//! shows that a flush or merge is under way: it has a file that no table names yet. Guarantee: after every restart,
+//! `profiles` and `samples` contain each acknowledged profile of a tenant exactly once. They may contain profiles that
+//! were not acknowledged, each at most once. Each profile has its service in `series` and its function in `stacks`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,7 +33,7 @@ pub(crate) fn numbered(number: u64, client: u64) -> RawProfile {
     numbered_at(number, &format!("client-{client}"), now)
 }
 
-/// Returns the same profile for any service and any time since 1970.
+/// Returns the profile of [`numbered`] for any service and any time since 1970.
 pub(crate) fn numbered_at(number: u64, service: &str, time: Duration) -> RawProfile {
     let function = format!("work_{}", number % 50);
     let profile = Profile {
@@ -76,14 +75,14 @@ pub(crate) fn numbered_at(number: u64, service: &str, time: Duration) -> RawProf
     }
 }
 
-/// Pushes until it is told to stop, but at least once. On a busy machine, the time may be over before the client
-/// exists. Returns the acknowledged numbers.
+/// Pushes until `stop` is cancelled, but at least once, because on a busy machine `stop` may be cancelled before the
+/// first push. Returns the acknowledged numbers.
 pub(crate) async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
     let caller = Caller::new(client(), url.parse().unwrap());
     push_by(caller, client_number, next, stop).await
 }
 
-/// Does the same with a caller that names a tenant.
+/// Does the same as [`push_until_gone`] with a caller that names a tenant.
 async fn push_by(caller: Caller, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
     let pusher = PushClient::new(caller.with_timeout(Duration::from_secs(30)));
     let mut acknowledged = Vec::new();
@@ -136,7 +135,7 @@ impl Work {
     }
 }
 
-/// Requests flushes, one after the other, until there are this many more files from this operation, so that it is under
+/// Requests flushes, one after the other, until the operation `work` has written `count` new files, so that it is under
 /// way. A flush writes four files, one per table.
 async fn until_under_way(
     work: Work,
@@ -213,7 +212,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
             .collect();
         let tables = data.join("tables");
         match round % 3 {
-            // Different moments, from the first writes on.
+            // A third of the kills come at different moments after the first writes.
             0 => tokio::time::sleep(Duration::from_millis(60 + round * 83 % 500)).await,
             kind => {
                 let work = if kind == 1 { Work::Flush } else { Work::Merge };
@@ -240,7 +239,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
         }
     }
 
-    // Once more with everything in files. The flush at the end must duplicate nothing.
+    // The last check runs with all profiles in files. The flush at the end must not duplicate profiles.
     let mut server = Program::alluvium(&arguments, &log);
     server.ready(&http, &format!("{url}/ready")).await;
     acknowledged.check(&http, &url, ROUNDS + 1).await;
@@ -280,7 +279,7 @@ impl Acknowledged {
         self.0.values().map(BTreeMap::len).sum()
     }
 
-    /// Fails when a profile is missing, has wrong names, belongs to another tenant, or occurs more than once.
+    /// Fails if a profile is missing, has wrong names, belongs to another tenant, or occurs more than once.
     async fn check(&self, http: &reqwest::Client, url: &str, round: u64) {
         let all: BTreeSet<u64> = self.0.values().flat_map(|numbers| numbers.keys().copied()).collect();
         let mut tenants = sql_of(http, url, &TENANTS.join("|"), "SELECT DISTINCT tenant FROM profiles").await;
@@ -310,7 +309,7 @@ impl Acknowledged {
                     "round {round}, {table} of {tenant}: lost {lost:?}, more than once {doubled:?}, of another \
                      {strange:?}"
                 );
-                // According to each of the name tables, each number has one service and one function.
+                // `series` has one service and `stacks` one function for each number.
                 let mut names = vec![("series", "series", "service_name")];
                 if table == "samples" {
                     names.push(("stacks", "stack", "frames[1]['function']"));
@@ -332,7 +331,7 @@ impl Acknowledged {
                         let expected = match (by, own.get(&number)) {
                             ("stacks", _) => function,
                             (_, Some(client)) => format!("client-{client}"),
-                            // It was not acknowledged, so any client of the tenant may have pushed it.
+                            // If the profile was not acknowledged, any client of the tenant may have pushed it.
                             (_, None) => texts[0].to_owned(),
                         };
                         assert_eq!(texts, [expected], "round {round}: {by} of {number}");

@@ -1,12 +1,13 @@
-//! SIGKILL at every kind of place. A child process works on a store: pushes of five tenants, flushes, merges, retention
-//! by age, by size and for free space, downsampling, deletions, vacuum, checkpoints. It stops at a place of the disk
-//! that its round has selected and is killed there. One round in ten kills at a random moment instead: during the
-//! start, after opening, or after one or two cycles of work.
+//! SIGKILL at every kind of operation on the disk. A child process works on a store: pushes of five tenants, flushes,
+//! merges, retention by age, by size and for free space, downsampling, deletions, vacuum, checkpoints. The child stops
+//! at an operation that its round has selected and is killed there. One round in ten kills at a random moment instead:
+//! during the start, after opening, or after one or two cycles of work.
 //!
-//! Guarantee, checked in the folder after every kill and again after the recovery of the next round: an acknowledged
-//! profile is there once with its samples. Both find their names (function and service) in the tables of the same day.
-//! Sums by name do not change when samples are downsampled. Nothing is left of what a finished deletion or retention
-//! removed, and nothing is there twice. `ALLUVIUM_KILLS` sets the number of rounds.
+//! Guarantee, checked in the folder after every kill and again after the recovery of the next round: the folder
+//! contains an acknowledged profile exactly once, with its samples. The names of profile and samples (function and
+//! service) are in the tables of the same day. Sums by name do not change when samples are downsampled. The folder
+//! contains no profile that a finished deletion or retention removed, and no profile twice. `ALLUVIUM_KILLS` sets the
+//! number of rounds.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -31,15 +32,16 @@ const ROUNDS: u64 = 200;
 const ROUNDS_A_FOLDER: usize = 40;
 /// Names the child's data folder. Without it, the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_KILL_CHILD";
-/// Place at which the child stops: `class count`, or empty.
+/// Names the class of operations and the number of the event at which the child stops, as `class count`. Empty if the
+/// child does not stop.
 const TARGET: &str = "ALLUVIUM_TEST_KILL_TARGET";
-/// First number of the round's profiles.
+/// Contains the number of the first profile of the round.
 const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";
 /// Time limit of a round. No round depends on speed; the limit ends a test that hangs.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Operation of the store, and the maximum event number that a round may select. A round counts two events per
-/// operation.
+/// Class of operations of the store, and the maximum event number that a round may select. Each operation on the disk
+/// is two events.
 const CLASSES: [(&str, u64); 11] = [
     ("log", 60),
     ("flush", 150),
@@ -54,18 +56,18 @@ const CLASSES: [(&str, u64); 11] = [
     ("open", 24),
 ];
 
-/// Start of the interval from which a random moment is selected.
+/// Starts of the intervals from which a round selects a random moment.
 const MOMENTS: [&str; 4] = ["starting", "opened", "one cycle later", "two cycles later"];
 const MOMENT: Duration = Duration::from_millis(400);
 
-/// Prints a line that the parent receives even when this process dies right after.
+/// Prints a line that the parent receives even if this process dies right after.
 fn say(line: &str) {
     let mut out = io::stdout().lock();
     writeln!(out, "@{line}").unwrap();
     out.flush().unwrap();
 }
 
-/// Stops at the nth event of a class.
+/// Stops the process at the nth event of a class.
 struct Stand {
     class: String,
     left: AtomicU64,
@@ -140,8 +142,8 @@ fn child_that_is_killed_at_a_place() {
             workload::config(dir)
         }
     };
-    // When only a lack of free space removes profiles, not all eligible ones are removed. The lines about them are
-    // omitted.
+    // If profiles are removed only for lack of free space, some eligible profiles stay. Therefore the child omits the
+    // lines that report a complete removal.
     let full = Arc::new(AtomicU64::new(0));
     let counted = full.clone();
     let say: workload::Say = Arc::new(move |line| {
@@ -163,7 +165,7 @@ fn child_that_is_killed_at_a_place() {
             say("open");
             let _ = std::fs::remove_file(dir.join(workload::SHORT));
             let next = Arc::new(AtomicU64::new(first));
-            // The young tenant, and the one that the class of the round needs. More tenants would only cost time.
+            // The tenant `young`, and the tenant that the class of the round needs. More tenants would only cost time.
             let other = match class {
                 "downsample" => 1,
                 "retention" => 2,
@@ -191,7 +193,7 @@ fn child_that_is_killed_at_a_place() {
         });
 }
 
-/// Runs one child until it is killed. Returns the class of the place, or the start of the random interval.
+/// Runs one child until it is killed. Returns the class of the operation, or the start of the random interval.
 fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
     let (class, events) = CLASSES[(round % CLASSES.len() as u64) as usize];
     let at_a_moment = round % 10 == 9;
@@ -213,14 +215,14 @@ fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
     let out = BufReader::new(child.stdout.take().unwrap());
     let reader = std::thread::spawn(move || {
         for line in out.lines().map_while(Result::ok) {
-            // The harness writes before the first line of the test.
+            // The test harness writes text before the first line of the child.
             if let Some((_, line)) = line.split_once('@') {
                 let _ = lines.send(line.to_owned());
             }
         }
     });
     let started = Instant::now();
-    // Progress of the child, and the progress at which a moment is selected.
+    // The number of stages that the child has reached, and the stage at which the random interval starts.
     let mut come = 0;
     let from = if at_a_moment {
         drawn(round, 3) as usize % MOMENTS.len()
@@ -240,7 +242,7 @@ fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
                 }
                 if line == "open" || line == "took gone" {
                     come += 1;
-                    // A start may have fewer places than were selected.
+                    // A start may have fewer events than the round selected.
                     if come == from || (class == "open" && come == 1 && !at_a_moment) {
                         killed = MOMENTS[come];
                         wait = started.elapsed() + moment;

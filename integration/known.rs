@@ -1,6 +1,7 @@
 //! A small profile with known numbers: `main` calls `alpha` and `beta`.
 //!
-//! Out: its bytes, its totals, and a push of it to a server. For tests that compare the results of several readers.
+//! Out: the bytes and totals of the profile, and functions that push it to a server. Tests use it to compare the
+//! results of several readers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,7 +15,7 @@ use crate::harness::client;
 /// Leaf functions and their values, sorted.
 pub(crate) const LEAVES: [(&str, i64); 2] = [("alpha", 70_000_000), ("beta", 30_000_000)];
 pub(crate) const TOTAL: i64 = 100_000_000;
-/// Line at which each of its functions starts.
+/// Line at which each function of the profile starts.
 pub(crate) const START_LINE: i64 = 9;
 
 fn bytes_of(kind: &'static str) -> Vec<u8> {

@@ -40,7 +40,7 @@ fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-/// Opens the store in a folder, on a thread that may block.
+/// Opens the store in a folder on a thread for blocking work.
 pub(crate) async fn open(dir: &Path) -> Arc<Store> {
     let opened = config(dir);
     let store = tokio::task::spawn_blocking(|| Store::open(opened, &Scope::new()));
@@ -75,7 +75,7 @@ async fn every_layout_that_was_ever_written_opens_and_can_be_merged() {
         assert_eq!(inspect::stats(dir.path()).unwrap().layout, version);
         assert!(!inspect::check(dir.path()).unwrap().has_errors());
         let store = open(dir.path()).await;
-        // Programs that know only the old layout must not write to the folder any more.
+        // The folder has the new layout, so that programs of the old layout refuse to write to it.
         assert_eq!(inspect::stats(dir.path()).unwrap().layout, LAYOUT_VERSION);
         let before = store.snapshot();
         // Two profiles of two types each, flushed one by one.
@@ -90,7 +90,7 @@ async fn every_layout_that_was_ever_written_opens_and_can_be_merged() {
     }
 }
 
-/// Returns the profiles of a fixture as they were sent.
+/// Returns the profiles of a fixture in the form in which a client sent them.
 fn sent(id: &str) -> Vec<RawProfile> {
     let names = Names::new(SHAPE.functions);
     let profile = |seed| RawProfile {
@@ -101,7 +101,7 @@ fn sent(id: &str) -> Vec<RawProfile> {
     (0..2).map(profile).collect()
 }
 
-/// Returns the lines at which functions start, in a merge of all profiles. None occurs twice.
+/// Returns the distinct lines at which functions start, in a merge of all profiles.
 async fn start_lines(engine: &QueryEngine) -> BTreeSet<i64> {
     let kind = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
     let query = StackQuery::new(kind.parse().unwrap(), Vec::new(), TimeRange::ALL);
@@ -124,7 +124,8 @@ async fn stacks_of_layout_1_get_the_lines_at_which_functions_start_from_the_prof
     let before = rows(&store.snapshot(), Table::Stacks);
     let refused = store.append(&tenant("t"), sent("again")).await;
     assert!(refused.is_empty(), "{refused:?}");
-    // The rows are in the head, in files of both layouts, and in a file merged from both.
+    // The new rows are first in the head, then in files beside those of the old layout, and at last in a file merged
+    // from both.
     let in_head = start_lines(&engine()).await;
     assert!(in_head.len() > 10 && in_head.is_subset(&known), "{in_head:?}");
     store.flush().await.unwrap();

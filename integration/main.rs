@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "in a test a panic is the report, and what is printed is read by who runs it"
+    reason = "a test reports by a panic, and its output is for the person who runs it"
 )]
 
 #[cfg(feature = "server")]
@@ -110,7 +110,7 @@ mod pprof;
 mod private_files;
 #[cfg_attr(
     not(feature = "server"),
-    allow(dead_code, reason = "only some of it is for the collector alone")
+    allow(dead_code, reason = "the build of the collector alone uses only a part of it")
 )]
 mod program;
 #[cfg(feature = "server")]

@@ -1,7 +1,8 @@
-//! A server with little memory, as the real program: more senders and queries than its memory can hold at once.
+//! A server with little memory, as the real program, that receives more pushes and queries than its memory can hold at
+//! once.
 //!
 //! Scenario: eight clients send the fleet's profiles as fast as they can while others query flame graphs of everything;
-//! then short statements run whose rows, names and plans are large. Guarantee: the process' own memory stays within
+//! then it runs short SQL statements with large rows, names and plans. Guarantee: the process' own memory stays within
 //! `--memory-limit`, and after retries every profile is stored once.
 
 use std::path::Path;
@@ -63,7 +64,7 @@ fn serve(address: &str, folder: &Path) -> Program {
     Program::alluvium(&arguments, &folder.join("log"))
 }
 
-/// Returns the maximum memory of a process until it is told to stop, in bytes.
+/// Measures the memory of a process until `stop` is cancelled. Returns the maximum in bytes.
 async fn peak(process: u32, stop: Shutdown) -> u64 {
     let mut peak = 0;
     while !stop.is_cancelled() {
@@ -73,7 +74,7 @@ async fn peak(process: u32, stop: Shutdown) -> u64 {
     peak
 }
 
-/// Pushes profile after profile until none is left, and retries each as often as the server asks for it.
+/// Pushes profile after profile until none is left. Retries a push as often as the server requests a retry.
 async fn push_all(url: String, fleet: Arc<Fleet>, start: i64, next: Arc<AtomicUsize>, refused: Arc<AtomicU64>) {
     let pusher = PushClient::new(Caller::new(client(), url.parse().unwrap()).with_timeout(PATIENCE));
     let each = fleet.profiles_per_tick();
@@ -96,7 +97,7 @@ async fn push_all(url: String, fleet: Arc<Fleet>, start: i64, next: Arc<AtomicUs
     }
 }
 
-/// Queries the flame graph of everything until it is told to stop. The server may refuse a query for lack of memory.
+/// Queries the flame graph of all profiles until `stop` is cancelled. The server may refuse a query for lack of memory.
 async fn ask(url: String, stop: Shutdown) -> u64 {
     let http = client();
     let mut answered = 0;
@@ -227,7 +228,7 @@ async fn short_statements_with_large_rows_names_or_plans_stay_within_the_limit()
         let asked = asked.header("content-type", "text/plain").body(text).send();
         let answer = asked.await.unwrap();
         let status = answer.status();
-        // A response that meets a limit after it has begun is aborted.
+        // If a response exceeds a limit after it has begun, the server aborts it.
         let rest = answer.bytes().await.map(|bytes| bytes.len());
         println!("{shown}: {status}, {rest:?}, {} MiB", own_memory(process) >> 20);
         server.check();

@@ -1,4 +1,4 @@
-//! Checks the metrics page against the metrics that the collector prints.
+//! Checks that the page of metrics lists the metrics that the collector exposes.
 //!
 //! In: `docs/reference/metrics.md`, and a controller that runs every component that needs only this machine. Out:
 //! metrics that the page lacks, has in excess, or lists with another type.
@@ -16,7 +16,7 @@ use crate::tidy::{Findings, root, tracked_files};
 
 const PAGE: &str = "docs/reference/metrics.md";
 
-/// Metrics of the engine that are printed only after a slow operation.
+/// Metrics of the engine that the collector exposes only after a slow operation.
 const RARE: [&str; 1] = ["alloy_component_evaluation_slow_seconds"];
 
 /// Returns name, type and line of every row of the page's tables.

@@ -1,8 +1,9 @@
 //! Code without function names from end to end. Two processes of a C program are sampled at different addresses, and
 //! `go tool pprof` symbolizes what the server returns.
 //!
-//! Guarantee: one instruction of one file is one frame, wherever a process loaded the file. The tool finds its function
-//! in the exported profile, both for position-independent programs and for programs at a fixed address.
+//! Guarantee: one instruction of one file is one frame, wherever a process loaded the file. The tool finds the function
+//! of that instruction in the exported profile, both for position-independent programs and for programs at a fixed
+//! address.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -17,7 +18,7 @@ use alluvium::wire::push::PushClient;
 use crate::harness::client;
 use crate::program::{Address, Program, other};
 
-/// Prints the address of its function and its memory map.
+/// A program that prints the address of its function and its memory map.
 const SOURCE: &str = r#"
 #include <stdio.h>
 
@@ -68,7 +69,7 @@ fn run(program: &str) -> Place {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
     let mut lines = text.lines();
-    // The address is after the first instruction, as in a sample.
+    // The address is inside of the function and not at its start, as in a sample.
     let address = number(lines.next().unwrap()) + 1;
     let mapping = lines.find_map(|line| {
         let mut cells = line.split_whitespace();
@@ -136,7 +137,7 @@ async fn code_without_names_is_one_frame_in_every_process_and_go_finds_its_funct
                 pprof: profile(&program, &run(&program), value).into(),
             };
             pusher.push(&[raw]).await.unwrap();
-            // One profile is in files and one in memory.
+            // The first profile is in files and the second in memory.
             if value == 1_000 {
                 let answer = http.post(format!("{url}/flush")).send().await.unwrap();
                 assert!(answer.status().is_success(), "{}", server.tail());

@@ -1,5 +1,5 @@
-//! Tables in a bucket on a real S3 server, which is killed as well. One server or three neither lose nor duplicate
-//! acknowledged profiles.
+//! Tables in a bucket on a real S3 server. The tests kill Alluvium's servers and the S3 server. One server or three
+//! servers neither lose nor duplicate acknowledged profiles.
 //!
 //! Scenarios: a server and its bucket killed in turn under load; a bucket that is unavailable while profiles arrive;
 //! three servers on one bucket, one of them killed; more profiles than memory may hold without a bucket. The S3 server
@@ -159,7 +159,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
             server.restart().await;
         } else {
             weed.kill();
-            // Pushes go on into the local log, and local profiles can be queried.
+            // Without the bucket, the server accepts pushes into its local log, and queries read the local profiles.
             let while_away = push_for(&server.url, &next, Duration::from_millis(1500)).await;
             assert!(
                 !while_away.is_empty(),
@@ -175,7 +175,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     }
     server.flush().await;
     check(&http, &server.url, &acknowledged, 100).await;
-    // The rows are merged with other files.
+    // The server merges the new files with other files.
     let deadline = Instant::now() + PATIENCE;
     while server.metric("alluvium_store_jobs_total").await == 0.0 {
         assert!(
@@ -290,8 +290,9 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
     for server in &mut servers {
         server.flush().await;
     }
-    // Each server sees the commits of the others, everything exactly once, while all three merge files. A profile that
-    // was stored but not acknowledged may appear later than the others. In the end, all servers agree.
+    // While all three servers merge files, each of them sees every profile exactly once, also those that the others
+    // committed. A profile that was stored but not acknowledged may appear later than the others. In the end, all
+    // servers agree.
     for (table, column) in [("profiles", "total"), ("samples", "value")] {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -319,7 +320,7 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
         let status = server.process.terminate();
         assert!(status.success(), "{status}\n{}", server.process.tail());
     }
-    // Reads the tables without any of the servers.
+    // The program reads the tables from the bucket while no server runs.
     let data = folder.path().join("a/data").to_string_lossy().into_owned();
     let config = folder.path().join("a/server.yaml").to_string_lossy().into_owned();
     let (good, out, errors) = run(&["store", "check", &data, "--config", &config]);
@@ -463,7 +464,7 @@ async fn a_push_is_acknowledged_while_the_bucket_is_away() {
     // The first profile is in the cache of recent writes, the second in memory.
     let found = numbers(&server.url, "samples", "value").await;
     assert_eq!(found.keys().copied().collect::<Vec<_>>(), [1, 2]);
-    // After a kill without a bucket, the server recovers when the bucket does.
+    // The server is killed while the bucket is unavailable. It recovers when the bucket is available again.
     server.process.kill();
     weed.restart().await;
     server.restart().await;

@@ -1,9 +1,9 @@
-//! A bucket that lies. A test proxy before the real S3 server returns bursts of errors, errors after it has done the
-//! request, repeated, late and truncated responses.
+//! A bucket that lies. A test proxy before the real S3 server returns bursts of errors, errors after it has carried out
+//! the request, and repeated, late or truncated responses.
 //!
-//! Guarantee: pushes go on, since they need only the local log. A flush fails, or is done and tried again. A query gets
-//! a complete response or is refused. When the bucket is honest again, every acknowledged profile is there once. Errors
-//! are counted.
+//! Guarantee: pushes go on, since they need only the local log. A flush succeeds, or fails and is tried again. The
+//! server answers a query completely or refuses it. When the bucket is honest again, the tables contain every
+//! acknowledged profile exactly once. The server counts the errors.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -29,19 +29,19 @@ use crate::seaweed::Seaweed;
 /// Maximum size of a request body for the bucket.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What is wrong with a response.
+/// An error of the bucket that the proxy simulates.
 #[derive(Debug, Clone, Copy)]
 enum Lie {
-    /// An error, and the request is not done.
+    /// The proxy returns an error and does not forward the request.
     Refuse(u16),
-    /// An error, but the request is done.
+    /// The proxy forwards the request, but returns an error.
     Deny(u16),
-    /// The request is done twice, and the second response is returned.
+    /// The proxy forwards the request twice and returns the second response.
     Repeat,
     Late(Duration),
     /// The connection ends in the middle of the body.
     Cut,
-    /// A part of an object has half of the bytes of the requested range.
+    /// The response contains only half of the bytes of the requested range.
     Halve,
 }
 
@@ -92,11 +92,11 @@ impl Liar {
     async fn ask(&self, head: &http::request::Parts, body: Bytes) -> (StatusCode, HeaderMap, Bytes) {
         let target = format!("http://{}{}", self.target, head.uri);
         let mut headers = head.headers.clone();
-        // The host name is signed, so it stays.
+        // The signature covers the host name, so the proxy does not change it.
         for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
             headers.remove(name);
         }
-        // The body is passed on as the bucket has it, without compression.
+        // The proxy requests the body without compression, so that it can return the body unchanged.
         headers
             .entry(ACCEPT_ENCODING)
             .or_insert(HeaderValue::from_static("identity"));
@@ -228,7 +228,7 @@ async fn a_bucket_that_lies_about_what_it_has_done_loses_and_doubles_nothing() {
     let Some(mut site) = Site::start().await else {
         return;
     };
-    // A request retries server errors. It does not retry 403, which fails the flush.
+    // The server retries a request after a server error. It does not retry after status 403, so the flush fails.
     let lies = [
         (Lie::Refuse(503), 5),
         (Lie::Deny(500), 5),
@@ -268,7 +268,7 @@ async fn a_bucket_that_answers_late_or_in_part_is_never_believed_in_part() {
         (Lie::Late(Duration::from_millis(100)), 2),
     ];
     for (round, (lie, to_each)) in (0..).zip(lies) {
-        // Creates files that nobody has read yet.
+        // Creates files that the server has not read yet.
         site.push().await;
         site.server.flush().await;
         site.liar.lies(lie, to_each);
@@ -290,14 +290,14 @@ async fn a_bucket_that_answers_late_or_in_part_is_never_believed_in_part() {
                         site.acknowledged.len()
                     );
                 }
-                // The response had already begun. It ends with an error, not as if it were complete.
+                // The response had already begun. It ends with an error, so that it does not look complete.
                 Err(_) if status.is_success() => {}
                 text => assert!(status.is_server_error(), "{lie:?}: {status} {text:?}"),
             }
             if site.liar.told.load(Ordering::SeqCst) > 0 {
                 break;
             }
-            // The server has already read what it needs, so something new is pushed.
+            // The server has already read the files that it needs, so the test pushes another profile.
             assert!(Instant::now() < deadline, "{lie:?} never happened");
             site.push().await;
             let _ = client().post(format!("{}/flush", site.server.url)).send().await;

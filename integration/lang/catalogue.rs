@@ -1,4 +1,4 @@
-//! The catalogue of diagnostics: the codes define its page, and every example triggers its code.
+//! The catalogue of diagnostics: its page is generated from the codes, and every example triggers its code.
 //!
 //! `UPDATE_EXPECT=1 cargo test --test integration catalogue` writes `docs/reference/diagnostics.md` again.
 
@@ -13,7 +13,7 @@ use alluvium::pipeline::{Controller, Options, validate};
 
 const PAGE: &str = "docs/reference/diagnostics.md";
 
-/// Codes without an example of a component. The cases of the groups `check` and `engine` trigger them.
+/// Codes without an example. The cases of the groups `check` and `engine` trigger these codes.
 const WITHOUT_EXAMPLE: &[&str] = &["E0304", "E0411", "W0002"];
 
 #[test]
@@ -106,7 +106,7 @@ fn page() -> String {
                 .into_iter()
                 .filter(|diagnostic| diagnostic.code == *code)
                 .collect();
-            // Long lines of an example are cut, because nobody reads the two hundredth bracket.
+            // Long lines of an example are truncated, because nobody reads hundreds of brackets.
             let _ = write!(page, "\n```{} fragment\n{}```\n", bad.language, cut(bad.text));
             let _ = write!(page, "\n```text\n{}```\n", cut(&found.render()));
         }
@@ -163,7 +163,7 @@ fn loaded(code: Code, example: Example) -> Diagnostics {
             controller.load(text(code.fixed().unwrap())).await.unwrap();
         }
         if example.how != "run" {
-            // Even root cannot create a folder in a file.
+            // A file replaces the storage folder, because even root cannot create a folder in a file.
             std::fs::remove_dir_all(&storage).unwrap();
             std::fs::write(&storage, "").unwrap();
         }

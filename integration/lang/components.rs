@@ -24,7 +24,7 @@ pub(super) fn definitions() -> Vec<&'static dyn AnyDefinition> {
     imports.into_iter().chain(own).collect()
 }
 
-/// Declares arguments that are kept as evaluated and looked up by name.
+/// Declares a type of arguments that stores the evaluated values, which a component reads by name.
 macro_rules! probed {
     ($name:ident, $schema:expr $(, $check:path)?) => {
         #[derive(Debug)]
@@ -74,7 +74,7 @@ probed!(
     }
 );
 
-/// Exports its argument unchanged.
+/// A component that exports its argument unchanged.
 const VALUE: Definition<ValueArguments> = probe(
     "test.value",
     Stability::GenerallyAvailable,
@@ -94,7 +94,7 @@ probed!(
     }
 );
 
-/// Ends, or fails to build.
+/// A component that ends at once or cannot be built.
 const FAILING: Definition<FailingArguments> = probe("test.failing", Stability::GenerallyAvailable, &[]);
 
 probed!(
@@ -105,7 +105,7 @@ probed!(
     }
 );
 
-/// Known only to the language.
+/// A component that the language knows, but that has no implementation.
 const PLANNED: Definition<PlannedArguments> = Definition {
     name: "test.planned",
     stability: Stability::GenerallyAvailable,
@@ -151,7 +151,7 @@ probed!(
     check_endpoint
 );
 
-/// Has one argument of each type, and blocks of each kind.
+/// A component with one argument of each type and one block of each kind.
 const CHECKED: Definition<CheckedArguments> = probe(
     "test.checked",
     Stability::PublicPreview,
@@ -191,7 +191,7 @@ probed!(
     }
 );
 
-/// Has a block that is required.
+/// A component with a required block.
 const STRICT: Definition<StrictArguments> = probe("test.strict", Stability::GenerallyAvailable, &[]);
 
 probed!(
@@ -216,7 +216,7 @@ probed!(ExperimentArguments, Schema::EMPTY);
 
 const EXPERIMENT: Definition<ExperimentArguments> = probe("test.experiment", Stability::Experimental, &[]);
 
-/// All of the above at run time.
+/// The running instance of each component that [`probe`] defines.
 struct Probe {
     context: Context,
     arguments: Mutex<Arguments>,

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use super::components::definitions;
 
-/// Increments its export while it runs and then waits, or misbehaves.
+/// A component that increments its export up to a limit and then waits. It may also panic or ignore the shutdown.
 const COUNTER: Definition<CounterArguments> = Definition {
     name: "test.counter",
     stability: Stability::GenerallyAvailable,
@@ -101,7 +101,7 @@ impl Component<CounterArguments> for Counter {
     }
 }
 
-/// Holds a file that only one component may hold, like a port.
+/// A component that holds a file. Only one component may hold a file, as with a port.
 const HOLDER: Definition<HolderArguments> = Definition {
     name: "test.holder",
     stability: Stability::GenerallyAvailable,
@@ -170,7 +170,7 @@ impl Component<HolderArguments> for Holder {
 
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
         Box::pin(async move {
-            // When it runs again, it takes the file that it released at its end.
+            // If the component runs again, it acquires the file that it released at its end.
             if !self.held.load(Ordering::SeqCst) {
                 take(&self.path.lock())?;
                 self.held.store(true, Ordering::SeqCst);
@@ -305,7 +305,7 @@ async fn a_reload_heals_a_component_that_gets_the_arguments_it_last_ran_with() {
     let text = "test.counter \"c\" {\n\tto = 1\n}\n\ntest.value \"v\" {\n\tinput = 6 / (1 - test.counter.c.value)\n}\n";
     engine.load(text).await.unwrap();
     until("division by zero shows", || !engine.controller.healthy()).await;
-    // Before the failure, the component ran with 6 / 1, and it gets the same value again.
+    // Before the failure, the component ran with 6 / 1. The new configuration has the same value.
     engine.load(&text.replace("(1 -", "(2 -")).await.unwrap();
     until("it is well again", || engine.controller.healthy()).await;
     engine.end().await;
@@ -592,12 +592,12 @@ async fn what_there_is_only_one_of_moves_between_components_in_one_reload() {
         views.into_iter().map(|view| view.local_id).collect()
     };
     engine.load(&holder("a", "one")).await.unwrap();
-    // The file moves to a new component, and to one that stays.
+    // The file moves to a new component, then to a component that already exists.
     engine.load(&(holder("b", "one") + &holder("c", "two"))).await.unwrap();
     engine.load(&holder("c", "one")).await.unwrap();
     assert_eq!(ids(), ["test.holder.c"]);
     until("the file is held", || Path::new(&path("one")).exists()).await;
-    // Two components that stay exchange their files.
+    // Two components that already exist exchange their files.
     engine
         .load(&(holder("c", "one") + &holder("e", "three")))
         .await

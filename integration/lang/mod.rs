@@ -29,7 +29,7 @@ use components::definitions;
 
 /// Timeout for an expected event.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Time without a change after which a state counts as final, if no state is expected.
+/// Time without a change after which the output is final, if there is no expected output.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// A section of a case: name and text.
@@ -38,7 +38,7 @@ type Section = (String, String);
 #[test]
 fn texts_are_formatted() {
     check("fmt", 50, |sections| {
-        // The name of the section decides the language.
+        // The name of the section determines the language.
         let (name, text) = &sections[0];
         let path = if name == "in" { "in.alloy" } else { name };
         match alluvium::lang::fmt_named(path, text) {
@@ -79,7 +79,7 @@ fn values_are_converted() {
     check("conv", 30, |sections| by_line(&sections[0].1, values::conversion));
 }
 
-/// Puts the answer for each line below that line.
+/// Returns the lines, each followed by its answer on a separate line.
 fn by_line(text: &str, answer: impl Fn(&str) -> String) -> String {
     let lines = text.lines().filter(|line| !line.is_empty());
     lines.fold(String::new(), |mut out, line| {
@@ -104,8 +104,8 @@ fn configurations_are_checked() {
     });
 }
 
-/// Checks the real components as far as the language knows them. The warning that many of them cannot run yet is always
-/// the same and is omitted.
+/// Checks configurations of the real components against their schemas. The output omits the warning that a component
+/// cannot run yet, because it is always the same.
 #[test]
 fn configurations_of_known_components_are_checked() {
     check("check/known", 48, |sections| {
@@ -142,7 +142,7 @@ fn configurations_are_run_and_reloaded() {
 async fn run(sections: &[Section], expected: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut options = Options::new(folder.path());
-    // A slow machine must not see a restart that a fast one does not see.
+    // A restart must not depend on the speed of the machine.
     options.restart = RestartPolicy {
         shortest: Duration::from_mins(1),
         longest: Duration::from_mins(1),
@@ -175,13 +175,13 @@ async fn run(sections: &[Section], expected: &str) -> String {
     out
 }
 
-/// Waits until the output is the expected one. A busy machine takes longer; no result depends on the time.
+/// Waits until the output is the expected one. A busy machine takes longer, but no result depends on the time.
 struct Watch<'a> {
     events: PathBuf,
     /// Number of bytes of the reported events.
     told: usize,
     expected: &'a str,
-    /// The output already differs from the expected one, so waiting is useless.
+    /// True if the output already differs from the expected one, so that waiting is useless.
     is_lost: bool,
 }
 
@@ -195,8 +195,9 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Adds the events since the last call, and the state of the components: the expected output as soon as it appears,
-    /// or else the output that has stayed the same for a while. `plain` converts an output to the compared form.
+    /// Adds the events since the last call and the state of the components to the output. Returns as soon as the output
+    /// is the expected one, or else when it has not changed for a while. `plain` converts an output to the compared
+    /// form.
     async fn settle(&mut self, controller: &Controller, out: &mut String, plain: impl Fn(&str) -> String) {
         let started = Instant::now();
         let mut last = (String::new(), 0, Instant::now());
@@ -220,8 +221,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the events since the last call, and the length of all. Components start concurrently, so their `run`
-    /// lines come sorted, after the others.
+    /// Returns the events since the last call, and the length of all events in bytes. Components start concurrently, so
+    /// their `run` lines are sorted and follow the other lines.
     fn peek(&self) -> (String, usize) {
         let text = std::fs::read_to_string(&self.events).unwrap_or_default();
         // The last line may be incomplete.
@@ -249,7 +250,7 @@ fn state(controller: &Controller) -> String {
     out
 }
 
-/// Writes the components of a module, each followed by those of the modules that it created.
+/// Writes the components of a module, each followed by the components of the modules that it created.
 fn module_state(controller: &Controller, module: &str, out: &mut String) {
     for component in controller.components(module).unwrap_or_default() {
         let id = match module {
@@ -282,7 +283,7 @@ fn module_state(controller: &Controller, module: &str, out: &mut String) {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1000))]
 
-    /// Parts of configurations in any order. Every mistake is a diagnostic that can be rendered.
+    /// Joins parts of configurations in random order. Every mistake is a diagnostic that can be rendered.
     #[test]
     fn checking_never_panics(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..30)) {
         let text = parts.concat();
@@ -377,7 +378,7 @@ fn the_twin_in_hcl_is_the_same_configuration() {
     let read = |name: &str| Source::new(name, std::fs::read_to_string(folder.join(name)).unwrap());
     let (river, hcl) = (read("alloy-like.river"), read("alloy-like.hcl"));
     let (of_river, of_hcl) = (alluvium::lang::parse(&river).0, alluvium::lang::parse(&hcl).0);
-    // Names, values and literals are compared: everything except positions and comments.
+    // The comparison covers names, values and literals, but not positions and comments.
     assert_eq!(of_river, of_hcl);
     let back = alluvium::lang::translate::to_alloy("alloy-like.hcl", hcl.text()).unwrap();
     // The comments differ in the lines that name the files.
@@ -410,7 +411,7 @@ fn check(group: &str, at_least: usize, answer: impl Fn(&[Section]) -> String) {
     check_running(group, at_least, |sections, _| answer(sections));
 }
 
-/// Does the same as [`check`], with an `answer` that knows the expected output in order to wait for it.
+/// Does the same as [`check`], but also passes the expected output to `answer`, which waits for it.
 fn check_running(group: &str, at_least: usize, answer: impl Fn(&[Section], &str) -> String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("integration/lang")
@@ -503,7 +504,7 @@ fn split(text: &str) -> Vec<Case<'_>> {
         }
         offset += line.len();
     }
-    // A new case without an expectation.
+    // The file ends with a new case that has no expectation yet.
     if !sections.is_empty() {
         cases.push(Case {
             input: &text[start..],

@@ -152,7 +152,7 @@ fn commit(repository: &Path, name: &str, text: &str) {
     git(&["tag", &format!("v{}", count.trim())]);
 }
 
-/// Independent components stop concurrently, so the lines about their stops are sorted.
+/// Returns the text with sorted lines about stops, because independent components stop concurrently.
 fn sorted_stops(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     for run in lines.chunk_by_mut(|left, right| left.starts_with("  stop ") && right.starts_with("  stop ")) {
@@ -173,7 +173,7 @@ fn write(folder: &Path, name: &str, text: &str) {
     std::fs::rename(next, path).unwrap();
 }
 
-/// Makes a change and waits until it takes effect, but not forever, because it may have no effect.
+/// Makes a change and waits until it takes effect, at most two seconds, because it may have no effect.
 async fn change(controller: &Controller, act: impl FnOnce()) {
     let before = state(controller);
     act();

@@ -1,4 +1,4 @@
-//! Expressions to values and values to types, each on one line, for the groups `expr` and `conv`.
+//! Evaluates expressions and converts values to types, one per line, for the groups `expr` and `conv`.
 //!
 //! Besides the standard library, the scope has `secret` (the secret `hush`), `capsule` (of the kind `test.Thing`),
 //! `receiver` (a profile receiver) and `nothing` (null).
