@@ -327,7 +327,7 @@ async fn the_tenant_and_the_limits_are_those_of_every_route() {
     assert!(grpc_status::decode(&body).unwrap().message.contains("2000 bytes"));
 }
 
-/// Sends by HTTP to the first collector, by gRPC to the second, and by HTTP to the server.
+/// Profiles go to the first collector by HTTP, from there to the second one by gRPC, and to the server by HTTP.
 #[tokio::test(flavor = "multi_thread")]
 async fn profiles_go_through_two_collectors_and_keep_their_types_and_totals() {
     let site = Site::new(ServerOptions::default()).await;

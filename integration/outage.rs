@@ -1,8 +1,8 @@
-//! A collector as the real program, whose endpoint is unavailable for an hour's worth of profiles.
+//! A collector, as the real program, while its endpoint is unavailable for an hour's worth of profiles.
 //!
 //! Scenario: `pyroscope.receive_http` accepts pushes for `pyroscope.write`, whose endpoint responds with 503. The
-//! process is killed in the middle, started again, and accepts the rest. Guarantee: when the endpoint is back, it gets
-//! every acknowledged profile once, in the order of time.
+//! process is killed in the middle, started again, and accepts the rest. Guarantee: when the endpoint is available
+//! again, it receives every acknowledged profile exactly once, in the order of time.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -28,7 +28,7 @@ use crate::program::{Address, PATIENCE, Program, client};
 const HOUR: u64 = 33 * 3600;
 const PUSH: usize = 100;
 
-/// A server that is available at times, with the numbers of the accepted profiles in the order of arrival.
+/// A server that is available at times. It stores the numbers of the accepted profiles in the order of arrival.
 #[derive(Clone, Default)]
 pub(crate) struct Sink {
     pub(crate) is_there: Arc<AtomicBool>,
@@ -81,7 +81,7 @@ async fn take(State(sink): State<Sink>, body: Bytes) -> Response {
     connect::encode(Codec::Proto, &PushResponse::default()).into_response()
 }
 
-/// Returns a profile with its number as a label. Nothing on its way reads its bytes.
+/// Returns a profile with its number as a label. Neither collector nor server reads its bytes.
 pub(crate) fn numbered(number: u64, pprof: &Bytes) -> RawProfile {
     let number = number.to_string();
     RawProfile {

@@ -47,7 +47,7 @@ async fn a_tenants_limits_change_while_the_server_runs() {
         std::fs::rename(in_folder("next.yaml"), &overrides).unwrap();
         let deadline = Instant::now() + PATIENCE;
         loop {
-            // The new limits are in force: this text, or for an invalid file the metric.
+            // The server has read the file if the status and the metric are the expected ones.
             let metrics = http
                 .get(format!("{url}/metrics"))
                 .send()
@@ -126,7 +126,8 @@ async fn tenants_are_those_of_a_list_and_no_more_than_a_number() {
     let of_tenant = |tenant: &str| folder.path().join(format!("data/tables/samples/tenant={tenant}"));
     assert!(of_tenant("a").is_dir() && !of_tenant("c").exists());
 
-    // Tenants from before the start keep their places, and a new one on the list needs none.
+    // The tenants `a` and `b` from before the start still count. So the new tenant `c` exceeds `max`, although the list
+    // allows it.
     let mut server = start("{max: 2, allowed: [b, c]}");
     server.ready(&http, &format!("{url}/ready")).await;
     for (tenant, status) in [("b", 200), ("c", 429), ("a", 400), ("d", 400)] {

@@ -1,9 +1,10 @@
 //! Profiles of a few kilobytes that expand to gigabytes, pushed over HTTP to the real program under a memory limit,
-//! beside an honest client. They must not end the server, prevent flushes or restarts, or cause errors for the honest
-//! client.
+//! beside an honest client. These profiles must not end the server, prevent flushes or restarts, or cause errors for
+//! the honest client.
 //!
-//! Each case has a function that makes its profile and is named after what multiplies. The server refuses profiles
-//! beyond a bound with a number, and stores the others.
+//! Each case has a function that creates its profile. The name of the function says which part of the profile
+//! multiplies. The server refuses a profile that exceeds a bound, with a message that contains a number, and stores the
+//! others.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -45,13 +46,13 @@ fn now_nanos() -> i64 {
     i64::try_from(now.as_nanos()).unwrap()
 }
 
-/// A profile written field by field. The encoder would look up a long text as often as it is named, and these profiles
-/// are made to cause exactly that in other programs.
+/// A profile written field by field. The encoder would look up a long text once for each reference. These profiles are
+/// made to cause such costs in other programs.
 struct Raw(Vec<u8>);
 
 impl Raw {
-    /// Starts a profile with one sample type, these strings after `cpu` and `nanoseconds` (3, 4, ...), and function and
-    /// location 1 with the name number 1.
+    /// Starts a profile with one sample type. `strings` follow `cpu` and `nanoseconds` in the string table, with the
+    /// numbers 3, 4 and so on. Function 1 and location 1 have the name number 1.
     fn new(strings: &[&str]) -> Self {
         let mut raw = Self(Vec::new());
         raw.message(1, &[1 << 3, 1, 2 << 3, 2]);
@@ -252,7 +253,7 @@ fn empty_sample_labels() -> Vec<u8> {
     body
 }
 
-/// Returns one name of a megabyte with Go's type parameters, in a hundred thousand functions.
+/// Returns a profile with a hundred thousand functions that share one name of a megabyte with Go's type parameters.
 fn go_names() -> Vec<u8> {
     let mut raw = Raw::new(&[&format!("{}[go.shape.int]", "g".repeat(1 << 20))]);
     for id in 2..100_000u64 {
@@ -264,7 +265,7 @@ fn go_names() -> Vec<u8> {
     raw.0
 }
 
-/// Returns four megabytes of names that no frame has.
+/// Returns a profile with four megabytes of names that no frame uses.
 fn names_of_nothing() -> Vec<u8> {
     let names: Vec<String> = (0..60)
         .map(|number| format!("{number}{}", "x".repeat(65_000)))
@@ -554,7 +555,8 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
 
     let mut server = Limited::start(&arguments, &log);
     server.program.ready(&http, &format!("{url}/ready")).await;
-    // Each case alone: the response, and a start after SIGKILL, in every second case with all of it in the log.
+    // Each case is pushed alone, followed by SIGKILL and a start. In every second case, all profiles are in the log at
+    // the start.
     let next = AtomicU64::new(1);
     let mut honest = 0u64;
     let all = cases();
@@ -585,7 +587,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
         server.program.ready(&http, &format!("{url}/ready")).await;
         assert_eq!(stored(&http, &url).await, honest, "honest profiles after {}", case.name);
     }
-    // All cases at once, many times, beside a client that pushes one profile after the other.
+    // All cases are pushed at once, many times, beside a client that pushes one profile after the other.
     let all = Arc::new(all);
     let stop = Arc::new(AtomicBool::new(false));
     let mut poisoners = tokio::task::JoinSet::new();
@@ -596,7 +598,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
                 let case = &all[(client_number + round * 7) % all.len()];
                 let (status, text) = send(&http, &url, case.body.clone()).await;
                 let shown: String = text.chars().take(300).collect();
-                // Profiles within the bounds may be too much at the same time.
+                // The server may refuse profiles within the bounds for now, if many arrive at the same time.
                 let fine = if case.refused.is_none() {
                     [200, 503, 429]
                 } else {

@@ -1,4 +1,5 @@
-//! Alluvium's decoder, encoder and tables against Go's: the same profile must give the same numbers for every function.
+//! Alluvium's decoder, encoder and tables against Go's: for the same profile, both must report the same numbers for
+//! every function.
 //!
 //! In: the profiles under `fixtures/pprof`, and the recorded output of `go tool pprof -top`. If `go` is on the path,
 //! the test also runs the tool on the fixtures and on profiles that Alluvium encoded.
@@ -141,7 +142,8 @@ fn the_difference_of_two_heap_profiles_is_what_was_allocated_between() {
     };
     let (before, after) = (total(&open("go-allocs")), total(&open("go-allocs-later")));
     let difference = total(&difference());
-    // The counted types grew by the difference. The state types are those of the later profile.
+    // The values of the two cumulative types are the differences. The values of the other types are those of the later
+    // profile.
     assert_eq!(difference[..2], [after[0] - before[0], after[1] - before[1]]);
     assert_eq!(difference[2..], after[2..]);
     assert!(difference[1] > 0);

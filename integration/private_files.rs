@@ -1,5 +1,5 @@
-//! Permissions of the files that server and collector keep on the disk: only their user may access them, whatever the
-//! umask was at their start.
+//! Permissions of the files that server and collector keep on the disk: only the user of the process may access them,
+//! whatever its umask was at the start.
 //!
 //! In: real processes behind `umask 022`. Out: the modes of every folder and file that they leave behind.
 
@@ -12,7 +12,7 @@ use crate::harness::client;
 use crate::known;
 use crate::program::{Address, PATIENCE, Program};
 
-/// Returns the program behind the usual umask of systems.
+/// Returns a command that runs the program with umask 022, which is usual.
 fn behind_a_wide_mask(arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command
@@ -25,7 +25,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// Returns the number of files and folders below a folder, and those that others may access.
+/// Returns the number of files and folders below a folder, and the paths that other users may access.
 fn look(folder: &Path) -> (usize, Vec<String>) {
     let (mut seen, mut open) = (0, Vec::new());
     let mut folders = vec![folder.to_owned()];
@@ -52,8 +52,8 @@ async fn what_a_server_keeps_is_for_its_user_alone() {
     let log = folder.path().join("serve.log");
     let (address, http) = (Address::keep(), client());
     let url = format!("http://{address}");
-    // The second start finds a folder of an older version. The third finds one that its administrator has opened to a
-    // group.
+    // The second start finds a folder of an older version. The third start finds a folder that its administrator has
+    // opened to a group.
     for (start, wanted) in [(0, 0o700), (1, 0o755), (2, 0o750)] {
         if start > 0 {
             std::fs::set_permissions(&data, std::fs::Permissions::from_mode(wanted)).unwrap();

@@ -1,4 +1,5 @@
-//! Real processes for tests: Alluvium and other programs, with their ports, files and ends.
+//! Real processes for tests: starts Alluvium and other programs, reserves their ports, stores their logs, and ends
+//! them.
 //!
 //! In: a command line. Out: a running process that is killed on drop, its log for the report when something fails, and
 //! HTTP helpers that wait for a condition with a deadline. Other programs may be missing: see [`other`].
@@ -31,7 +32,7 @@ pub(crate) fn client() -> reqwest::Client {
 }
 
 /// Repeats a measurement until its claim holds, at most three times. On a machine with more work than CPUs, samples are
-/// lost and come late.
+/// lost or late.
 pub(crate) fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {
     let mut last = String::new();
     for _ in 0..3 {
@@ -162,11 +163,11 @@ impl Drop for Program {
     }
 }
 
-/// An address of 127.0.0.1 reserved for one program, which may be started there repeatedly. While the program is away,
-/// connections are refused.
+/// An address of 127.0.0.1 reserved for one program, which may be started there repeatedly. While the program does not
+/// run, connections are refused.
 ///
 /// The socket is bound but does not listen. A server that sets SO_REUSEADDR as well may listen beside it (socket(7)).
-/// Linux gives the port to no other program that requests any port, and to no outgoing connection.
+/// Linux does not assign the port to other programs that request any free port, or to outgoing connections.
 pub(crate) struct Address {
     text: String,
     _kept: TcpSocket,
@@ -206,8 +207,8 @@ impl Display for Address {
 #[test]
 fn an_address_that_is_kept_is_given_to_nobody_and_its_program_may_start_again() {
     let kept: Vec<Address> = (0..16).map(|_| Address::keep()).collect();
-    // Each listener takes any of fewer than 30,000 ports, so one of them would get the port of a released address
-    // several times.
+    // Each listener gets one of fewer than 30,000 ports. So if an address were released, some listeners would get its
+    // port.
     for _ in 0..20_000 {
         let other = TcpListener::bind("127.0.0.1:0")
             .unwrap()

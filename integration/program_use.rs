@@ -1,5 +1,5 @@
-//! The program as its user meets it: a mistake gives one clear message, a bad reload changes nothing, a dead endpoint
-//! loses nothing.
+//! The program as its user sees it: a mistake causes one clear message, a failed reload changes nothing, and while an
+//! endpoint is unavailable, no profile is lost.
 //!
 //! Scenario: real processes with real mistakes. Guarantee: exit codes, texts and continued operation as
 //! `docs/operations.md` and the pages of the commands promise.
@@ -116,7 +116,7 @@ async fn a_bad_reload_changes_nothing_and_a_dead_endpoint_loses_nothing() {
         "{text}"
     );
 
-    // Nobody listens at the endpoint, so profiles accumulate in the queue, and a metric shows it.
+    // No server listens at the endpoint, so profiles accumulate in the queue, and a metric shows their number.
     let metrics = format!("http://{own}/metrics");
     wait(&mut collector, async || {
         metric(&http, &metrics, "pyroscope_write_queue_profiles").await >= 3.0

@@ -135,7 +135,7 @@ async fn nobody_makes_the_server_ask_elsewhere_or_read_without_end() {
         "{status} {message}"
     );
 
-    // Nobody listens at this port.
+    // No server listens at this port.
     let (status, message) = asked(&format!("http://ada:hidden@{}", &*Address::keep())).await;
     assert!(status == 503 && !message.contains("hidden"), "{status} {message}");
 

@@ -1,9 +1,9 @@
 //! The Rust code under `src/wire/proto` is generated from `proto/`. This test generates it again and compares.
 //!
 //! In: `proto/**/*.proto`. Out: one file per package, with prost's messages, their JSON form (`wire::json`), and a
-//! trait for each service that is served. JSON code is generated only for messages of those services, and its reading
-//! part only for requests. `UPDATE_EXPECT=1` rewrites the files instead of failing. No `protoc` is needed: protox
-//! compiles the text.
+//! trait for each service that the server implements. JSON code is generated only for messages of these services. Code
+//! that reads JSON is generated only for requests. `UPDATE_EXPECT=1` rewrites the files instead of failing. No `protoc`
+//! is needed: protox compiles the text.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
-/// Module of the package, file of the package, packages it refers to.
+/// Module and file of each package, and the packages to which it refers.
 const PACKAGES: [(&str, &str, &[&str]); 14] = [
     ("collector", "collector/v1/collector.proto", &[]),
     ("google", "google/v1/profile.proto", &[]),
@@ -30,7 +30,7 @@ const PACKAGES: [(&str, &str, &[&str]); 14] = [
     ("adhocprofiles", "adhocprofiles/v1/adhocprofiles.proto", &[]),
 ];
 
-/// Services of the server: they get a trait, and their messages a JSON form.
+/// Services of the server. The test generates a trait for each of them, and a JSON form for their messages.
 const SERVED: [&str; 12] = [
     "ProfilesService",
     "PusherService",
@@ -142,8 +142,8 @@ fn generate(root: &Path, package: &str, source: &str, imports: &[&str], used: &U
     (path, format!("{header}\n{messages}{json}"))
 }
 
-/// Generates the JSON form of a message that a service uses, one line per field. It includes reading if a request
-/// contains the message.
+/// Generates the JSON form of a message that a service uses, one line per field. If a request contains the message, the
+/// code can also read it.
 fn json_form(file: &FileDescriptorProto, message: &DescriptorProto, used: &Used) -> String {
     let name = full_name(file, message);
     let mut out = String::new();

@@ -1,8 +1,8 @@
 //! The code in the memory of a process, for unwinding its stacks without the rules of this project.
 //!
-//! In: `/proc/PID/maps` and the ELF files that it names. Out: a `framehop` unwinder with these modules, the kind of
-//! description of each address, and, for the third walk, Alluvium's own tables. This module computes the positions of
-//! code from the program headers. It uses only the line parser of `alluvium::ebpf`.
+//! In: `/proc/PID/maps` and the ELF files that it names. Out: a `framehop` unwinder with these files as modules, the
+//! way in which `.eh_frame` describes each address, and, for the third walk, Alluvium's own tables. This module
+//! computes the positions of code from the program headers. It uses only the line parser of `alluvium::ebpf`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,25 +22,25 @@ use gimli::{
 };
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
-/// Kind of the description of an address in `.eh_frame`.
+/// The way in which `.eh_frame` describes the frame at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Described {
-    /// Relative to the stack pointer or the frame pointer, with offsets.
+    /// By offsets from the stack pointer or the frame pointer.
     Plain,
     /// The return address of a signal handler.
     Signal,
-    /// Outermost: the return address is undefined.
+    /// An outermost frame: the return address is undefined.
     Outermost,
     /// By a register that `framehop` does not follow.
     ByRegister,
-    /// By the stack pointer, the frame pointer and memory, which `framehop` does not read for this.
+    /// By the stack pointer, the frame pointer and memory. `framehop` does not read memory to find a frame.
     ByMemory,
     Not,
     Nowhere,
 }
 
 struct Code {
-    /// Offset and length in the file, and address, of the executable segments.
+    /// The executable segments: offset in the file, length in the file, and address.
     segments: Vec<(u64, u64, u64)>,
     bases: BaseAddresses,
     sections: ExplicitModuleSectionInfo<Arc<[u8]>>,
@@ -135,7 +135,7 @@ impl Code {
                 CfaRule::RegisterAndOffset { .. } => return Some(Described::ByRegister),
                 CfaRule::Expression(expression) => expression.get(frames).ok()?,
             };
-            // Only the expression's requests count, not the values that it gets.
+            // The result depends only on the registers and the memory that the expression reads, not on their values.
             let (mut reads, mut is_known) = (false, true);
             evaluate(
                 expression.evaluation(fde.cie().encoding()),
@@ -218,7 +218,7 @@ impl Code {
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The registers that are followed.
+/// The registers that the walks follow.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registers {
     pub ip: u64,
@@ -301,7 +301,7 @@ pub(super) struct Maps {
 }
 
 impl Maps {
-    /// Reads program and mappings. Returns `None` when the process is gone.
+    /// Reads the program and the mappings of a process. Returns `None` if the process is gone.
     pub(super) fn read(pid: u32) -> Option<Self> {
         Some(Self {
             program: std::fs::read_link(format!("/proc/{pid}/exe")).ok()?,
@@ -352,7 +352,7 @@ impl Image {
         Some((&placed.code, address.wrapping_sub(placed.bias)))
     }
 
-    /// Returns the kind of description of the instruction at an address.
+    /// Returns the way in which `.eh_frame` describes the frame at an address.
     pub(super) fn described(&self, address: u64) -> Described {
         self.at(address)
             .map_or(Described::Nowhere, |(code, address)| code.described(address))
@@ -382,7 +382,7 @@ impl Image {
         code.table.find(pc).map_or(Found::NoMapping, Found::Row)
     }
 
-    /// Returns file and address in it, for a report.
+    /// Returns the file of an address and the address in this file, for a report.
     pub(super) fn place(&self, address: u64) -> String {
         let Some((_, relative)) = self.at(address) else {
             return format!("{address:#x}");

@@ -2,23 +2,26 @@
 //! same registers and memory.
 //!
 //! In: C, C++ and Rust programs of `fixtures/ebpf`, compiled here, and programs of the system, all run under the
-//! profiler with [`Settings::copies`]. Each sample has the frames that the program in the kernel found, and the
-//! registers and up to 16 KiB of stack from which it found them. Three walks are compared: that one, `framehop` with
-//! the `.eh_frame` of the files in `/proc/PID/maps`, and Alluvium's walk outside the kernel. Go and code made at run
-//! time have no `.eh_frame`, so there is no second opinion for them.
+//! profiler with [`Settings::copies`]. Each sample has the frames that the BPF program found, and the registers and up
+//! to 16 KiB of stack in which it found them. The test compares three walks: the walk of the BPF program, `framehop`
+//! with the `.eh_frame` of the files in `/proc/PID/maps`, and Alluvium's walk outside the kernel. Go programs and code
+//! generated at run time have no `.eh_frame`, so `framehop` cannot check them.
 //!
 //! `framehop` cannot see what the copy does not contain: memory above 16 KiB, pages that were never touched, and the
-//! stack below a handler with a separate stack. In these cases, the frames up to that place are compared, and the walk
-//! outside the kernel must end there too. The test helps `framehop` in two ways. The frame that a signal interrupted is
-//! at an instruction and not after a call, which `framehop` cannot express. And `framehop` would guess at frames whose
-//! description reads memory (a signal's frame, and functions that align their stack); `gimli` evaluates those. Samples
-//! with a frame at which `framehop` could only guess are left out by the kind of that frame, whatever the walks find,
-//! and printed with their number. Up to that frame, the walks must still agree. Such frames are:
+//! stack below a handler with a separate stack. In these cases, the test compares the frames up to the missing memory,
+//! and the walk outside the kernel must end there too. The test helps `framehop` in two ways. First, it marks a frame
+//! that a signal interrupted: its address is an instruction and not a return address, which `framehop` cannot express.
+//! Second, it evaluates with `gimli` each description that reads memory (a signal's frame, and functions that align
+//! their stack), because `framehop` would guess there. If `framehop` could only guess at some other frame, the test
+//! excludes the sample, whatever the walks find, but the walks must still agree up to that frame. The test prints the
+//! number of excluded samples by the kind of the frame:
 //!
-//! - described by a register other than the stack and frame pointers, which `framehop` does not know
+//! - a frame described by a register other than the stack and frame pointers, which `framehop` does not support
 //!   (`_dl_runtime_resolve`, some assembly);
-//! - without a description (the start of the dynamic linker, `_init`): `framehop` would follow the frame pointer;
-//! - at an address in no file, in processes that were gone or ran another program before their mappings were read.
+//! - a frame without a description (the start of the dynamic linker, `_init`): `framehop` would follow the frame
+//!   pointer;
+//! - a frame at an address in no file, because the process ended or started another program before the test read its
+//!   mappings.
 
 mod image;
 
@@ -40,22 +43,23 @@ use crate::program::{alone, other};
 
 /// Ticks per second of busy time.
 const HERTZ: u32 = 1999;
-/// Minimum number of samples to compare, in total and for each program that is named below.
+/// Minimum number of samples to compare in total. `SAMPLES_OF_EACH` is the minimum for each program that the test
+/// names.
 const SAMPLES: u64 = 10_000;
 const SAMPLES_OF_EACH: u64 = 200;
 /// Share of the samples that must be equal.
 const EQUAL: f64 = 0.999;
-/// Maximum share of all samples that may be left out because of the description of a frame.
+/// Maximum share of all samples that the test may exclude because of the description of a frame.
 const LEFT_OUT: f64 = 0.01;
-/// Maximum share of the samples at an address in no file. A process may be gone before its mappings are read, which
-/// happens every 20 ms.
+/// Maximum share of the samples at an address in no file. The test reads the mappings every 20 ms, and a process may
+/// end before.
 const NOWHERE: f64 = 0.05;
 /// Maximum number of user frames, as in the BPF program.
 const DEEPEST: usize = 896;
-/// Maximum size of a stack in bytes, as in Linux. Memory above a copy exists or was never touched; memory further away
-/// is not part of the stack.
+/// Maximum size of a stack in bytes, as in Linux. An address above a copy and within this size is part of the stack. An
+/// address further away is not.
 const STACK: u64 = 8 << 20;
-/// Timeout for all rounds; one takes eight seconds of two CPUs.
+/// Timeout for all rounds. One round takes eight seconds of two CPUs.
 const PATIENCE: Duration = Duration::from_mins(15);
 /// Number of differing samples of a program to print.
 const PRINTED: u64 = 3;
@@ -65,13 +69,13 @@ const PRINTED: u64 = 3;
 enum End {
     /// At the outermost frame.
     Outermost,
-    /// It needs memory above the copy, or memory of the stack that a signal interrupted.
+    /// The walk needs memory above the copy, or memory of the stack that a signal interrupted.
     CopyEnds,
-    /// It needs memory that is not part of the stack, so it lost its way.
+    /// The walk needs memory that is not part of the stack, so an earlier frame was wrong.
     Lost,
     /// At the maximum depth of the BPF program.
     Depth,
-    /// At a frame where it could only guess.
+    /// At a frame where `framehop` could only guess.
     Guess(Described),
     Failed(framehop::Error),
 }
@@ -87,15 +91,15 @@ fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
         if frames.len() == DEEPEST {
             return (frames, End::Depth);
         }
-        // The first word that is not in the copy. After it, everything is a guess.
+        // The first word that the walk needs and the copy does not contain. All later frames are guesses.
         let mut outside = None;
         let is_leaf = frames.len() == 1;
         let mut read = |at: u64| {
             let offset = at.checked_sub(stack.sp).and_then(|offset| usize::try_from(offset).ok());
             let word = offset.and_then(|offset| stack.bytes.get(offset..offset.checked_add(8)?));
             if word.is_none() {
-                // A leaf has also saved below its stack pointer what is in its register. A signal may have come on
-                // another stack.
+                // A leaf may have saved registers below its stack pointer, but the registers still contain these
+                // values. A signal may have interrupted code on another stack.
                 if at >= stack.sp || !is_leaf {
                     outside.get_or_insert(at);
                 }
@@ -127,7 +131,8 @@ fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
         };
         address = match next {
             _ if let Some(at) = outside => {
-                // `framehop` may have taken this for a wrong description and would guess there from now on.
+                // `framehop` may have cached that the description is wrong, and would guess at this address from now
+                // on.
                 image.cache = CacheX86_64::new();
                 let is_above = (stack.sp..stack.sp.saturating_add(STACK)).contains(&at);
                 let end = if is_above || is_interrupted {
@@ -156,14 +161,14 @@ fn unwind(image: &mut Image, stack: &Snapshot<'_>) -> (Vec<u64>, End) {
 struct Count {
     samples: u64,
     frames: u64,
-    /// Equal up to the outermost frame.
+    /// Number of samples with equal frames up to the outermost one.
     whole: u64,
-    /// Equal as far as the copy reaches.
+    /// Number of samples with equal frames as far as the copy reaches.
     copied: u64,
     left_out: BTreeMap<Described, u64>,
-    /// The program in the kernel found other frames.
+    /// Number of samples in which the BPF program found other frames than `framehop`.
     differ: u64,
-    /// Alluvium's walk outside the kernel found other frames.
+    /// Number of samples in which Alluvium's walk outside the kernel found other frames.
     differ_outside: u64,
 }
 
@@ -185,7 +190,8 @@ impl Count {
     }
 }
 
-/// Observations of running processes: each set of mappings that they had, because the running program may change.
+/// The mappings of running processes. A process may have several sets of mappings, because it may start another
+/// program.
 #[derive(Default)]
 struct Seen {
     maps: BTreeMap<u32, Vec<Maps>>,
@@ -417,7 +423,7 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
         hertz: HERTZ,
         kernel_stacks: false,
         scope: Scope::Process(shell.child.id()),
-        // 128 MiB of the budget is for waiting copies.
+        // The profiler may use 128 MiB of the budget for copies that wait.
         budget: Budget::new(1 << 30),
         copies: true,
         ..Settings::default()
@@ -425,8 +431,8 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
     .unwrap();
     let mut comparison = Comparison::default();
     let until = Instant::now() + PATIENCE;
-    // Tables are made when a stack first needs them. Therefore the first round has fewer samples, and hardly any of
-    // rustc.
+    // The profiler creates a table when a stack first needs it. Therefore the first round has fewer samples, and hardly
+    // any of rustc.
     while shell.rounds < 2 || !comparison.is_enough(&programs) && Instant::now() < until {
         let mut seen = Seen::default();
         shell.run([&lanes[0], &lanes[1]], || seen.look(&profiler));

@@ -84,7 +84,7 @@ pub(super) fn post(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, stream, &fields("POST", path))
 }
 
-/// What a server has sent over a connection.
+/// Counts and codes of the frames that a server has sent over a connection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heard {
     /// Error code of the last GOAWAY.

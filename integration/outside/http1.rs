@@ -2,7 +2,7 @@
 
 use super::{House, statuses};
 
-/// A request after the tested one, with a path that gets 404.
+/// A request that follows the tested one. Its path gets status 404.
 const BEHIND: &str = "GET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
 /// Returns a query with these headers.
@@ -43,7 +43,8 @@ async fn lengths_that_do_not_agree_are_refused_and_what_is_behind_is_not_answere
         let status = statuses(&answer);
         assert!(matches!(status[..], [400 | 413 | 431]), "{headers:?}: {answer}");
     }
-    // Of the two lengths, the chunks count (RFC 9112, section 6.3). What follows them is a separate request.
+    // If a request has a length and chunks, the chunks determine the body (RFC 9112, section 6.3). The bytes after the
+    // chunks are a separate request.
     for headers in [
         "Content-Length: 6\r\nTransfer-Encoding: chunked",
         "Transfer-Encoding: chunked\r\nContent-Length: 6",
@@ -85,7 +86,7 @@ async fn chunks_and_heads_of_a_wrong_form_are_refused() {
         let answer = house.raw(request.as_bytes()).await;
         assert_eq!(statuses(&answer), [400], "{chunks:?}: {answer}");
     }
-    // More than the buffer holds; a read may exceed it slightly.
+    // These headers are larger than the server's buffer, even if a read exceeds the buffer slightly.
     let long = "a".repeat(300 << 10);
     let many = "x: y\r\n".repeat(500);
     for (request, wanted) in [

@@ -11,7 +11,7 @@ use super::{House, SMALL, check_small};
 /// Number of connections that flood concurrently.
 const AT_ONCE: usize = 4;
 
-/// Maximum increment of a window, which overflows a window that is not empty.
+/// Maximum increment of a window. It overflows every window that is not empty.
 const OVER: [u8; 4] = [0x7f, 0xff, 0xff, 0xff];
 
 /// `:status: 200` in the static table.
@@ -28,8 +28,8 @@ fn stream(number: u32) -> u32 {
 /// The parts that a connection sends one after the other.
 type Parts = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 
-/// Opens some connections concurrently. Each sends its parts until the server accepts no more. Returns what each has
-/// received once that is enough.
+/// Opens some connections concurrently. Each connection sends its parts until the server accepts no more. Returns the
+/// received frames of each connection once `is_enough` is true for them.
 async fn flood(house: &House, parts: impl Fn() -> Parts, is_enough: fn(&Heard) -> bool) -> Vec<Heard> {
     let mut talks = JoinSet::new();
     for _ in 0..AT_ONCE {
@@ -51,7 +51,7 @@ fn is_ended(heard: &Heard) -> bool {
     heard.is_closed || heard.goaway.is_some()
 }
 
-/// Checks that connections with a GOAWAY were told ENHANCE_YOUR_CALM.
+/// Checks that a GOAWAY always has the code ENHANCE_YOUR_CALM, and that at least one connection received it.
 fn assert_calmed(name: &str, all: &[Heard]) {
     let others = all.iter().filter_map(|heard| heard.goaway);
     assert!(others.clone().all(|code| code == ENHANCE_YOUR_CALM), "{name}: {all:?}");
@@ -71,7 +71,8 @@ async fn streams_that_are_reset_at_once_or_never_end_are_bounded() {
         Box::new((0..100).map(part))
     };
     assert_calmed("rapid reset", &flood(&house, resets, is_ended).await);
-    // The server is made to reset streams (CVE-2025-8671): a window that grows too large is an error of its stream.
+    // The client makes the server reset streams (CVE-2025-8671): if a window grows too large, the server resets its
+    // stream.
     let made = || -> Parts {
         let part = |part: u32| -> Vec<u8> {
             let streams = (part * 500..(part + 1) * 500).map(stream);
@@ -82,7 +83,8 @@ async fn streams_that_are_reset_at_once_or_never_end_are_bounded() {
         Box::new((0..100).map(part))
     };
     assert_calmed("resets by the server", &flood(&house, made, is_ended).await);
-    // Requests whose bodies never come. Requests beyond the limit are refused, and later the connection is closed.
+    // The client never sends the bodies of its requests. The server refuses requests beyond the limit and later closes
+    // the connection.
     let open = || -> Parts {
         let part = |part: u32| -> Vec<u8> {
             (part * 500..(part + 1) * 500)
@@ -119,7 +121,7 @@ async fn settings_pings_and_empty_frames_without_end_are_bounded() {
         println!("{name}: {} frames were taken", taken * 1000);
         honest.is_served(1).await;
     }
-    // A client that reads them is served normally.
+    // If a client reads these responses, the server serves it normally.
     for (name, one) in floods {
         let parts = move || -> Parts {
             let many = one.repeat(1000);
@@ -159,7 +161,8 @@ async fn headers_that_never_end_or_grow_are_bounded() {
         };
         assert_calmed(name, &flood(&house, parts, is_ended).await);
     }
-    // An indexed field of 4 KB, followed by thousands of references to it, each of one byte.
+    // The headers contain an indexed field of 4 KB, followed by thousands of references to this field, each of one
+    // byte.
     let mut bomb = fields("GET", "/ready");
     bomb.extend([0x40, 1, b'n', 0x7f]);
     // 4,000 as a number with a prefix of seven bits: 127, and the rest in groups of seven.

@@ -8,12 +8,13 @@ use tokio::net::TcpStream;
 
 use super::{House, SMALL, check_small};
 
-/// Maximum number of silent connections, more than a port accepts.
+/// Maximum number of silent connections. It exceeds the number that a port accepts.
 const MOST: u64 = 5_000;
 /// Descriptors reserved for other tests of this process.
 const FOR_OTHERS: u64 = 500;
 
-/// Returns the number of connections that this process may open. Raises its limit if necessary and allowed.
+/// Returns the number of connections that this process may open. Raises the open file limit of the process if necessary
+/// and allowed.
 fn affordable() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let wanted = MOST + FOR_OTHERS;
@@ -35,7 +36,7 @@ async fn thousands_of_silent_connections_keep_nobody_out_and_take_bounded_memory
     let count = affordable();
     let mut silent = Vec::with_capacity(count);
     for number in 0..count {
-        // Some connections close before they are accepted; the rest must exist.
+        // A connection may fail, because the port accepts fewer connections.
         let Ok(mut stream) = TcpStream::connect(&*house.address).await else {
             continue;
         };
@@ -86,7 +87,8 @@ async fn slow_headers_and_slow_bodies_delay_nobody_and_take_bounded_memory() {
         let mut stream = house.connect().await;
         let begin = match number % 4 {
             0 => "GET /ready HTTP/1.1\r\nHost: x\r\n".to_owned(),
-            // The body length is announced, so its memory is charged. Small requests have a separate share.
+            // The request announces the length of its body, so the server reserves memory for it. Small requests have a
+            // separate share of the memory.
             1 => format!(
                 "POST /push.v1.PusherService/Push HTTP/1.1\r\nHost: x\r\nContent-Type: application/proto\r\n\
                  Content-Length: {}\r\n\r\n",

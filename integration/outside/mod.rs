@@ -24,7 +24,7 @@ use crate::disk::Client;
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program, run};
 
-/// Maximum total memory of a server in bytes, the same as for strangers with large bodies.
+/// Maximum total memory of a server in bytes, the same as in the module `strangers`.
 const MOST_MEMORY: usize = 512 << 20;
 
 /// A server as the real program.
@@ -77,7 +77,8 @@ impl House {
         answer
     }
 
-    /// Starts an honest client, which gets responses over new connections and a kept one, until the value is checked.
+    /// Starts an honest client. It sends requests over new connections and over a kept connection until
+    /// [`Honest::end`].
     fn honest(&self) -> Honest {
         let (stop, pushed) = (Shutdown::new(), Arc::<AtomicUsize>::default());
         let task = tokio::spawn({
@@ -120,7 +121,7 @@ fn check_small(house: &House) {
     assert!(memory < 128 << 20, "{} MiB\n{}", memory >> 20, house.program.tail());
 }
 
-/// A client that does nothing wrong.
+/// A client that sends only valid requests.
 struct Honest {
     stop: Shutdown,
     pushed: Arc<AtomicUsize>,
@@ -128,7 +129,7 @@ struct Honest {
 }
 
 impl Honest {
-    /// Waits until the client has been served this many more times.
+    /// Waits until the client has completed this many more rounds of requests.
     async fn is_served(&self, times: usize) {
         let wanted = self.pushed.load(Ordering::SeqCst) + times;
         while self.pushed.load(Ordering::SeqCst) < wanted && !self.task.is_finished() {
@@ -136,7 +137,7 @@ impl Honest {
         }
     }
 
-    /// Checks that the client is served to the end, at least once more.
+    /// Waits until the client has completed another round of requests, stops it, and checks that no request failed.
     async fn end(self) {
         self.is_served(1).await;
         self.stop.cancel();
@@ -181,7 +182,7 @@ async fn answers_have_the_headers_that_browsers_need_and_tell_nothing_of_the_ser
         ("/debug/pprof/cmdline", &any),
         ("/flush", &any),
     ] {
-        // The request also comes from a foreign page, which gets no permission to read the response.
+        // The test also sends the request as from a foreign page, which must not get permission to read the response.
         for origin in [None, Some("https://evil.example")] {
             let mut request = http.get(format!("{}{path}", house.url));
             if let Some(origin) = origin {
