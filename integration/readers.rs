@@ -1,10 +1,10 @@
 //! Other engines read Alluvium's tables while the server runs: DuckDB reads the Parquet files, the Python package
 //! `deltalake` and chDB (ClickHouse) read the tables.
 //!
-//! Scenarios: the real server, one known profile, a flush, and then a Python program without any of Alluvium's code.
-//! Further readers read repeatedly while the server accepts profiles, flushes, merges and deletes replaced files.
-//! Guarantee: function names, labels and values are in plain columns, and a reader sees a consistent state at every
-//! moment. `ALLUVIUM_PYTHON` names the Python (`make tools` sets it up).
+//! Scenarios: the real server, one known profile, a flush, and then a Python program that uses no code of Alluvium. In
+//! a second test, readers read repeatedly while the server accepts profiles, flushes, merges and deletes replaced
+//! files. Guarantee: function names, labels and values are in plain columns, and a reader sees consistent tables at
+//! every moment. `ALLUVIUM_PYTHON` names the Python interpreter (`make tools` sets it up).
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -180,8 +180,8 @@ async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let yaml = folder.path().join("server.yaml");
-    // Files are merged within a moment. The replaced files are deleted while a reader may still open them a little
-    // later.
+    // Files are merged within a moment. The server deletes a replaced file 30 seconds after the merge, because a reader
+    // may still open it.
     let text = "maintenance:\n  interval: 200ms\n  vacuum_interval: 500ms\n  deletion_delay: 30s\n";
     std::fs::write(&yaml, text).unwrap();
     let address = Address::keep();
@@ -318,7 +318,7 @@ async fn duckdb_and_deltalake_read_the_tables_while_the_server_runs() {
     let lines: Vec<_> = text.lines().map(str::to_owned).collect();
     assert_eq!(lines, expected, "{text}");
 
-    // The server keeps working meanwhile.
+    // The server still accepts pushes and answers queries.
     known::push(&url, &[("service_name", "readers"), ("version", "1.2")]).await;
     let rows = sql(&http, &url, "SELECT sum(total) FROM profiles").await;
     assert_eq!(rows, [[(2 * known::TOTAL).to_string()]]);

@@ -1,5 +1,6 @@
-//! The relabel rules of a tenant in a real server. The overrides file puts them into force, a crash under another file
-//! changes nothing, and invalid rules are refused with their position.
+//! The relabel rules of a tenant in a real server. The server applies the rules of the overrides file. After a crash
+//! and a start with another file, the stored profiles are the same. The server refuses invalid rules and names their
+//! position.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ overrides:
       - {action: drop, source_labels: [__type__], regex: alloc_.*}
 ";
 
-/// Returns objects and bytes, allocated on two routes.
+/// Returns a profile of objects and bytes that two routes allocated.
 fn heap(labels: &[(&str, &str)]) -> RawProfile {
     let of = |kind, unit| ValueType { kind, unit };
     let mut builder = Builder::new(Profile {
@@ -111,7 +112,7 @@ impl Site {
         line.unwrap_or_default().trim().to_owned()
     }
 
-    /// Checks what is stored of `shop` and of a tenant without rules.
+    /// Checks the stored profiles of `shop` and of a tenant without rules.
     async fn check(&self) {
         let all = "SELECT profile_type, labels['team'] AS team, labels['pod'] AS pod, sum(value) AS value FROM flat \
                    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";

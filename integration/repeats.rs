@@ -1,5 +1,5 @@
-//! Profiles that are sent again because the response was lost. They are stored once, also across a crash, and no other
-//! profile is mistaken for one of them.
+//! Profiles that a client sends again because it did not receive the response. The server stores them once, also across
+//! a crash, and does not consider other profiles repeated.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::program::{Address, Program, sql};
 
 const COUNT: &str = "SELECT count(*), sum(total) FROM profiles";
 
-/// Returns a profile of `value` at a time in Unix nanoseconds, 0 for none.
+/// Returns a profile of `value` at a time in Unix nanoseconds. The time 0 means none.
 fn profile(id: &str, service: &str, time_nanos: i64, value: i64) -> RawProfile {
     let mut builder = Builder::new(Profile {
         sample_types: vec![ValueType {
@@ -55,7 +55,7 @@ async fn a_profile_with_an_id_is_stored_once_and_what_differs_in_anything_is_ano
     site.flush().await;
     pusher.push(std::slice::from_ref(&one)).await.unwrap();
     assert_eq!(stored(http, url).await, (1, 1), "also when it is in a file");
-    // An id that a program gives to all of its profiles loses none of them.
+    // If a program sets the same id in all of its profiles, the server stores all of them.
     let others = [
         profile("7b1d", "shop", now, 10),
         profile("7b1d", "shop", now + 1000, 1),

@@ -31,7 +31,7 @@ enum Form {
     Top,
     Tree,
     Peek(&'static str),
-    /// By the whole program, which reads source files: the arguments after `list`.
+    /// A listing by the whole program, which reads source files. Contains the arguments after `list`.
     List(&'static [&'static str]),
 }
 
@@ -215,7 +215,7 @@ fn listed(path: &Path, sample_type: &str, words: &[&str]) -> String {
         return String::from_utf8(output.stdout).unwrap();
     }
     let errors = String::from_utf8_lossy(&output.stderr);
-    // The lines before the last one say which flags matched nothing.
+    // The lines before the last one name the flags that matched nothing.
     let last = errors.trim_end().lines().last().unwrap_or_default();
     last.trim_start_matches("alluvium: error: ").to_owned()
 }
@@ -275,7 +275,7 @@ fn reports_are_those_of_go_tool_pprof_to_the_byte() {
     assert_eq!(compared, 130);
 }
 
-/// Returns the first differing line of each.
+/// Returns the first line of each report that differs from the other report.
 fn unlike(ours: &str, theirs: &str) -> String {
     let mut lines = ours.lines().zip(theirs.lines()).enumerate();
     let counts = format!("{} and {} lines", ours.lines().count(), theirs.lines().count());

@@ -1,8 +1,8 @@
-//! Pyroscope's published SDKs push to a server, and the flame graphs name the functions that they profiled.
+//! Pyroscope's published SDKs push profiles to a server, and the flame graphs contain the profiled functions.
 //!
 //! Scenario: a real server, and a program in each language that uses the SDK (`fixtures/sdk`). Guarantee: each profile
-//! type that the SDK sends contains the function that caused it, under the SDK's name for it, with the program's
-//! labels. The module `java` tests the agent for Java.
+//! type that the SDK sends contains the function that caused the values, under the name that the SDK uses, with the
+//! labels of the program. The module `java` tests the agent for Java.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::program::{Address, PATIENCE, Program, file_of, other, sql};
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
 /// Expected profiles of a program: a profile type, a regular expression for a function on its stacks, and the value of
-/// the label `controller`. The program sets this label while it runs and not at its start.
+/// the label `controller`. The program sets the label `controller` while it runs and not at its start.
 struct Expected(&'static str, &'static str, Option<&'static str>);
 
 fn source(language: &str) -> PathBuf {
@@ -23,7 +23,7 @@ fn source(language: &str) -> PathBuf {
         .join(language)
 }
 
-/// Runs `program` with the address of a server as its last argument until everything expected has arrived.
+/// Runs `program` with the address of a server as its last argument until all expected profiles have arrived.
 async fn pushes(folder: &Path, service: &str, mut program: Command, expected: &[Expected]) {
     let http = client();
     let address = Address::keep();
@@ -88,7 +88,7 @@ async fn the_sdk_for_node_pushes_cpu_wall_time_and_memory() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut program = Command::new("node");
-    // `make tools` installs the package elsewhere, not beside the program.
+    // `make tools` installs the package in another folder than that of the program.
     program
         .env("NODE_PATH", package.ancestors().nth(3).unwrap())
         .arg(source("node").join("busy.js"));
@@ -129,7 +129,7 @@ async fn the_sdk_for_go_pushes_every_type_it_has() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sdk_for_rust_pushes_cpu() {
     let folder = tempfile::tempdir().unwrap();
-    // The build output is kept beside the tests' own programs.
+    // The build output is stored beside the programs of the tests.
     let target = Path::new(env!("CARGO_BIN_EXE_alluvium")).with_file_name("sdk-rust");
     let status = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--locked", "--target-dir"])

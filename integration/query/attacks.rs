@@ -1,8 +1,8 @@
-//! SQL statements of malicious or careless users. Each is refused or stopped by a limit, and the engine still works
-//! after it.
+//! SQL statements of malicious or careless users. The engine refuses each statement or stops it at a limit, and still
+//! works afterwards.
 //!
-//! The table runs against the engine, which answers HTTP requests, and over the PostgreSQL port with the same limits.
-//! The test also checks the memory of the process over the whole table.
+//! The statements of the table run in the engine, as for HTTP requests, and over the PostgreSQL port with the same
+//! limits. The test also checks how much the memory of the process grows while all statements run.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use super::expected::Expected::{self, Harmless, Refused, Stopped};
 use super::{attacks_extreme, engine_with, two_services};
 use crate::harness::tenants;
 
-/// Maximum memory growth of the process over the whole table, in bytes: twice the limit of all queries, and slack for
-/// the tests that run concurrently. `memory` measures a separate process.
+/// Maximum memory growth of the process while all statements run, in bytes: twice the memory limit of all queries, and
+/// slack for the tests that run concurrently. The module `memory` measures a separate process.
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 1200 << 20;
 
-/// Limits under which the table runs.
+/// Limits under which the statements of the table run.
 pub(super) fn limits() -> QueryLimits {
     QueryLimits {
         timeout: Duration::from_secs(1),
@@ -445,8 +445,8 @@ async fn answer(engine: &QueryEngine, sql: &str) -> Result<String, QueryError> {
     Ok(String::from_utf8(bytes).unwrap())
 }
 
-/// Does the same as [`answer`], but retries while earlier attacks are still being planned. A stopped statement keeps
-/// its place until the planner, which cannot be interrupted, has ended.
+/// Does the same as [`answer`], but retries while earlier attacks are still being planned. A stopped statement counts
+/// as running until the planner, which cannot be interrupted, has ended.
 async fn answer_with_patience(engine: &QueryEngine, sql: &str) -> Result<String, QueryError> {
     for _ in 0..60 {
         match answer(engine, sql).await {
@@ -469,7 +469,7 @@ async fn attacks_are_refused_or_stopped_and_the_engine_lives() {
             (Err(QueryError::InvalidArgument(_) | QueryError::Limit(_)), Refused | Stopped) => true,
             (Err(QueryError::Timeout(_)), Stopped) => true,
             (Ok(rows), Harmless) => !rows.contains("launch_codes") && !rows.contains("secret"),
-            // A fault or a limit in computing one's own rows is harmless.
+            // An error or a limit is harmless if the tenant may read the rows.
             (Err(error), Harmless) => !matches!(error, QueryError::Internal(_)),
             _ => false,
         };
@@ -480,7 +480,7 @@ async fn attacks_are_refused_or_stopped_and_the_engine_lives() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    // The engine works: a second may be short on a busy machine, but not twenty times.
+    // The engine works if one of twenty queries succeeds. On a busy machine, a second may be too short for one of them.
     let mut is_alive = false;
     for _ in 0..20 {
         let answer = answer_with_patience(&engine, "SELECT count(*) AS n FROM samples").await;
@@ -506,7 +506,8 @@ async fn usual_time(engine: &QueryEngine) -> Duration {
     times[times.len() / 2]
 }
 
-/// Attackers hold half of the places and never stop. Half of them leave before they get a response.
+/// The attackers use half of the query slots and never stop. Half of their queries are abandoned before the engine
+/// responds.
 #[tokio::test(flavor = "multi_thread")]
 async fn others_are_answered_in_about_their_usual_time_while_attacks_run() {
     let patient = QueryLimits {
@@ -529,7 +530,8 @@ async fn others_are_answered_in_about_their_usual_time_while_attacks_run() {
         .collect();
     let beside = usual_time(&engine).await;
     attackers.iter().for_each(tokio::task::JoinHandle::abort);
-    // A second for a machine with other work. Planning that kept its place took minutes.
+    // The bound includes a second for a machine with other work. If the planning of abandoned queries held slots, the
+    // queries would wait for minutes.
     let bound = alone * 2 + Duration::from_secs(1);
     assert!(beside < bound, "{beside:?} beside attacks, {alone:?} alone");
 }
@@ -577,9 +579,9 @@ async fn every_limit_names_itself_and_how_to_raise_it() {
         limits.timeout = Duration::from_secs(2);
     });
     let held = busy.sql(&tenants("one"), "SELECT * FROM samples").await.unwrap();
-    // The next query must wait longer than the first one runs, not equally long.
+    // The next query must wait longer than the first one still runs, not equally long.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    // This query gets the slot when the time of the first is over, and keeps it for as long.
+    // This query receives the slot when the first query reaches its timeout, and holds it until its own timeout.
     let second = busy.clone();
     let mut next = Box::pin(async move { second.sql(&tenants("one"), "SELECT * FROM samples").await });
     assert!(futures::poll!(&mut next).is_pending());

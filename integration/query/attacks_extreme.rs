@@ -1,11 +1,11 @@
-//! More rows of the table in `attacks`: numbers at the ends of their types, which crash a careless function; plans that
-//! grow out of short texts; aggregates that keep all their input; access to other tenants and to the engine.
+//! More rows of the table in `attacks`: the smallest and largest numbers of a type, which crash a careless function;
+//! short texts with large plans; aggregates that store all their input; access to other tenants and to the engine.
 
 use super::expected::Expected::{self, Harmless, Refused, Stopped};
 
 /// Statements by what they attempt.
 pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
-    // Ends of types.
+    // The smallest and largest numbers of a type.
     (
         "the smallest number by minus one",
         Harmless,
@@ -231,7 +231,7 @@ pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
         Harmless,
         "SELECT * FROM flamegraph('process_cpu:cpu:nanoseconds:cpu:nanoseconds{}', 0, 'now', -9223372036854775807)",
     ),
-    // Aggregates that keep their input.
+    // Aggregates that store their input.
     (
         "the middle of everything",
         Stopped,

@@ -1,4 +1,4 @@
-//! Resources that strangers may take from a server that answers queries: places, memory, regular expressions.
+//! Resources of the query engine that strangers may use: query slots, memory, regular expressions.
 //!
 //! Scenario: a real port, and clients that never read, query everything, or send arbitrarily long selectors. Guarantee:
 //! an honest client gets responses, and each refusal names the limit.
@@ -32,7 +32,7 @@ async fn ask(server: &TestServer, call: &str, body: Value) -> (u16, String) {
         .header("x-scope-orgid", "one")
         .header("content-type", "application/json");
     let request = request.body(body.to_string());
-    // The response is requested uncompressed; compressed, it would be short.
+    // The client requests the response without compression, because the compressed response would be short.
     let request = request.header("accept-encoding", "identity");
     let response = request.send().await.unwrap();
     (response.status().as_u16(), response.text().await.unwrap())
@@ -48,7 +48,7 @@ async fn sql(server: &TestServer, text: &str) -> (u16, String) {
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
-// The result has hundreds of megabytes.
+// The result of this query has hundreds of megabytes.
 const LARGE: &str = "SELECT repeat('x', 60000) FROM samples a, samples b, samples c";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,7 +73,7 @@ async fn clients_that_never_read_their_answers_keep_no_place() {
         assert_eq!(&status, b"HTTP/1.1 200");
         silent.push(stream);
     }
-    // The query waits for a place no longer than the others may keep theirs.
+    // The query waits for a slot at most until the other queries reach their timeout.
     let (status, text) = sql(&server, "SELECT count(*) AS n FROM samples").await;
     assert!(status == 200 && text.contains("20"), "{status} {text}");
     for mut stream in silent {
@@ -93,11 +93,11 @@ async fn questions_share_their_places_and_sql_has_others() {
     let server = serve(engine.clone()).await;
     let range = json!({"start": NOON, "end": NOON + 60_000});
     assert_eq!(ask(&server, "LabelNames", range.clone()).await.0, 200);
-    // Three queries have the places and three wait for them, so no place is left for the query below in its time.
+    // Three queries hold the slots and three wait for them, so the query below gets no slot before its timeout.
     let mut held = Vec::new();
     for number in 0..6 {
         if number == 3 {
-            // They must wait longer than the others run, not equally long.
+            // The last three queries must wait longer than the first three still run, not equally long.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         let engine = engine.clone();
@@ -170,11 +170,12 @@ async fn rows_in_memory_are_charged_to_the_question() {
         );
         assert!(given.load(Ordering::Relaxed) < ENDLESS / 2, "{text}");
     }
-    // All memory was released.
+    // A query succeeds, so all memory was released.
     assert_eq!(sql(&server, "SELECT 1 AS one").await.0, 200);
 }
 
-/// Returns a stack of 400 functions in one file with a long name, which a detailed flame graph repeats for each: 24 MB.
+/// Returns a store with a stack of 400 functions in one file with a long name. A detailed flame graph repeats the name
+/// for each function: 24 MB.
 fn wide() -> Arc<TestStore> {
     let store = TestStore::new();
     let mut wide = profile("one", &[("service_name", "shop")], CPU, NOON, &[]);
@@ -204,7 +205,7 @@ async fn an_answer_that_nobody_reads_is_counted_and_given_back() {
     let call = "SelectMergeStacktraces";
     let (status, text) = ask(&server, call, question.clone()).await;
     assert!(status == 200 && text.len() > 24_000_000, "{status} {}", text.len());
-    // Otherwise, the system's buffers alone would hold the whole response.
+    // The buffer is small. Otherwise, the system's buffers alone would hold the whole response.
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(64 << 10).unwrap();
     let mut silent = socket.connect(server.address().parse().unwrap()).await.unwrap();

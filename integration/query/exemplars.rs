@@ -29,7 +29,8 @@ fn of_spans(service: &str, at_ms: i64, id: &str, spans: &[(Option<&str>, i64)]) 
     made
 }
 
-/// Two profiles of a shop in the first step, one without an id in the second, and a cart; in files and in a head.
+/// Returns a store with two profiles of `shop` in the first step, one without an id in the second step, and one of
+/// `cart`. Some are in files and some in a head.
 fn shop() -> Arc<TestStore> {
     let store = TestStore::new();
     store.add(of_spans(
@@ -88,7 +89,7 @@ async fn the_largest_profile_stands_for_a_point_and_its_id_finds_it() {
     assert_eq!(first.labels.get("pod"), Some("larger"));
     assert!(first.span_id.is_empty() && first.trace_id.is_empty());
     assert_eq!(cart.exemplars[&(NOON + 15_000)].profile_id.as_ref(), "other");
-    // A profile whose sender gave no id gets one as well.
+    // If the sender set no profile id, the exemplar has an id as well.
     let second = &shop.exemplars[&(NOON + 30_000)];
     for (id, total) in [("larger", 9), (second.profile_id.as_ref(), 3)] {
         assert_eq!(total_of_profile(&engine, "{}", id).await, total, "{id}");

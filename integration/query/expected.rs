@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Expected {
     Refused,
-    /// Stopped by a limit, or refused, which is equally good.
+    /// Stopped by a limit. A refusal is equally good.
     Stopped,
     /// Answered, without data that the tenant must not see.
     Harmless,

@@ -1,8 +1,8 @@
-//! A store for tests of queries. Profiles are added and then written as Parquet files or kept in a head. It uses no
-//! code of the store except the schema.
+//! A store for tests of queries. Profiles are added and then written as Parquet files or kept in a head. The fixture
+//! uses no code of the store except the schema.
 //!
-//! Its head returns all rows of all tenants regardless of the filter, as the contract allows. A query that relies on
-//! the filter fails.
+//! The head of the fixture returns all rows of all tenants regardless of the filter, as the contract allows. So if a
+//! query relies on the filter, its test fails.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -48,7 +48,7 @@ pub(super) struct OwnedFrame {
     pub mapping: String,
     pub address: i64,
     pub inlined: bool,
-    /// Not part of the stack's identity.
+    /// Line at which the function starts. It does not change the id of the stack.
     pub start_line: i32,
 }
 
@@ -73,7 +73,7 @@ impl HeadScan for TestHead {
     }
 }
 
-/// The same rows again and again. A reader that takes all of them runs out of memory.
+/// A head that returns the same rows again and again. A reader that collects all of them runs out of memory.
 struct EndlessHead {
     tables: HashMap<Table, RecordBatch>,
     given: Arc<AtomicUsize>,
@@ -185,7 +185,7 @@ impl TestStore {
         self
     }
 
-    /// Lists files that do not exist, so that opening them fails.
+    /// Adds to the snapshot files that do not exist, so that a query fails if it opens them.
     pub(super) fn list_missing(&self, change: impl Fn(&mut FileEntry)) -> &Self {
         let mut state = self.state.lock();
         let mut missing: Vec<FileEntry> = state.files.clone();
@@ -205,7 +205,7 @@ fn day(time_ms: i64) -> i32 {
 fn write(root: &Path, table: Table, tenant: &str, day: i32, number: usize, profiles: &[TestProfile]) -> FileEntry {
     let batch = batch(table, profiles);
     let in_file = batch.project(&(2..batch.num_columns()).collect::<Vec<_>>()).unwrap();
-    // A space and a percent sign in a path must be handled.
+    // The path contains a space and a percent sign, which readers must handle.
     let path = format!("{}/tenant={tenant}/day=%25 {day}/part-{number}.parquet", table.name());
     std::fs::create_dir_all(root.join(&path).parent().unwrap()).unwrap();
     let file = std::fs::File::create(root.join(&path)).unwrap();
@@ -295,7 +295,7 @@ fn batch(table: Table, profiles: &[TestProfile]) -> RecordBatch {
             ),
             Arc::new(samples.iter().map(|_| None::<&str>).collect::<StringArray>()),
         ],
-        // Stacks are written as often as they occur; readers must not count them twice.
+        // A stack has one row for each sample in which it occurs. Readers must not count these rows twice.
         Table::Stacks => {
             let stacks: Vec<&[OwnedFrame]> = samples.iter().map(|(_, sample)| sample.0.as_slice()).collect();
             vec![
@@ -337,7 +337,7 @@ fn label_maps(rows: &[&TestProfile]) -> ArrayRef {
     array
 }
 
-/// Returns null for a stack without any such line.
+/// Returns the start lines of the functions of each stack, or null if no function has one.
 fn start_lines(stacks: &[&[OwnedFrame]]) -> ArrayRef {
     let element = Field::new("element", DataType::Int32, false);
     let mut builder = ListBuilder::new(Int32Builder::new()).with_field(element);

@@ -1,4 +1,4 @@
-//! Queries at the engine's interface, over Parquet files and heads made by the fixture.
+//! Queries through the engine's interface, over Parquet files and heads made by the fixture.
 
 mod attacks;
 mod attacks_extreme;
@@ -30,7 +30,7 @@ fn two_services() -> Arc<TestStore> {
     store
 }
 
-/// Where the added profiles are kept.
+/// The form in which the store holds the added profiles.
 #[derive(Clone, Copy, PartialEq)]
 enum Keep {
     Head,
@@ -101,7 +101,7 @@ fn engine_with(store: Arc<TestStore>, limits: QueryLimits) -> QueryEngine {
     QueryEngine::new(store, limits).unwrap()
 }
 
-/// Returns the minute of [`two_services`].
+/// Returns the time range of [`two_services`], which is one minute.
 fn minute() -> TimeRange {
     TimeRange::new(NOON, NOON + 60_000)
 }

@@ -105,7 +105,7 @@ async fn a_second_question_decodes_no_frames_again() {
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
-    // Only samples are read: the single file of the tenant's day.
+    // The query reads only the table `samples`, which has a single file for the day of the tenant.
     assert_eq!(engine.stats().files_read - before, 1);
 }
 
@@ -371,7 +371,8 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
         .await
         .unwrap();
     assert_eq!(services, ["cart", "shop"]);
-    // No matchers, no groups and a matcher that accepts everything take different paths to the same result.
+    // No selector, an empty selector and a matcher that accepts everything take different paths through the code to the
+    // same result.
     for everything in ["{}", r#"{__type__=~".*"}"#] {
         let everything = [parse(everything).unwrap()];
         assert_eq!(
@@ -544,7 +545,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
         [("hot".to_owned(), 0), ("main".to_owned(), 0)]
     );
 
-    // The same stack comes from a profile that has the lines. A further profile changes nothing.
+    // Another profile adds the same stack with the lines. A further profile changes nothing.
     store.add(of(NOON + 1000, 6, [2, 5])).to_files();
     let known = [("hot".to_owned(), 2), ("main".to_owned(), 5)];
     query.go_pgo = Some(GoPgo::default());
@@ -552,7 +553,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
     assert_eq!(
         starts(&merged.unwrap()),
         known,
-        "to who has cached the stack without them"
+        "the engine cached the stack without the lines"
     );
     query.go_pgo = None;
     for engine in [first, engine(store.clone())] {
@@ -585,7 +586,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
     let bytes = encode_all(result, Format::Pprof).await;
     let found = starts(&bytes.unwrap());
     assert!(found.iter().all(|(_, line)| *line > 1), "{found:?}");
-    // The frames of the table have no such field; they are accepted nevertheless.
+    // The frames of the table `stacks` have no field `start_line`, but the function accepts them.
     let joined = "SELECT pprof(profile_type, samples.stack, frames, value) IS NOT NULL AS is_there FROM samples JOIN \
                   stacks ON samples.stack = stacks.stack";
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Statements that SQL must not run, and the limits that stop it.
+//! Statements that the engine must not run, and the limits that stop a query.
 
 use std::time::{Duration, Instant};
 
@@ -110,7 +110,7 @@ async fn no_query_sees_another_tenant() {
     )
     .await;
     assert_eq!(own[0]["n"], 4_000_000);
-    // Ids that would have a meaning in SQL.
+    // Tenant ids with characters that have a meaning in SQL.
     for id in ["o_e", "o*", "one'--"] {
         let none = rows(&engine, id, "SELECT count(*) AS n FROM samples").await;
         assert_eq!(none[0]["n"], 0, "{id}");
@@ -204,7 +204,7 @@ async fn a_query_whose_asker_went_away_stops() {
     let mut result = engine.sql(&tenants("one"), ENDLESS).await.unwrap();
     let _ = tokio::time::timeout(Duration::from_millis(100), futures::StreamExt::next(&mut result.stream)).await;
     drop(result);
-    // The runtime is free again: another query is answered at once.
+    // The runtime is free again, so the engine answers another query at once.
     assert_eq!(rows(&engine, "one", "SELECT 1 AS n").await[0]["n"], 1);
 }
 

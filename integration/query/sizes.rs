@@ -1,7 +1,7 @@
 //! Statements with a short text and large rows, names or plans.
 //!
-//! Scenario: an engine with little memory for a query. Guarantee: a limit refuses what does not fit, and reasonable
-//! statements are answered in smaller batches.
+//! Scenario: an engine with little memory for a query. Guarantee: the engine refuses statements that exceed a limit,
+//! and answers reasonable statements in smaller batches.
 
 use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{QueryEngine, QueryError, QueryLimits};
@@ -32,7 +32,7 @@ async fn refusal(engine: &QueryEngine, sql: &str, format: Format) -> String {
     }
 }
 
-/// Returns rows with a number `n` from 0 on.
+/// Returns a subquery with `count` rows of one column `n`, which counts from 0.
 fn numbers(count: usize) -> String {
     format!("(SELECT unnest(range(0, {count})) AS n) t")
 }
@@ -81,13 +81,13 @@ async fn texts_that_do_not_fit_the_memory_of_a_query_are_refused() {
         .collect();
     let copies = vec!["SELECT * FROM t"; 100].join(" UNION ALL ");
     for sql in [
-        // 1.2 MB per row: the response is too large.
+        // A row has 1.2 MB, so the response is too large.
         format!("SELECT n, {} FROM {}", columns.join(", "), numbers(8192)),
         format!("SELECT n, {} FROM {}", grown.join(", "), numbers(8192)),
         format!("SELECT n, '{}' AS x FROM {}", "x".repeat(200_000), numbers(8192)),
-        // One constant for each copy.
+        // Each copy has its own constant.
         format!("WITH t AS (SELECT {}) {copies}", columns.join(", ")),
-        // The list repeats the text.
+        // The engine repeats the text for each element of the list.
         "SELECT unnest(range(0, 8192)) AS n, repeat('x', 60000) AS x".to_owned(),
     ] {
         let reason = refusal(&engine, &sql, Format::Arrow).await;
@@ -106,7 +106,7 @@ async fn names_and_escapes_count_as_often_as_json_writes_them() {
         let columns: Vec<String> = (0..columns).map(column).collect();
         format!("SELECT {} FROM {}", columns.join(", "), numbers(rows))
     };
-    // 18 KB per row, of which 160 bytes are numbers.
+    // A row of the response has 18 KB, and its numbers have 160 bytes.
     let reason = refusal(&engine, &named(20, 8192), Format::Json).await;
     assert!(
         reason.contains("more than 5 MiB") && reason.contains("sql.max_output"),
@@ -114,10 +114,10 @@ async fn names_and_escapes_count_as_often_as_json_writes_them() {
     );
     assert!(answer(&engine, &named(20, 200), Format::Json).await.unwrap().len() > 3_600_000);
     assert!(answer(&engine, &named(20, 8192), Format::Arrow).await.is_ok());
-    // The name is the text of an expression.
+    // The name of the column is the text of an expression.
     let literal = format!("SELECT n, '{}' FROM {}", "x".repeat(2000), numbers(8192));
     refusal(&engine, &literal, Format::Json).await;
-    // Six bytes in JSON for one byte in the column.
+    // JSON needs six bytes for one byte in the column.
     let escaped = format!("SELECT repeat(chr(1), 200) AS x FROM {}", numbers(8192));
     assert!(answer(&engine, &escaped, Format::Arrow).await.is_ok());
     refusal(&engine, &escaped, Format::Json).await;

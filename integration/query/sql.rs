@@ -493,7 +493,7 @@ async fn an_operator_of_whole_numbers_fails_where_its_result_does_not_fit() {
         let error = error_or_rows(&sql).await.expect_err(&sql);
         assert!(error.contains("verflow"), "{sql}: {error}");
     }
-    // A long chain of operators is a single call, not a nest of calls.
+    // The engine evaluates a long chain of operators as a single call, not as nested calls.
     let chain = vec!["1"; 390].join(" + ");
     for (sql, expected) in [
         (

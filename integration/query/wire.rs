@@ -1,7 +1,8 @@
-//! The PostgreSQL port with its clients: psql, psycopg, JDBC, and a test client that sends what those would not.
+//! The PostgreSQL port with its clients: psql, psycopg, JDBC, and a test client that sends messages that the others
+//! never send.
 //!
 //! Scenario: the engine of the other tests behind a real port. Guarantee: the tools connect and see the tables. The
-//! attacks of the table are refused or stopped here as well. Nobody gets in without permission. A query ends when its
+//! port refuses or stops the attacks of the table, too, and lets no client in without permission. A query ends when its
 //! client cancels it or disconnects.
 
 use std::process::Command;
@@ -223,8 +224,8 @@ async fn the_attacks_are_refused_or_stopped_on_the_port_too() {
         ("a cursor", Expected::Refused, "DECLARE c CURSOR FOR SELECT 1"),
     ];
     let more = more.map(|(name, expected, sql)| (name, expected, sql.to_owned()));
-    // Statements that the time limit stops are slow to run twice. All rows that differ by dialect and protocol run
-    // here, and only a few of the slow ones.
+    // Statements that run until the timeout are slow to run twice. The test runs all statements that depend on dialect
+    // or protocol, and only a few of the slow ones.
     let slow = [
         "a window over everything",
         "sort everything",
@@ -304,7 +305,7 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
     let port = Port::open(engine, |_| {}).await;
     let mut client = Client::connect(&port.address, "one").await.unwrap();
     client.begin(ENDLESS).await;
-    // Before the query runs, a cancel request finds nothing to stop.
+    // A cancel request before the query runs has no effect.
     let key = client.key.clone();
     let stopped = async {
         let mut answer = std::pin::pin!(client.answer());
@@ -324,14 +325,14 @@ async fn a_query_ends_when_its_client_asks_for_it_or_goes() {
     assert!(stopped.starts_with("57014"), "{stopped}");
     assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
 
-    // The only slot is free again when a client disconnects during its query.
+    // If a client disconnects during its query, the only slot is free again.
     client.begin(ENDLESS).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     drop(client);
     let mut client = Client::connect(&port.address, "one").await.unwrap();
     let began = Instant::now();
     assert_eq!(client.query("SELECT 1").await.unwrap().len(), 7);
-    // This is long before the query would have ended by itself.
+    // Without the disconnect, the query would have run until its timeout of 200 s.
     assert!(began.elapsed() < Duration::from_mins(2));
     let own = client.query("SET statement_timeout = '300ms'").await;
     assert_eq!(own, Ok(String::new()));
@@ -360,7 +361,7 @@ async fn connections_are_bounded_in_number_idleness_and_size() {
         error_text(&body)
     );
     drop(first);
-    // A place is released a moment after the peer has seen its end.
+    // The server releases the slot of a connection a moment after the client has seen the end of the connection.
     let mut client = loop {
         if let Ok(client) = Client::connect(&port.address, "one").await {
             break client;
@@ -407,7 +408,7 @@ async fn connections_are_bounded_in_number_idleness_and_size() {
     }
 }
 
-// The result has hundreds of megabytes.
+// The result of this query has hundreds of megabytes.
 const LARGE: &str = "SELECT repeat('x', 60000) FROM samples a, samples b, samples c";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -428,7 +429,7 @@ async fn rows_that_nobody_takes_keep_no_place() {
     assert_eq!(silent.message().await.unwrap().0, b'T');
     assert_eq!(honest.query("SELECT 1").await.unwrap().len(), 7);
 
-    // The same for rows that are read in part and then abandoned.
+    // The same is true if a client reads some rows and then stops reading.
     let mut partly = Client::connect(&port.address, "one").await.unwrap();
     partly.send(b'P', &[b"\0", LARGE.as_bytes(), b"\0\0\0"].concat()).await;
     partly.send(b'B', b"\0\0\0\0\0\0\0\0").await;
@@ -449,7 +450,7 @@ async fn rows_that_nobody_takes_keep_no_place() {
     assert_eq!(partly.query("SELECT 1").await.unwrap().len(), 7);
 }
 
-/// Connects and sends these bytes, nothing more.
+/// Connects and sends only these bytes.
 async fn stranger(address: &str, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
@@ -465,7 +466,7 @@ async fn strangers_keep_out_nobody() {
     .await;
     let mut silent = Vec::new();
     for number in 0..200 {
-        // Nothing at all, or half a startup message.
+        // Half of the clients send nothing, and the others send half a startup message.
         let bytes: &[u8] = if number % 2 == 0 { b"" } else { b"\0\0\0\x20\0\x03" };
         silent.push(stranger(&port.address, bytes).await);
     }
@@ -491,7 +492,7 @@ async fn a_place_is_taken_by_who_has_proven_who_it_is() {
         let mut stream = stranger(&port.address, startup).await;
         let mut kind = [0];
         stream.read_exact(&mut kind).await.unwrap();
-        // Each connection is asked for the password, whatever happened on others.
+        // The server requests the password on each connection, whatever happened on others.
         assert_eq!(&kind, b"R");
         silent.push(stream);
     }

@@ -1,7 +1,7 @@
 //! Bytes on the PostgreSQL port that are not messages, or messages with a wrong length.
 //!
-//! Scenario: raw bytes before and after the startup message. Guarantee: the client gets 08P01 and the connection
-//! closes, whatever the bytes. No other client is affected.
+//! Scenario: raw bytes before and after the startup message. Guarantee: whatever the bytes are, the client receives the
+//! code 08P01 and the server closes the connection. No other client is affected.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn answer(address: &str, sent: &[u8]) -> Vec<u8> {
     stream.write_all(sent).await.unwrap();
     let mut answer = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer));
-    // A reset instead of an end is fine: unread bytes were on their way.
+    // The connection may be reset instead of closed, because the server did not read all bytes.
     let _ = read.await.expect("the server closes the connection");
     answer
 }

@@ -1,8 +1,8 @@
-//! Memory that clients of the PostgreSQL port make it hold: statements, portals, names, values, half a message.
+//! Memory that the PostgreSQL port uses for its clients: statements, portals, names, values, parts of messages.
 //!
 //! Scenario: clients that prepare and bind as much as they can and never sync, at a port with little memory and at the
-//! real program. Guarantee: excess is refused with a code, the memory of the process stays within its limit, and all
-//! other clients work as before.
+//! real program. Guarantee: the server refuses a message that exceeds the limit with a code, the memory of the process
+//! stays within its limit, and all other clients work as before.
 
 use std::iter;
 use std::time::Duration;
@@ -44,12 +44,12 @@ fn bind(portal: &str, statement: &str, value: Option<&[u8]>) -> Vec<u8> {
     message(b'B', &body)
 }
 
-/// Requests this many rows of a portal; 0 for all.
+/// Requests this many rows of a portal. 0 requests all rows.
 fn execute(portal: &str, rows: u32) -> Vec<u8> {
     message(b'E', &[portal.as_bytes(), b"\0", &rows.to_be_bytes()].concat())
 }
 
-/// Makes the server send its pending responses.
+/// Encodes a message that makes the server send its pending responses.
 fn flush() -> Vec<u8> {
     message(b'H', b"")
 }
@@ -119,11 +119,12 @@ impl Client {
         }
     }
 
-    /// Sends messages until one is refused. Returns their number before that, and the code.
+    /// Sends messages until the server refuses one. Returns the number of messages before the refused one, and the
+    /// code.
     async fn many(&mut self, good: u8, messages: impl Iterator<Item = Vec<u8>>) -> (usize, Option<String>) {
         for (number, message) in messages.enumerate() {
             if let Some(code) = self.ask(&message, good).await {
-                // A message for which there is no memory ends the connection.
+                // If the server has no memory for a message, it closes the connection.
                 let _ = self.0.write_all(&sync()).await;
                 self.until(b'Z').await;
                 return (number, Some(code));
@@ -180,7 +181,7 @@ async fn a_name_of_a_statement_or_portal_has_a_limit() {
         (0, refused)
     );
     assert_eq!(client.ask(&parse(&name[1..], ""), b'1').await, None);
-    // An error that repeats the client's text does not repeat all of it.
+    // If an error repeats a text of the client, it repeats only a part of the text.
     let unknown = message(b'D', format!("S{}\0", "n".repeat(60_000)).as_bytes());
     client.0.write_all(&[unknown, flush()].concat()).await.unwrap();
     let (kind, body) = client.next().await.unwrap();
@@ -197,7 +198,7 @@ async fn what_a_connection_keeps_is_refused_when_the_port_has_no_memory_left() {
     let portals = (0..1000).map(|number| bind(&format!("p{number}"), "v", Some(&[b'v'; 50_000])));
     let (count, code) = values.many(b'2', portals).await;
     assert!((20..42).contains(&count) && code == refused, "{count} {code:?}");
-    // A part of a large message, while no memory is left for it.
+    // The client sends a part of a large message while the server has no memory left for the message.
     let mut half = Client::connect(&address).await;
     half.0
         .write_all(&parse("half", &"x".repeat(MIB - 100))[..100])
@@ -221,14 +222,14 @@ async fn what_a_connection_keeps_is_refused_when_the_port_has_no_memory_left() {
     assert!((150..300).contains(&count) && code == refused, "{count} {code:?}");
     drop(portals);
 
-    // A replaced statement lasts as long as its portals.
+    // A replaced statement uses memory as long as its portals exist.
     let mut replaced = again(&address).await;
     let both = (0..1000).map(|number| [parse("", &wide()), bind(&format!("p{number}"), "", None)].concat());
     let (count, code) = replaced.many(b'2', both).await;
     assert!((1..4).contains(&count) && code == refused, "{count} {code:?}");
     drop(replaced);
 
-    // Rows that were read in part, after the query has ended.
+    // Portals whose rows were read in part also use memory after their query has ended.
     let mut rows = again(&address).await;
     let text = "SELECT repeat('x', 60000) FROM samples a, samples b LIMIT 20";
     assert_eq!(rows.ask(&parse("r", text), b'1').await, None);
