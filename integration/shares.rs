@@ -57,9 +57,9 @@ struct Recorded {
     summary: String,
 }
 
-/// Waits in the shell until its parent, the profiler, has been idle for a second: its threads ran and waited for a CPU
-/// for less than half of the time (`scheduler/sched-stats.rst` of Linux). The script uses only shell built-ins and
-/// `sleep`, so that the recording contains little of it, and waits for at most a minute.
+/// Shell functions. `rest` waits until the profiler, the parent of the shell, has been idle for a second: its threads
+/// ran or waited for a CPU for less than half of the time (`scheduler/sched-stats.rst` of Linux). The script uses only
+/// shell built-ins and `sleep`, so that the recording contains little of it, and waits for at most a minute.
 const REST: &str = r#"
 busy() {
     total=0
@@ -80,7 +80,7 @@ rest() {
 "#;
 
 /// Records two sequences of programs concurrently. Before that, each program of `first` runs for a moment, so that the
-/// profiler creates the unwind tables, and the script waits until the profiler is idle. Without this, a debug build at
+/// profiler creates the unwind tables, and the script waits until the profiler is idle. Otherwise, a debug build at
 /// this rate would lose stacks that wait for their tables. The first programs run twice, because stacks that a first
 /// table completes may need further tables.
 fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {

@@ -1,8 +1,8 @@
 //! `alluvium tui` in a real terminal: tmux, 80 columns and 24 lines. The test presses keys and reads the screen.
 //!
-//! Scenarios: a file with two types, and a server to which profiles are pushed meanwhile. Guarantee: zoom, search,
-//! switching the type and live refresh show on the screen, with and without colour. No refresh clears the screen, and
-//! the terminal is left as it was.
+//! Scenarios: a file with two types, and a server that receives profiles while the screen is open. Guarantee: zoom,
+//! search, switching the type and live refresh show on the screen, with and without colour. No refresh clears the
+//! screen. After the end, the terminal has the same settings as before.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -15,12 +15,12 @@ use crate::program::{PATIENCE, other};
 /// A terminal with a shell in which Alluvium runs.
 struct Terminal {
     socket: PathBuf,
-    /// Alluvium's output from [`Terminal::record`] on.
+    /// Path of the file with Alluvium's output since [`Terminal::record`].
     recording: PathBuf,
 }
 
 impl Terminal {
-    /// Runs Alluvium with these arguments in a terminal of this size. Returns `None` without tmux.
+    /// Runs Alluvium with these arguments in a terminal of this size. Returns `None` if tmux is not installed.
     fn run(folder: &Path, (columns, lines): (u16, u16), variables: &[(&str, &str)], words: &[&str]) -> Option<Self> {
         other("tmux", &["-V"], "Debian's package tmux")?;
         let terminal = Self {
@@ -33,7 +33,7 @@ impl Terminal {
             .iter()
             .map(|(name, value)| quoted(&format!("{name}={value}")))
             .collect();
-        // The terminal settings before and after are compared.
+        // The script compares the terminal settings before and after the run.
         let script = format!(
             "before=$(stty -g); env -u NO_COLOR TERM=xterm-256color {} {} tui {}; code=$?; \
              [ \"$before\" = \"$(stty -g)\" ] && same=same || same=changed; echo \"ended $code $same\"; exec sleep 600",
@@ -54,19 +54,19 @@ impl Terminal {
         tmux.args(arguments).env_remove("TMUX").output().unwrap()
     }
 
-    /// Returns the contents of the screen; with `-e` also its colours and attributes.
+    /// Returns the contents of the screen. With the flag `-e`, the text also contains colours and attributes.
     fn screen(&self, flags: &[&str]) -> String {
         let output = self.tmux(&[&["capture-pane", "-p", "-t", "t"], flags].concat());
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Presses keys: names of tmux such as `Enter`, or single letters.
+    /// Presses keys. A key is a single letter or a name that tmux knows, such as `Enter`.
     fn press(&self, keys: &[&str]) {
         let output = self.tmux(&[&["send-keys", "-t", "t"], keys].concat());
         assert!(output.status.success());
     }
 
-    /// Waits until the screen is as wanted, and returns it.
+    /// Waits until `is_so` is true for the screen, and returns the screen.
     #[track_caller]
     fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
@@ -100,7 +100,7 @@ impl Terminal {
         assert!(self.tmux(&["pipe-pane", "-t", "t", &command]).status.success());
     }
 
-    /// Checks that no byte of the recording cleared a part of the screen, after Alluvium has ended.
+    /// Checks, after Alluvium has ended, that no byte of the recording cleared a part of the screen.
     fn never_cleared(&self) {
         let deadline = Instant::now() + PATIENCE;
         let written = loop {
@@ -119,7 +119,7 @@ impl Terminal {
         assert_eq!(clearing, None, "{written:?}");
     }
 
-    /// Presses `q` and checks that the terminal is as it was.
+    /// Presses `q` and checks that the terminal has the same settings as before.
     fn quit(&self) {
         self.press(&["q"]);
         let screen = self.see("ended 0 same");
@@ -257,7 +257,7 @@ fn without_colour_and_on_a_small_screen_all_of_it_works() {
     terminal.press(&["j", "j", "/", "r", "e", "s", "t"]);
     terminal.see("/rest_  20.00% in 1 frame");
     let attributes = terminal.screen(&["-e"]);
-    // Reversed; bold and underlined; no colour of text or background.
+    // The selected frame is reversed, the found frame is bold and underlined, and neither has a colour.
     assert_eq!(attributes_of(&attributes, "|work"), [7], "{attributes:?}");
     assert_eq!(attributes_of(&attributes, "|rest"), [1, 4], "{attributes:?}");
     assert_eq!(attributes_of(&attributes, "|main"), [0; 0], "{attributes:?}");
@@ -298,7 +298,7 @@ fn what_cannot_be_shown_is_said_and_a_signal_leaves_the_terminal_as_it_was() {
     };
     let screen = terminal.see("ended 1 same");
     assert!(screen.replace('\n', "").contains("cannot read the file"), "{screen}");
-    // Another folder has its own tmux, because the previous one may still be ending.
+    // The next run uses another folder and so another tmux, because the previous tmux may still be ending.
     drop(terminal);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("heap.pb.gz");
@@ -372,7 +372,7 @@ async fn a_server_is_watched_and_no_refresh_clears_the_screen() {
     let screen = terminal.see("wall:wall{service_name=\"watched\"}");
     assert!(screen.contains("total 100 ms"), "{screen}");
 
-    // If the server is gone, the screen says so, and the last data stays.
+    // If the server does not run, the screen shows an error, and the last data stays.
     server.kill();
     let screen = terminal.see("! ");
     assert!(

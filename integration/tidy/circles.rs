@@ -120,7 +120,8 @@ impl<'a> Tree<'a> {
             let Some(path) = self.absolute(from, &import.path) else {
                 continue;
             };
-            // An imported module counts where its name occurs. A name that is only re-exported is not used here.
+            // An imported module counts as used in the lines in which its name occurs. A name that is only re-exported
+            // does not count as used.
             let is_module = import.name != "*" && self.modules.contains_key(&path);
             let is_only_passed_on = import.is_re_export && !is_mentioned(&module.code, &import.name);
             if !is_module && !is_only_passed_on {
@@ -128,7 +129,7 @@ impl<'a> Tree<'a> {
             }
         }
         for (line, path) in paths(&module.code) {
-            // `Imported::new`: the `use` line is counted already.
+            // If the path begins with an imported item (`Imported::new`), the line of its `use` already counts.
             let mut own = module.imports.iter().filter(|import| import.name == path[0]);
             let is_imported_item = own.any(|import| {
                 let target = self.absolute(from, &import.path);

@@ -1,5 +1,5 @@
-//! The form of a file: its length, the width of its lines, its place, and two habits to avoid: doc comments without
-//! content, and a `match` on a boolean.
+//! The form of a file: its length, the width of its lines, and its path. Also finds two bad habits: doc comments
+//! without content, and a `match` on a boolean.
 //!
 //! In: every Rust source that is not generated. Out: the lines that break a rule.
 
@@ -14,7 +14,7 @@ const LONGEST_TESTS: usize = 800;
 
 const WIDEST: usize = 120;
 
-/// Up to this number of characters, a doc comment of one line only repeats the name below it.
+/// Maximum number of characters of a filler: a doc comment of one line that only repeats the name below it.
 const FILLER: usize = 22;
 
 #[test]
@@ -53,7 +53,7 @@ fn offenders(file: &Source) -> Vec<(&'static str, usize)> {
     } else {
         let kept = without_tests(&file.code).0;
         let end = kept.trim_end().lines().count();
-        // Tests inside the file are blanked, and their lines are kept.
+        // The tests in the file are replaced by blank lines.
         (end, LONGEST)
     };
     if lines > longest {

@@ -18,8 +18,8 @@ mod rooms;
 
 use names::without_tests;
 
-/// A folder (or file) directly under `src/`, and those that it may import. The rows are in the order of `src/lib.rs`: a
-/// layer imports only layers above its row.
+/// A folder (or file) directly under `src/`, and the folders and files that it may import. The rows are in the order of
+/// `src/lib.rs`: a layer imports only layers above its row.
 const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("base", &[]),
     ("telemetry", &["base"]),
@@ -166,14 +166,15 @@ const AT_HOME: [(&str, &[&str], &str); 28] = [
 /// tree of the language make no such promise.
 const NO_SERDE: [&str; 2] = ["src/profile/", "src/lang/"];
 
-/// The only places for `cfg(feature = ...)`. Anywhere else it would make two programs of one.
+/// The only files and folders that may contain `cfg(feature = ...)`. Elsewhere, a feature must not change the behaviour
+/// of the program.
 const FEATURES_AT: [&str; 4] = ["src/lib.rs", "src/app/", "src/cli/", "integration/"];
 
 /// Generated sources: the generator decides their form, and a test compares them with its output.
 const GENERATED: [&str; 1] = ["src/wire/proto/"];
 
-/// Texts that belong to one machine and must not be committed. They are split, so that the test does not report this
-/// file.
+/// Paths and addresses of one machine, which must not be committed. The texts are split, so that the test does not
+/// report this file.
 const MACHINE: [&str; 4] = [
     concat!("/ro", "ot/"),
     concat!("/ho", "me/"),
@@ -255,7 +256,7 @@ fn outside_crates_stay_at_home() {
         .iter()
         .flat_map(|(name, homes, _)| homes.iter().map(move |home| (*name, *home)));
     let mut empty: BTreeSet<(&str, &str)> = homes.collect();
-    // In any layer, a test may run fake servers and read files like another program.
+    // Tests are excluded: in any layer, a test may run fake servers and read files as another program would.
     for file in rust_files().iter().filter(|file| !is_test(&file.path)) {
         let code = without_tests(&file.code).0;
         for (name, homes, reason) in AT_HOME {
@@ -595,7 +596,7 @@ fn block_comment(rest: &[u8]) -> usize {
     at
 }
 
-/// Returns the length of `r"..."` or `r#"..."#`. A `b` or `c` before it does not count.
+/// Returns the length of `r"..."` or `r#"..."#`. The length does not include a `b` or `c` before it.
 fn raw_string(rest: &[u8], before: Option<u8>) -> Option<usize> {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     if rest[0] != b'r' || before.is_some_and(|b| word(b) && b != b'b' && b != b'c') {
@@ -669,7 +670,7 @@ pub(crate) fn tracked_files() -> Vec<String> {
             files
         }
     };
-    // Without files whose removal is not committed yet.
+    // The list excludes files that are removed, but whose removal is not committed yet.
     files.retain(|path| root().join(path).is_file());
     files.sort();
     files.dedup();
@@ -693,7 +694,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Lines that break rules. A test collects all of them and reports them together.
+/// Lines that break rules. A test collects all such lines and reports them together.
 #[derive(Default)]
 pub(crate) struct Findings(String);
 

@@ -209,7 +209,7 @@ pub(super) fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
         let continues = before.strip_suffix("::").map(str::len);
         match (continues, end_of_last, paths.last_mut()) {
             (Some(end), Some(last), Some((_, path))) if end == last => path.push(word.to_owned()),
-            // After `<T as Trait>::` or `::`, the module of the name is unknown here.
+            // This function does not know the module of a name after `<T as Trait>::` or `::`.
             (Some(_), ..) => {}
             _ if before.ends_with('$') => {}
             // `pub(in crate::store)` is a visibility and uses nothing.

@@ -5,7 +5,7 @@
 
 use super::{Findings, GENERATED, Piece, piece, root, rust_files, tracked_files};
 
-/// A phrase in lower case, and what to write instead.
+/// A phrase in lower case, and a better wording.
 const PHRASES: [(&str, &str); 17] = [
     ("as it came", "unchanged; as received"),
     ("as they came", "unchanged; as received"),
@@ -68,7 +68,7 @@ fn comments(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Adds every phrase that begins in one of the lines. It may end in the next line.
+/// Adds every phrase that begins in one of the lines. A phrase may end in the next line.
 fn check(path: &str, lines: &[&str], found: &mut Findings) {
     for (at, line) in lines.iter().enumerate() {
         let next = lines.get(at + 1).copied().unwrap_or_default();

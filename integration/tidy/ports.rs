@@ -34,7 +34,7 @@ fn nobody_listens_on_a_fixed_port() {
 
 /// A string of a source without its quotes, or the code between two strings.
 struct Token<'s> {
-    /// Offset of its first byte in the source.
+    /// Offset of the first byte of the text in the source.
     at: usize,
     text: &'s str,
     is_string: bool,
@@ -101,7 +101,8 @@ fn offenders(path: &str, source: &str) -> Vec<(&'static str, usize)> {
     found
 }
 
-/// Returns the rule that a string of an integration test breaks, and the number of lines after its beginning.
+/// Returns the rule that a string of an integration test breaks, and the number of lines between the beginning of the
+/// string and the fault.
 fn of_string(tokens: &[Token<'_>], index: usize) -> Option<(&'static str, usize)> {
     let (text, rest) = (tokens[index].text, &tokens[index..]);
     if option(rest).is_some_and(is_fixed) {
@@ -122,13 +123,13 @@ fn is_port(text: &str) -> bool {
     text.replace('_', "").parse::<u16>().is_ok_and(|port| port != 0)
 }
 
-/// Returns true for an address that ends with such a number.
+/// Returns true for an address that ends with the number of a port except 0.
 fn is_fixed(address: &str) -> bool {
     address.rsplit_once(':').is_some_and(|(_, port)| is_port(port))
 }
 
-/// Returns true if an argument is such an address, or a tuple that ends with such a number, like
-/// `([127, 0, 0, 1], 80)`. The arguments begin in the first token at the offset `from`.
+/// Returns true if an argument is an address with a fixed port, or a tuple that ends with the number of a fixed port,
+/// like `([127, 0, 0, 1], 80)`. The arguments begin in the first token at the offset `from`.
 fn binds_a_fixed_port(tokens: &[Token<'_>], from: usize) -> bool {
     let (mut code, mut depth) = (String::new(), 1_usize);
     for (number, token) in tokens.iter().enumerate() {
@@ -157,7 +158,8 @@ fn binds_a_fixed_port(tokens: &[Token<'_>], from: usize) -> bool {
     false
 }
 
-/// Returns the value of an option if the first token is one. The value is in the same string or in the next one.
+/// Returns the value of an option of [`OPTIONS`] if the first token begins with one. The value is in the same string or
+/// in the next one.
 fn option<'s>(tokens: &[Token<'s>]) -> Option<&'s str> {
     let first = tokens.first()?.text;
     let rest = OPTIONS.iter().find_map(|option| first.strip_prefix(option))?;

@@ -1,7 +1,7 @@
-//! The rooms: folders inside the large layers, and what each may import.
+//! The rooms: folders inside the large layers, and the modules that each room may import.
 //!
 //! In: the sources of a layer, without their tests. Out: imports that a row does not allow, and folders without a row.
-//! The test reads whole paths, so a room cannot reach another through a re-export in the layer's `mod.rs`.
+//! The test reads whole paths, so a room cannot import from another room through a re-export in the layer's `mod.rs`.
 
 use super::names::{imports, paths, without_tests};
 use super::{Findings, is_test, layer_of, rust_files};
@@ -337,7 +337,7 @@ const OF_A_WHOLE_LAYER: [(&str, &str); 3] = [
 
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-/// Layers in which every folder is a room, and one folder of a layer of which the same is true.
+/// Layers in which every folder is a room, and a folder inside a layer in which every folder is a room.
 const LAYERS_OF_ROOMS: [&str; 6] = ["store", "query", "server", "cli", "components::common", "pipeline"];
 
 #[test]
@@ -431,7 +431,7 @@ fn room_of_file(path: &str) -> Option<&'static Row> {
     innermost(&path)
 }
 
-/// Returns the innermost room of a path from the crate. Without a room, returns its layer and the next name.
+/// Returns the innermost room of a path from the crate. If the path is in no room, returns its layer and the next name.
 fn room_of(path: &[String]) -> String {
     if let Some((room, ..)) = innermost(path) {
         return (*room).to_owned();

@@ -1,11 +1,12 @@
-//! A disk in memory that records every change in order, and the possible contents of that disk after a power cut.
+//! The changes of a disk in order, and the possible contents of that disk after a power cut.
 //!
-//! In: changes and syncs as a file system receives them. Out: for any moment, a possible state of a folder. Synced
-//! changes are there. Each other change is there or not, independently, in any order, and writes may be torn. So a file
-//! may have its name but not its bytes, the second of two renames but not the first, or a hole of zeros.
+//! In: changes and syncs as a file system receives them. Out: for any moment, a possible state of a folder. It contains
+//! all synced changes. Each other change survives or is lost, independently of the others and of their order, and
+//! writes may be torn. So a file may have its name but not its bytes, the second of two renames but not the first, or a
+//! hole of zeros.
 //!
-//! POSIX allows this, and usual file systems do less. A name in a folder is durable when the folder is synced; a
-//! folder's own name is durable when its parent folder is synced.
+//! POSIX allows all these states. Usual file systems allow fewer. A name in a folder is durable when the folder is
+//! synced; a folder's own name is durable when its parent folder is synced.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -69,7 +70,7 @@ pub(super) enum Change {
     },
 }
 
-/// How much of the unsynced changes survives.
+/// The unsynced changes that survive a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Luck {
     /// No unsynced change survives.
@@ -81,7 +82,7 @@ pub(super) enum Luck {
 }
 
 impl Luck {
-    /// For each fourth seed nothing survives, for each fourth everything.
+    /// Selects the changes that survive: for one seed in four none, and for one seed in four all.
     pub(super) fn drawn(seed: u64, random: &mut Random) -> Self {
         match seed % 4 {
             0 => Self::None,
@@ -91,7 +92,7 @@ impl Luck {
     }
 }
 
-/// Random numbers of a seed (splitmix64).
+/// A generator of random numbers from a seed (splitmix64).
 pub(super) struct Random(pub u64);
 
 impl Random {
@@ -189,7 +190,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Applies a change to a file; of a write, at most the first `most` bytes.
+/// Applies a change to a file. Applies at most the first `most` bytes of a write.
 fn write(file: &mut Vec<u8>, change: &Change, most: Option<usize>) {
     match change {
         Change::Write { offset, bytes, .. } => {
@@ -256,7 +257,7 @@ impl Found {
 mod tests {
     use super::*;
 
-    /// Returns the changes of a file that is written under one name and renamed.
+    /// Returns the changes when a program writes a file under one name and renames it.
     fn replaced(syncs_file: bool, syncs_folder: bool) -> Vec<Change> {
         let named = |name: &str| name.to_owned();
         let mut changes = vec![

@@ -1,7 +1,7 @@
 //! A file system in user space over a [`Disk`], which records each call of a program in order.
 //!
-//! The kernel sends one call at a time, so a write that has returned is recorded, and so is everything before it. On a
-//! slow disk, writes and syncs complete later, and other calls meanwhile.
+//! The kernel sends one call at a time, so the record contains a write that has returned, and all calls before it. On a
+//! slow disk, writes and syncs complete later, and other calls complete meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -17,14 +17,14 @@ use fuser::{
 
 use super::disk::{Change, TOP, Trouble};
 
-/// Time for which the kernel may cache attributes. Only the kernel changes anything.
+/// Time for which the kernel may cache attributes. Caching is safe because all changes come through the kernel.
 const KEPT: Duration = Duration::from_secs(1);
 const GENERATION: Generation = Generation(0);
 /// Block size for statfs(2), and the number of blocks, which is never exhausted.
 const BLOCK: u32 = 4096;
 const BLOCKS: u64 = 1 << 24;
 
-/// Everything that was written, as programs see it, and the changes that led to it.
+/// The contents of the disk as programs see them, and the changes that led to them.
 #[derive(Clone)]
 pub(super) struct Disk(Arc<Mutex<State>>);
 
@@ -71,8 +71,8 @@ impl Disk {
         })))
     }
 
-    /// Returns the disk of a machine whose process was killed after these changes. The system has all of them, synced
-    /// or not.
+    /// Returns a disk with all of these changes, synced or not, as the system of a machine sees it after a process was
+    /// killed.
     pub(super) fn after(changes: &[Change]) -> Self {
         let disk = Self::new();
         let mut state = disk.state();
@@ -127,7 +127,7 @@ impl Disk {
         self.state().names()
     }
 
-    /// Does the work at once, or later on a slow disk.
+    /// Does the work at once. If the disk is slow, does it later.
     fn write_or_sync(&self, work: impl FnOnce(&mut State) + Send + 'static) {
         let slow = self.state().trouble.slow;
         if slow.is_zero() {

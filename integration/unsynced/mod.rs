@@ -1,16 +1,16 @@
-//! Power cuts at any moment: a store works on a disk that surely keeps only what was synced.
+//! Power cuts at any moment: a store works on a disk that guarantees only the synced changes.
 //!
-//! The disk is a test file system in memory (by FUSE) that records every change and sync. From the record, a seed
-//! selects a moment, and which of the changes that were not synced by then survive: none, all, or some in any order,
-//! the last write of a file torn. So names may exist without their bytes, and bytes without their names.
+//! The disk is a test file system in memory (by FUSE) that records every change and sync. A seed selects a moment in
+//! the record. It also selects which of the changes that were not synced by then survive: none, all, or some in any
+//! order. The last write of a file may be torn. So names may exist without their bytes, and bytes without their names.
 //!
 //! Guarantee, checked in the surviving folder, after a start from it, and for one seed in ten after all work has been
-//! carried out: an acknowledged profile is there once, with its samples and names. Nothing is left of what a finished
-//! deletion or retention removed. The disk of each further life is one that a cut left, so starts are cut too. Every
-//! second life begins with the disk of a killed process, which has all its changes but few durable ones.
-//! `ALLUVIUM_POWER_CUTS` sets the number of seeds.
+//! carried out: the folder contains an acknowledged profile exactly once, with its samples and names. It contains no
+//! profile that a finished deletion or retention removed. A life is the work of a store from a start to its end. Later
+//! lives begin in turn with the disk of a killed process, which has all changes, although few of them are durable, and
+//! with the disk that a cut left, so that cuts also hit starts. `ALLUVIUM_POWER_CUTS` sets the number of seeds.
 //!
-//! For the real program, the same disk may be slow or full (`trouble`).
+//! In the module `trouble`, the disk is slow or full, and the real program works on it.
 
 mod disk;
 mod layer;
@@ -34,7 +34,7 @@ use layer::{Disk, Mounted};
 
 /// Number of seeds unless `ALLUVIUM_POWER_CUTS` is set.
 const SEEDS: u64 = 1000;
-/// Number of lives of a store. Each has the young tenant and one of the others, in turn.
+/// Number of lives of a store. Each life has the tenant `young` and one of the other tenants, in turn.
 const LIVES: u64 = 6;
 /// Number of work cycles of a life.
 const CYCLES: u64 = 4;
@@ -61,7 +61,7 @@ fn mount(disk: &Disk, at: &Path) -> Option<Mounted> {
 enum Start {
     /// The state after a power cut.
     Cut(Rest),
-    /// The changes of a killed process: all of them are there, but only synced ones are durable.
+    /// The changes of a killed process. The disk contains all of them, but only the synced ones are durable.
     Killed(Vec<Change>, Ledger),
 }
 
@@ -70,7 +70,7 @@ struct Life {
     changes: Vec<Change>,
     /// Number of changes before the start.
     before: usize,
-    /// Reported lines, with the number of changes at that time.
+    /// Reported lines, each with the number of changes at that time.
     lines: Vec<(usize, String)>,
     /// Reports of the earlier lives.
     ledger: Ledger,
@@ -82,7 +82,8 @@ struct Rest {
     ledger: Ledger,
 }
 
-/// A cut leaves little data, so a file system in memory is as good as a disk, if there is room, and faster.
+/// Creates a folder for the state after a cut, in memory if possible. The state is small, and a file system in memory
+/// is faster than a disk.
 fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -154,7 +155,7 @@ impl Life {
         })
     }
 
-    /// Returns what is known when everything ends after this many changes.
+    /// Returns the ledger of a process that ends after this many changes.
     fn ledger_at(&self, moment: usize) -> Ledger {
         let mut ledger = self.ledger.clone();
         let heard = self.lines.iter().take_while(|(position, _)| *position <= moment);
@@ -204,8 +205,8 @@ impl Rest {
         }
     }
 
-    /// A reader checks the surviving folder, in every second case and if there is anything. Then a store opens a copy
-    /// of it.
+    /// Checks the surviving folder: for half of the seeds with a reader, if the ledger has profiles, and always with a
+    /// store that opens a copy of the folder.
     fn check(&self, seed: u64) {
         if seed % 4 < 2 && self.ledger.kept() > 0 {
             let reader = Store::open_read_only(&data(&self.folder)).unwrap();
@@ -247,7 +248,7 @@ fn nothing_acknowledged_is_lost_or_doubled_when_the_power_is_cut() {
         });
         let rest = rests.into_iter().flatten().next().unwrap_or_else(Rest::nothing);
         kept += rest.ledger.kept();
-        // Every second life begins with the state that a killed process left.
+        // Lives begin in turn with the state after a kill and with the state after a cut.
         start = if number.is_multiple_of(2) {
             life.kill(number)
         } else {

@@ -1,13 +1,13 @@
 //! Power cuts for the queue of `pyroscope.write`, in the real program.
 //!
 //! Scenario: a collector whose storage is the disk accepts pushes and forwards them to a server that is available only
-//! at times. It is killed and restarted twice. Guarantee: from the state after a cut, a collector delivers each profile
-//! that it had acknowledged and synced by then, unless the server already had it. (`page.md` of the component promises
-//! that sync within 100 ms.)
+//! at times. The test kills and restarts the collector twice. Guarantee: from the state after a cut, a collector
+//! delivers each profile that it had acknowledged and synced by then, unless the server already had it. (`page.md` of
+//! the component promises a sync within 100 ms.)
 //!
-//! A further test uses a full disk: a collector with two servers, one of which is away, accepts every push. The other
-//! server gets everything, and the one that was away gets the newest profiles in order. The collector counts and logs
-//! what it does not deliver.
+//! A further test uses a full disk: a collector with two servers, one of them unavailable, accepts every push. The
+//! available server receives every profile. The other server receives only the newest profiles, in order. The collector
+//! counts and logs the profiles that it does not deliver.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,7 +38,8 @@ use crate::program::PATIENCE;
 const SENDERS: u64 = 4;
 const PART: Duration = Duration::from_millis(1200);
 
-/// A server that is available at times, and its profiles: number, and the number of disk changes at that time.
+/// A server that is available at times. It stores the number of each profile and the number of disk changes at that
+/// time.
 #[derive(Clone)]
 struct Sink {
     is_there: Arc<AtomicBool>,
@@ -93,7 +94,8 @@ fn numbered(number: u64) -> RawProfile {
     }
 }
 
-/// Sends until it is told to stop. Returns the acknowledged numbers, each with the number of disk changes at that time.
+/// Sends profiles until `stop` is cancelled. Returns the acknowledged numbers, each with the number of disk changes at
+/// that time.
 async fn send(receiver: String, disk: Disk, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<(usize, u64)> {
     let pusher = pusher(&receiver);
     let mut kept = Vec::new();
@@ -106,8 +108,9 @@ async fn send(receiver: String, disk: Disk, next: Arc<AtomicU64>, stop: Shutdown
     kept
 }
 
-/// Returns the change from which a profile acknowledged at `position` is synced. It is in the segment that was written
-/// last by then, or in a segment that was begun after the previous one had been synced.
+/// Returns the number of changes after which a profile that was acknowledged at `position` is surely synced: those up
+/// to the next sync of the segment that was written last. If the profile is in an earlier segment, that segment was
+/// synced before the last one was begun.
 fn synced(changes: &[Change], segments: &BTreeSet<u64>, position: usize) -> Option<usize> {
     let segment = changes[..position].iter().rev().find_map(|change| match change {
         Change::Write { node, .. } => segments.get(node),
@@ -163,7 +166,7 @@ async fn a_queue_delivers_after_a_power_cut_what_it_had_synced() {
         .collect();
     assert!(kept.len() > 100, "only {} profiles were taken and synced", kept.len());
 
-    // A queue belongs to its endpoint's URL. From here on, the same server records what arrives after a cut.
+    // A queue belongs to the URL of its endpoint. So the same server records the profiles that arrive after a cut.
     let before = std::mem::take(&mut *sink.got.lock().unwrap());
     sink.is_there.store(true, Ordering::SeqCst);
     let started = Instant::now();
@@ -222,8 +225,8 @@ async fn a_queue_delivers_after_a_power_cut_what_it_had_synced() {
     assert!(seeds < 10 || owed_in_all > 0);
 }
 
-/// Size of a profile, number of pushed profiles, number after which the living server must have them, and the room for
-/// all.
+/// Size of a profile in bytes. The other constants are the number of pushed profiles, the number of profiles after
+/// which the available server must have received all of them, and the free space of the disk in bytes.
 const BYTES: usize = 256 << 10;
 const PUSHES: u64 = 160;
 const TOGETHER: u64 = 16;

@@ -1,9 +1,9 @@
 //! A disk that is slow, full, or has no room for another file, under the real program.
 //!
-//! Scenario: the data folder of a server is on the test disk, which turns bad and good again while profiles arrive.
-//! Guarantee: pushes are acknowledged late or refused with 503, queries are answered, and the server recovers by itself
-//! when the disk is good again. Acknowledged profiles are there once, and refused ones are not, also after a restart,
-//! and `store check` finds nothing.
+//! Scenario: the data folder of a server is on the test disk, which becomes slow or full and then good again while
+//! profiles arrive. Guarantee: the server acknowledges pushes late or refuses them with 503, answers queries, and
+//! recovers by itself when the disk is good again. The tables contain each acknowledged profile exactly once and no
+//! refused one, also after a restart, and `store check` finds no error.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::program::{Address, PATIENCE, Program, run};
 
 /// A server as the real program, with its disk.
 struct Site {
-    // Ends before its disk is unmounted.
+    // The process ends before its disk is unmounted, because fields are dropped in order.
     program: Program,
     _mounted: Mounted,
     disk: Disk,
@@ -61,7 +61,7 @@ impl Site {
         Some((site, kept))
     }
 
-    /// Checks that exactly the acknowledged profiles are there, once.
+    /// Checks that the server returns exactly the acknowledged profiles, each once.
     async fn check(&mut self, kept: &[u64], when: &str) {
         self.program.check();
         assert_eq!(self.client.found().await, once(kept), "{when}\n{}", self.program.tail());
@@ -73,7 +73,7 @@ impl Site {
         self.program = begin(&self.address, self.at.path(), self.logs.path()).await;
     }
 
-    /// Makes the disk good again: pushes and a flush succeed before long.
+    /// Makes the disk good again. Waits until a push succeeds, and checks that a flush does.
     async fn recover(&mut self, next: &mut u64, kept: &mut Vec<u64>) {
         self.disk.trouble(Trouble::default());
         let deadline = Instant::now() + PATIENCE;
@@ -94,7 +94,7 @@ impl Site {
         assert_eq!(self.client.flush().await, 204, "{}", self.program.tail());
     }
 
-    /// Checks the same after a kill and a restart. After a clean shutdown, the folder is sound.
+    /// Checks the profiles after a kill and a restart, and that `store check` finds no error after a clean shutdown.
     async fn end(mut self, kept: &[u64]) {
         self.restart().await;
         self.check(kept, "after a start").await;
@@ -123,7 +123,7 @@ async fn a_slow_disk_delays_pushes_and_no_questions_and_loses_nothing() {
         let client = client.clone();
         tokio::spawn(async move { client.push(number).await })
     };
-    // Pushes that come during a sync share the next one.
+    // Pushes that arrive during a sync share the next sync.
     site.disk.trouble(slow(200));
     let pushes: Vec<_> = (6..=40).map(|number| push(&site.client, number)).collect();
     while !pushes.iter().all(tokio::task::JoinHandle::is_finished) {
@@ -136,7 +136,7 @@ async fn a_slow_disk_delays_pushes_and_no_questions_and_loses_nothing() {
         kept.push(number);
     }
     site.check(&kept, "on a slow disk").await;
-    // Longer than the timeout of anything that must not wait for the disk.
+    // The disk now takes longer than the timeout of every operation that must not wait for it.
     site.disk.trouble(slow(2_000));
     let push = push(&site.client, 41);
     while !push.is_finished() {
@@ -201,7 +201,8 @@ async fn a_full_disk_refuses_pushes_and_flushes_and_takes_them_when_there_is_roo
         return;
     };
     let (mut next, mut refused) = (5, 0);
-    // With these sizes, the disk is full at various places: of the log, its next segment, files, entries of the tables.
+    // With these sizes, the disk becomes full during various writes: to the log, its next segment, files, or entries of
+    // the table logs.
     for room in [0, 300, 9_000, 12_000, 20_000, 40_000] {
         let when = format!("with room for {room} bytes");
         next += 1;
@@ -211,7 +212,7 @@ async fn a_full_disk_refuses_pushes_and_flushes_and_takes_them_when_there_is_roo
             most_bytes: Some(site.disk.bytes() + room),
             ..Trouble::default()
         });
-        // The write may fit, or fail half done.
+        // The flush may succeed, or fail after a part of its writes.
         let flushed = site.client.flush().await;
         assert!(matches!(flushed, 204 | 503), "{when}: {flushed}");
         refused += usize::from(flushed == 503);
@@ -242,7 +243,7 @@ async fn without_room_for_another_file_pushes_go_on_and_flushes_when_there_is_so
         return;
     };
     let (mut next, mut refused) = (5, 0);
-    // There is no room for the next segment of the log, and later for one more file each time.
+    // First, the disk has no room for the next segment of the log. Each later round has room for one more file.
     for room in 0..12 {
         let when = format!("with room for {room} files");
         site.disk.trouble(Trouble {

@@ -1,4 +1,4 @@
-//! Records what a store has acknowledged, and compares it with a folder.
+//! Records the profiles that a store has acknowledged, and compares them with the contents of a folder.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -15,21 +15,21 @@ use super::TENANTS;
 #[derive(Default, Clone)]
 pub(crate) struct Ledger {
     kept: HashMap<String, BTreeSet<u64>>,
-    /// Tenants whose profiles a deletion or retention removes.
+    /// Profiles of the tenants with a deletion or retention.
     taken: BTreeMap<String, Taken>,
 }
 
-/// Profiles that may be gone, and profiles that must be gone.
+/// Profiles of a tenant that may be removed, and profiles that must be removed.
 #[derive(Default, Clone)]
 struct Taken {
     /// Numbers that the work may remove, recorded before they are pushed.
     sent: BTreeSet<u64>,
-    /// Profiles acknowledged before the flush of the coming or current work, which will remove them.
+    /// Profiles that were acknowledged before the last flush, and that the current or next work removes.
     marked: BTreeSet<u64>,
     is_under_way: bool,
-    /// The work was under way when they were pushed, or began later.
+    /// Profiles that ended work may have removed: all that were sent before its end.
     may_be_gone: BTreeSet<u64>,
-    /// Finished work has removed these.
+    /// Profiles that finished work has removed.
     gone: BTreeSet<u64>,
 }
 
@@ -78,7 +78,8 @@ impl Ledger {
         self.taken.entry(tenant.to_owned()).or_default()
     }
 
-    /// The process is gone. Work that it had begun continues with the profiles pushed so far.
+    /// Records that the process was killed. If work was under way, it may have removed any profile that was sent so
+    /// far.
     pub(crate) fn killed(&mut self) {
         for taken in self.taken.values_mut() {
             if taken.is_under_way {
@@ -87,7 +88,8 @@ impl Ledger {
         }
     }
 
-    /// Compares with the contents of the folder. `all` also carries out retention and deletions.
+    /// Compares the ledger with the contents of the folder. If `all` is true, all retention and deletions must have
+    /// been carried out.
     pub(crate) fn check(&self, source: &impl SnapshotSource, round: u64, all: bool) {
         let stored = stored(source);
         let mut problems = Vec::new();
@@ -106,7 +108,7 @@ impl Ledger {
 
 fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows, all: bool) -> Vec<String> {
     let mut problems = found.problems.clone();
-    // The tables of a tenant with removals change one after the other, so they may be between two states.
+    // The tables of a tenant with removals change one after the other, so they may disagree for a moment.
     let agree = all || matches!(tenant, "young" | "coarse");
     let samples_are_whole = matches!(tenant, "young" | "gone");
     let (mut profiles, mut samples) = (BTreeMap::new(), BTreeMap::new());
@@ -155,7 +157,7 @@ fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows,
     if samples_are_whole {
         compare("the sample", &samples);
     }
-    // Profiles that nothing can have removed must be in the sums by name.
+    // The sums by name must include all profiles that no work can have removed.
     let mut least = Sums::new();
     for number in kept.iter().filter(|number| !taken.may_be_gone.contains(number)) {
         *least.entry((function_of(*number), service_of(*number))).or_insert(0) += number;
@@ -233,7 +235,8 @@ impl Rows {
     }
 }
 
-/// Records what a name stands for. A row may occur several times and is always the same.
+/// Records the function or service of a stack or series. A row may occur several times. Returns a problem if two rows
+/// differ.
 fn tell(names: &mut HashMap<Name, String>, name: Name, text: String) -> Option<String> {
     let before = names.insert(name, text.clone()).filter(|before| *before != text)?;
     Some(format!("{name:?} is {before} and {text}"))

@@ -1,8 +1,8 @@
-//! The work that tests of a dying machine do with a store, and the comparison afterwards.
+//! The work that tests of kills and power cuts do with a store, and the comparison afterwards.
 //!
-//! Work: pushes of tenants of every kind while the store flushes, merges, retires, downsamples, deletes and sweeps.
-//! Each step is reported before or after it is taken, so that a [`Ledger`] knows what must be in the folder whenever it
-//! ends.
+//! Work: pushes of tenants of every kind while the store flushes, merges, removes old profiles, downsamples, deletes
+//! and vacuums. Each step is reported before or after it is done, so that a [`Ledger`] knows the required contents of
+//! the folder whenever the work ends.
 
 mod ledger;
 
@@ -23,7 +23,7 @@ use crate::kill::numbered_at;
 
 pub(crate) use ledger::Ledger;
 
-/// The numbers of a round's profiles start at a multiple of this.
+/// Distance between the first profile numbers of two rounds.
 pub(crate) const STRIDE: u64 = 1_000_000;
 
 /// Receives the reports of the work, one line per step.
@@ -34,9 +34,9 @@ const PUSH_EVERY: Duration = Duration::from_millis(10);
 
 const DAY: u64 = 86_400;
 
-/// Tenants and the age of their profiles in seconds: young profiles, three hours old (downsampled), forty days old
-/// (retired), young ones that are deleted, and two days old. In the last group, every second profile is three days old,
-/// and these are removed because the tenant has too many profiles.
+/// Tenants and the age of their profiles in seconds. The profiles of `coarse` are downsampled, those of `old` removed
+/// for their age, and those of `gone` deleted. Every second profile of `full` is a day older, and these are removed
+/// because the tenant has too many profiles.
 pub(crate) const TENANTS: [(&str, u64); 5] = [
     ("young", 0),
     ("coarse", 3 * 3600),
@@ -47,7 +47,7 @@ pub(crate) const TENANTS: [(&str, u64); 5] = [
 
 pub(crate) fn config(dir: &Path) -> StoreConfig {
     let mut maintenance = MaintenanceConfig {
-        // The child decides when to run.
+        // Maintenance runs only when the test calls it.
         interval: Duration::from_hours(1),
         ..MaintenanceConfig::default()
     };
@@ -71,8 +71,8 @@ pub(crate) fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-/// Does the same without a limit for the tenant `full`. Instead, the disk lacks a byte while the folder contains a file
-/// [`SHORT`].
+/// Returns the same configuration as [`config`] without a limit for the tenant `full`. Instead, the disk lacks a byte
+/// of free space while the folder contains a file [`SHORT`].
 pub(crate) fn config_with_floor(dir: &Path) -> StoreConfig {
     let mut config = config(dir);
     config.maintenance.space = SpaceLimits {
@@ -88,7 +88,7 @@ pub(crate) fn config_with_floor(dir: &Path) -> StoreConfig {
 /// Name of the file that marks the disk as short of space.
 pub(crate) const SHORT: &str = "short";
 
-/// Pushes for one tenant, without end.
+/// Pushes profiles of one tenant, without end.
 pub(crate) async fn push(store: Arc<Store>, (tenant, age): (&'static str, u64), next: Arc<AtomicU64>, say: Say) {
     for count in 0u64.. {
         let number = next.fetch_add(1, Ordering::Relaxed);
@@ -137,7 +137,8 @@ pub(crate) fn drawn(round: u64, salt: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Carries out and merges everything. The result is the same, and the folder is sound.
+/// Carries out all maintenance and merges all files. Checks the profiles before and after, and that the folder has no
+/// errors.
 pub(crate) fn finish(dir: &Path, ledger: &mut Ledger, rounds: u64) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
