@@ -1,9 +1,9 @@
 //! Measures how fast files of profilers are read: `cargo bench --no-default-features --features agent --bench files`.
 //!
 //! The bench reads a file of each format that `upload` supports, with the stacks of one profile: 5,000 distinct stacks
-//! of 2,000 functions, up to 60 deep. The recording of Java Flight Recorder consists of many small chunks, most of
-//! which is metadata; `ALLUVIUM_BENCH_JFR` names another recording. Rates are MB (10^6 bytes) of the file per second,
-//! from its bytes to the profiles that are sent. Module `measure` does the measuring.
+//! of 2,000 functions, up to 60 deep. The recording of Java Flight Recorder consists of many small chunks, which
+//! contain mostly metadata; `ALLUVIUM_BENCH_JFR` names another recording. Rates are MB (10^6 bytes) of the file per
+//! second, from its bytes to the profiles that are sent. The module `measure` measures them.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its results")]
 
@@ -35,7 +35,7 @@ fn main() {
         let content = Bytes::from(content);
         let read = || files::read(&content, MAX_BYTES);
         if let Err(error) = read() {
-            // Without a result, the tables report the missing figure.
+            // If the file cannot be read, the bench prints no result, and the tables report the missing figure.
             eprintln!("{name}: {error}");
             continue;
         }

@@ -1,10 +1,10 @@
-//! Measures the cost of live debugging's hooks while nobody watches, in instructions. Run it under callgrind, which
-//! counts them.
+//! Measures the cost of the hooks of live debugging in instructions. Run the bench under callgrind, which counts the
+//! instructions.
 //!
-//! Arguments: the number of events, and `bare` (sums up a batch of one profile, as every hand-over does anyway),
-//! `hooked` (the same with the hooks) or `watched` (a client watches the component but reads nothing).
-//! `docs/pipeline-page.md` has the command and the results. Hooks are generic or inline, so only this file must be
-//! compiled with optimisation.
+//! Arguments: the number of events, and a mode. `bare` computes the size of a batch of one profile, as every component
+//! does before it forwards a batch. `hooked` does the same with the hooks, while no client watches. With `watched`, a
+//! client watches the component but reads nothing. `docs/pipeline-page.md` has the command and the results. Hooks are
+//! generic or inline, so only this file must be compiled with optimisation.
 
 use std::hint::black_box;
 use std::sync::Arc;

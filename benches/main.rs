@@ -1,6 +1,6 @@
 //! Measures the hot paths of a profile: `cargo bench --no-default-features --features agent`.
 //!
-//! Rates are MB (10^6 bytes) of uncompressed pprof per second. Module `measure` does the measuring.
+//! Rates are MB (10^6 bytes) of uncompressed pprof per second. The module `measure` measures them.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 
@@ -18,7 +18,8 @@ use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 
 use crate::measure::Bench;
 
-/// Reads the recording that `ALLUVIUM_BENCH_JFR` names; by default, many small chunks, most of which is metadata.
+/// Reads the recording that `ALLUVIUM_BENCH_JFR` names. By default, builds a recording of many small chunks, which
+/// contain mostly metadata.
 fn recording() -> Vec<u8> {
     let named = std::env::var_os("ALLUVIUM_BENCH_JFR").and_then(|path| std::fs::read(path).ok());
     named.unwrap_or_else(|| include_bytes!("../integration/fixtures/jfr/small.jfr").repeat(200))

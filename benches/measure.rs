@@ -1,5 +1,6 @@
-//! Measurements without a framework. Each runs for at least a second on one core, the median of the runs counts, and
-//! every result is one line of JSON on stdout. Arguments of the program are substrings of the names to run.
+//! Measurements without a framework. Each measurement runs for at least a second on one core. The result is the median
+//! of the runs and is printed as one line of JSON on stdout. Arguments of the program are substrings of the names to
+//! run.
 
 use std::time::{Duration, Instant};
 

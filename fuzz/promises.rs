@@ -1,8 +1,8 @@
 //! Promises that hold for any input, one function per fuzz target. A broken promise panics.
 //!
-//! The targets beside this file use them. `integration/fuzzing.rs` also checks them for the seeds, for inputs that once
-//! broke a promise, and for random changes of both. In: bytes or text. Out: nothing, or a panic. The functions read and
-//! write no files.
+//! The fuzz targets call these functions. `integration/fuzzing.rs` also calls them with the seeds, with inputs that
+//! once broke a promise, and with random changes of both. In: bytes or text. Out: nothing, or a panic. The functions
+//! read and write no files.
 
 use alluvium::components;
 use alluvium::lang::eval::{NoScope, evaluate};
@@ -16,9 +16,9 @@ use alluvium::profile::{legacy, pprof, selector};
 use alluvium::wire::connect::Codec;
 use alluvium::wire::{files, ingest, otlp};
 
-/// Any bytes are a configuration, or give diagnostics that can be rendered. Formatting keeps the meaning and the
-/// comments, and a second pass changes nothing. A text that parses is checked and, as an expression, evaluated. One in
-/// eight texts that do not parse is checked as well.
+/// Any bytes are a configuration or cause diagnostics that can be rendered. Formatting keeps the meaning and the
+/// comments, and a second pass changes nothing. If a text parses, it is checked and also evaluated as an expression. Of
+/// the texts that do not parse, one in eight is checked as well.
 pub(super) fn language(data: &[u8]) {
     let text = match decode_text("x.alloy", data.to_vec()) {
         Ok(text) => text,
@@ -39,7 +39,7 @@ pub(super) fn language(data: &[u8]) {
     }
 }
 
-/// Selects one input in eight, the same ones every time, for checks that are expensive and find little.
+/// Selects one input in eight, always the same inputs, for checks that are expensive and rarely find an error.
 fn sampled(data: &[u8]) -> bool {
     let hash = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -64,7 +64,7 @@ pub(super) fn hcl(text: &str) {
     }
 }
 
-/// Any text is a selector or an error. A selector that is formatted and parsed again is the same.
+/// Any text is a selector or an error. If a selector is formatted and parsed again, it is the same.
 pub(super) fn selector(text: &str) {
     let _ = selector::parse_query(text);
     let Ok(matchers) = selector::parse(text) else {
@@ -83,7 +83,7 @@ pub(super) fn legacy(data: &[u8]) {
 }
 
 /// Any bytes are a profile or an error. A profile survives encoding and decoding, has stack ids, and can become a tree.
-/// Without some of its samples, it is still valid.
+/// If some of its samples are removed, the profile is still valid.
 pub(super) fn pprof_decode(data: &[u8]) {
     let Ok(profile) = pprof::decode(data) else {
         return;
@@ -100,7 +100,8 @@ pub(super) fn pprof_decode(data: &[u8]) {
     assert!(pprof::decode(&pprof::encode(&smaller)).is_ok());
 }
 
-/// Any diagnostic can be rendered. Rendering the excerpts of all diagnostics would take most of the time.
+/// Any diagnostic can be rendered. The function renders only the first two, because their excerpts take most of the
+/// time.
 fn shown(diagnostics: &Diagnostics) {
     let _ = diagnostics.to_json();
     for diagnostic in diagnostics.iter().take(2) {
@@ -108,7 +109,7 @@ fn shown(diagnostics: &Diagnostics) {
     }
 }
 
-/// Returns true when the text parses. Checks the promises about formatting.
+/// Returns true if the text parses. Checks the promises about formatting.
 fn formatted(path: &str, text: &str) -> bool {
     let (file, diagnostics) = parse(&Source::new(path, text));
     shown(&diagnostics);
@@ -134,8 +135,8 @@ fn formatted(path: &str, text: &str) -> bool {
     parses
 }
 
-/// Any bytes are a recording or an error. A recording becomes valid profiles. The first byte is the number of bytes
-/// after it that are labels.
+/// Any bytes are a recording or an error. A recording becomes valid profiles. The first byte is the number of bytes of
+/// labels, which follow it.
 pub(super) fn jfr(data: &[u8]) {
     let Some((count, rest)) = data.split_first() else {
         return;
@@ -155,8 +156,8 @@ pub(super) fn jfr(data: &[u8]) {
     }
 }
 
-/// Any bytes are an OpenTelemetry export request or an error. Its profiles are valid and take no more memory than their
-/// weight. The first byte decides whether the others are JSON.
+/// Any bytes are an OpenTelemetry export request or an error. The profiles of a request are valid and use no more
+/// memory than the weight of the request. The first byte determines whether the other bytes are JSON.
 pub(super) fn otlp(data: &[u8]) {
     let Some((first, body)) = data.split_first() else {
         return;
@@ -176,8 +177,8 @@ pub(super) fn otlp(data: &[u8]) {
     }
 }
 
-/// Any bytes are a tree or trie of `/ingest`, or an error. Either becomes a valid profile. The first byte selects the
-/// format.
+/// Any bytes are a tree or trie of `/ingest`, or an error. A tree or trie becomes a valid profile. The first byte
+/// selects the format.
 pub(super) fn trees(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else {
         return;
@@ -191,7 +192,7 @@ pub(super) fn speedscope(data: &[u8]) {
     uploaded("name=app&format=speedscope", data);
 }
 
-/// Any bytes are a profiler's file or an error. Its profiles have samples, are valid, and stay small.
+/// Any bytes are a profiler's file or an error. The profiles of a file have samples, are valid, and stay small.
 pub(super) fn files(data: &[u8]) {
     let Ok(imported) = files::read(&data.to_vec().into(), 1 << 20) else {
         return;

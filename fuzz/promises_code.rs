@@ -1,7 +1,8 @@
 //! Promises about any program and any file that describes one, one function per fuzz target. A broken promise panics.
 //!
-//! The targets beside this file use them. `integration/fuzzing.rs` also checks them for inputs that once broke a
-//! promise and for random changes of them. In: bytes. Out: nothing, or a panic. The functions read and write no files.
+//! The fuzz targets call these functions. `integration/fuzzing.rs` also calls them with inputs that once broke a
+//! promise and with random changes of these inputs. In: bytes. Out: nothing, or a panic. The functions read and write
+//! no files.
 
 use alluvium::symbols::bytes::Bytes;
 use alluvium::symbols::functions::Functions;
@@ -47,7 +48,7 @@ pub(super) fn elf(data: &[u8]) {
 }
 
 /// Any bytes as `.eh_frame` or `.debug_frame` of a well-formed file, for both machines. The same bytes are also the
-/// stack that its rules walk. The first byte selects machine and section.
+/// stack that the walk reads. The first byte selects machine and section.
 pub(super) fn cfi(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else {
         return;
@@ -122,8 +123,8 @@ fn with_section(machine: u16, name: &str, data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Any bytes as Go's table, a jitdump file, a perf map or a list of kernel symbols give names or none. The first byte
-/// selects the kind: `g`, `j`, `p` or `k`.
+/// Any bytes as Go's table, a jitdump file, a perf map or a list of kernel symbols contain names or no names. The first
+/// byte selects the kind: `g`, `j`, `p` or `k`.
 pub(super) fn names(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else {
         return;

@@ -1,19 +1,19 @@
 //! Promise about the PostgreSQL port for any bytes from a client.
 //!
-//! The target `pgwire` and `integration/fuzzing.rs` use it. In: bytes. Out: nothing, or a panic. The function reads and
-//! writes no files.
+//! The target `pgwire` and `integration/fuzzing.rs` call this function. In: bytes. Out: nothing, or a panic. The
+//! function reads and writes no files.
 
 use alluvium::server::postgres::count_messages;
 
 /// Any bytes are messages or violate the protocol, and no message consumes bytes of the next one. The first byte
-/// decides whether the bytes follow the startup.
+/// determines whether the other bytes follow the startup message.
 pub(super) fn pgwire(data: &[u8]) {
     let Some((first, bytes)) = data.split_first() else {
         return;
     };
     let is_started = first % 2 == 1;
     let count = count_messages(bytes, is_started);
-    // A message has at least a type and a length. Only the check before the startup message consumes nothing.
+    // A message has at least a type and a length. Only the check before the startup message may consume no bytes.
     assert!(
         count <= bytes.len() / 5 + 1,
         "{count} messages in {} bytes",

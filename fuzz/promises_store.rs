@@ -1,8 +1,8 @@
 //! Promise about a store for any profile: the store refuses the profile, or stores and flushes it. The store stays
 //! healthy and starts again.
 //!
-//! The target `store_flush` and `integration/poison.rs` use it. In: the uncompressed bytes of a profile. Out: nothing,
-//! or a panic. The store works in temporary folders, in memory if possible.
+//! The target `store_flush` and `integration/fuzzing.rs` use this store. In: the uncompressed bytes of a profile. Out:
+//! nothing, or a panic. The store works in temporary folders, in memory if possible.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use alluvium::profile::{Labels, RawProfile, SinkErrorKind};
 use alluvium::store::{Limits, Store, StoreConfig, SyncMode};
 use alluvium::telemetry::metrics::Scope;
 
-/// Number of profiles between flushes, and between restarts. Each restart replays the log once, then uses a new folder.
+/// Number of profiles between two flushes. `START_EVERY` is the number between two restarts. A restart replays the log
+/// once and then uses a new folder.
 const FLUSH_EVERY: u64 = 64;
 const START_EVERY: u64 = 4096;
 
@@ -36,7 +37,7 @@ impl StoreOfProfiles {
         }
     }
 
-    /// Appends a profile. Flushes or restarts when it is time.
+    /// Appends a profile. Flushes or restarts the store if it is due.
     pub(super) fn take(&mut self, profile: &[u8]) {
         let store = self.store();
         let raw = RawProfile {

@@ -2,8 +2,9 @@
 # Builds and runs `store_flush`, or the target that $TARGET names, with coverage counters in Alluvium's code only:
 # fuzz/store.sh CORPUS [libFuzzer options]
 #
-# cargo-fuzz puts counters into every dependency, including DataFusion. All of them are built again, and their branches count. Therefore this
-# script is also the compiler's wrapper: it adds counters and traced comparisons only to Alluvium's crate and to the target.
+# cargo-fuzz would build every dependency, including DataFusion, again with counters, and the coverage would include their branches.
+# Therefore this script is also a wrapper of the compiler: it adds counters and traced comparisons only to Alluvium's crate and to the
+# target.
 set -eu
 if [ "${STORE_FUZZ_WRAPS:-}" ]; then
     case " $* " in
@@ -22,7 +23,7 @@ shift
 cd "$(dirname "$0")/.."
 target=${TARGET:-store_flush}
 [ "$(ls "$corpus")" ] || [ "$target" != store_flush ] || fuzz/seed-poison.sh "$corpus"
-# A separate folder, because builds with and without counters must not be mixed up.
+# The build uses a separate folder, because builds with and without counters must not be mixed.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/fuzz-store"
 STORE_FUZZ_WRAPS=1 RUSTC_WRAPPER=$script CARGO_INCREMENTAL=0 \
     cargo build --locked --package alluvium-fuzz --features server --bin "$target"

@@ -1,4 +1,4 @@
-//! The program as a collector in a separate folder, and the kernel's measurements of it.
+//! The program as a collector in a separate folder, and the CPU time and memory that the kernel measures for it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Clock ticks per second in `/proc`, the same on every Linux.
+/// Clock ticks per second in `/proc`, which are the same on every Linux.
 const TICKS: f64 = 100.0;
 
 pub(crate) struct Collector {
@@ -106,7 +106,7 @@ impl Collector {
 
     pub(crate) fn cpu_seconds(&self) -> f64 {
         let stat = self.proc("stat");
-        // The fields follow the name, which may contain spaces: utime and stime are the 12th and 13th.
+        // The name may contain spaces. Of the fields after the name, utime and stime are the 12th and 13th.
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
         (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / TICKS
     }

@@ -1,11 +1,11 @@
 //! Measures the cost of the engine: `cargo bench --no-default-features --features agent --bench engine`.
 //!
-//! The bench runs the release program itself in several ways:
-//! 3,000 chained `discovery.relabel` blocks (start to ready, reload, resident memory), the same number with a regular
-//! expression each, and an idle collector with one component. Further collectors scrape a hundred targets, scrape two
-//! thousand, and follow five thousand pods that come and go. Every result is a line of JSON on stdout; the bounds are
-//! in `benches/tables.py`. Words on the command line select measurements: `binary`, `chain`, `regex`, `idle`, `scrape`,
-//! `many`, `pods`. `ALLUVIUM` names another program to measure.
+//! The bench runs the release program itself in several ways: 3,000 chained `discovery.relabel` blocks (start to ready,
+//! reload, resident memory), the same number with a regular expression each, and an idle collector with one component.
+//! Further collectors scrape a hundred targets, scrape two thousand targets, and discover five thousand pods that come
+//! and go. Every result is a line of JSON on stdout; the bounds are in `benches/tables.py`. Words on the command line
+//! select measurements: `binary`, `chain`, `regex`, `idle`, `scrape`, `many`, `pods`. `ALLUVIUM` names another program
+//! to measure.
 
 #![allow(
     clippy::print_stdout,
@@ -27,15 +27,15 @@ use pods::Cluster;
 use scrape::Targets;
 
 const LINKS: usize = 3000;
-/// The block that all other blocks refer to.
+/// The block to which the other blocks refer.
 const FIRST: &str =
     "discovery.relabel \"r0\" {\n\ttargets = [{\"__address__\" = \"localhost:1\", \"job\" = \"a\"}]\n}\n";
 /// Time after a load in which the collector releases the memory that the load left behind.
 const SETTLED: Duration = Duration::from_secs(2);
 /// Time for which the idle collector is observed.
 const IDLE: Duration = Duration::from_secs(30);
-/// Time for which the scraping collector first runs alone and is then observed. Each target is scraped four times in
-/// either period.
+/// Time for which the scraping collector runs before the measurement, and duration of the measurement. Each target is
+/// scraped four times in each of the two periods.
 const SCRAPING: Duration = Duration::from_mins(1);
 
 /// Number of targets of the small fleet and of the large fleet.
@@ -97,7 +97,7 @@ fn chain(program: &Path) {
     figure("chain_reload_seconds", &reloads);
     std::thread::sleep(SETTLED);
     memory("chain_reloaded", &collector);
-    // A reload that reads everything again, because one block in the middle differs.
+    // Such a reload reads all blocks again, because one block in the middle differs.
     let changed = |turn| {
         let (before, after) = text.split_at(text.len() / 2);
         let other = format!("target_label  = \"turn{turn}\"");
@@ -115,7 +115,7 @@ fn chain(program: &Path) {
     memory("chain_changed", &collector);
 }
 
-/// Measures as many blocks, each with its own regular expression.
+/// Measures as many blocks as [`chain`], each with its own regular expression.
 fn regex(program: &Path) {
     let mut text = FIRST.to_owned();
     for link in 1..LINKS {
@@ -130,7 +130,8 @@ fn regex(program: &Path) {
     drop(collector);
 }
 
-/// Starts a collector five times and prints each start time, and the memory of the last one, which keeps running.
+/// Starts a collector five times. Prints the time of each start and the memory of the last collector, which continues
+/// to run.
 fn started(name: &str, program: &Path, text: &str) -> Collector {
     let ready: Vec<f64> = (0..4).map(|_| Collector::start(program, text).ready_after).collect();
     let collector = Collector::start(program, text);
@@ -184,12 +185,11 @@ fn many(program: &Path) {
     figure("many_scrapes", &[jitter.len() as f64]);
 }
 
-/// Follows five thousand pods, of which fifty per second come or go, through the ten rules of the shipped
-/// configuration.
+/// Discovers five thousand pods with the ten rules of the shipped configuration. Fifty pods per second come or go.
 fn pods(program: &Path) {
     let cluster = Cluster::start();
     let collector = Collector::start(program, &cluster.config());
-    // By then, the collector has read the first list, and the first pods have come and gone.
+    // After this time, the collector has read the first list, and the first pods have come and gone.
     std::thread::sleep(SCRAPING / 4);
     let changed = cluster.changed();
     let percent: Vec<f64> = (0..4).map(|_| collector.cpu_percent(SCRAPING / 4)).collect();

@@ -1,7 +1,7 @@
-//! A Kubernetes API of five thousand pods, of which fifty per second come or go.
+//! A Kubernetes API with five thousand pods. Fifty pods per second come or go.
 //!
-//! It responds to lists of pods with all pods, and to watches with changes, over plain HTTP, as far as a discovery
-//! needs it. No pod has annotations for profiles, because the bench measures only their discovery.
+//! The API responds to lists with all pods and to watches with changes, over plain HTTP. It has only the features that
+//! a discovery needs. No pod has annotations for profiles, because the bench measures only their discovery.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -54,7 +54,7 @@ impl Cluster {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of changes that are due: odd ones remove the oldest pod, even ones add one.
+    /// Returns the number of changes that are due. Odd changes remove the oldest pod, even changes add a pod.
     fn due(&self) -> u64 {
         (self.started.elapsed().as_nanos() / EVERY.as_nanos()) as u64
     }
@@ -91,7 +91,7 @@ impl Cluster {
             "items": items })
     }
 
-    /// Sends each change after a version when it is due, as long as the client reads.
+    /// Sends the changes after a version, each when it is due, as long as the client reads.
     fn watch(&self, mut stream: &TcpStream, path: &str) -> std::io::Result<()> {
         let from = path
             .split(['?', '&'])

@@ -20,7 +20,7 @@ const ROUNDS: usize = 16;
 pub(crate) struct Targets {
     address: String,
     started: Instant,
-    /// Times at which goroutines were requested, by target, in seconds from the start.
+    /// Times at which the collector requested goroutines, by target, in seconds from the start.
     asked: Vec<Mutex<Vec<f64>>>,
     /// Response bodies by program and round.
     cpu: Vec<Vec<Vec<u8>>>,
@@ -100,7 +100,8 @@ impl Targets {
         self.pushed.load(Ordering::Relaxed)
     }
 
-    /// Returns the deviations in seconds of the intervals between two scrapes of a target, sorted.
+    /// Returns by how many seconds each interval between two scrapes of a target differs from the configured interval,
+    /// sorted.
     pub(crate) fn jitter(&self) -> Vec<f64> {
         let of_target = |asked: &Mutex<Vec<f64>>| {
             let asked = asked.lock().unwrap();
@@ -145,7 +146,7 @@ impl Targets {
         }
     }
 
-    /// Returns the response of a target's path, after the requested seconds; empty for a push.
+    /// Returns the response for the path of a target, after the requested seconds. The response to a push is empty.
     fn body(&self, path: &str) -> &[u8] {
         let Some((target, rest)) = path.trim_start_matches('/').split_once("/debug/pprof/") else {
             return &[];
@@ -181,7 +182,7 @@ fn bodies(fleet: &Fleet, kind: Kind, change: impl Fn(Profile<'_>, usize) -> Prof
     (0..PROGRAMS).map(rounds).collect()
 }
 
-/// Returns the profile after some more rounds of the same work.
+/// Returns the profile after `round` more rounds of the same work.
 fn grown(mut profile: Profile<'_>, round: usize) -> Profile<'_> {
     for value in &mut profile.values {
         *value *= round as i64 + 1;

@@ -23,7 +23,8 @@ struct Question {
     body: Value,
 }
 
-/// Returns the queries about the profiles of a plan. "All" is its last hour, "5 min" its last five minutes.
+/// Returns the queries about the last hour of the profiles of a plan. `flame_service_5m` covers only the last five
+/// minutes.
 fn questions(plan: &Plan) -> Vec<Question> {
     let end = plan.end_ms();
     let hour = (end - 3_600_000).max(plan.start_ms);
@@ -135,7 +136,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Returns the sum of all values of a flame graph, by which the responses of two servers are compared.
+    /// Returns the sum of all values of a flame graph, to compare the responses of two servers.
     fn total(&self) -> Value {
         let document: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let total = document.pointer("/flamegraph/total").cloned().unwrap_or_default();
@@ -154,7 +155,7 @@ fn wanted(common: &Common, plan: &Plan) -> Vec<Question> {
     questions
 }
 
-/// Sends every query several times in a row, after one time that does not count.
+/// Sends every query several times in a row, after one request that is not measured.
 pub(crate) async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
     let mut answers = serde_json::Map::new();
@@ -184,7 +185,8 @@ pub(crate) async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyho
     Ok(Value::Object(answers))
 }
 
-/// Sends every query once, each to a process that was just started. As root, it first empties the system's page cache.
+/// Sends every query once, each to a process that was just started. If the bench runs as root, it first empties the
+/// system's page cache.
 pub(crate) async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value> {
     let mut answers = serde_json::Map::new();
     let mut dropped = true;
@@ -200,8 +202,9 @@ pub(crate) async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value>
     Ok(Value::Object(answers))
 }
 
-/// Sends every query to two servers in turn, so that other load of the machine affects both. Returns how much longer
-/// the second server takes, by the median of all rounds. The first round, in which files are read, is separate.
+/// Sends every query to two servers in turn, so that other load of the machine affects both. Returns by which factor
+/// the second server is slower, as the median of all rounds. The first round is separate, because the servers read
+/// files in it.
 pub(crate) async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Result<Value> {
     let askers = [Asker::new(first)?, Asker::new(second)?];
     let mut answers = serde_json::Map::new();
@@ -234,8 +237,8 @@ pub(crate) async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> any
     Ok(Value::Object(answers))
 }
 
-/// Requests one service's flame graph ten times a second for this time. The first response, which may have to read
-/// files, is not part of the quantiles.
+/// Requests one service's flame graph ten times a second for this time. The first response is not part of the
+/// quantiles, because the server may have to read files for it.
 pub(crate) async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
     let question = of_one_service(plan)?;

@@ -1,5 +1,5 @@
-//! Sends queries about the newest hour to two servers in turn. One has only that hour in its tables; the other has nine
-//! more before it. Both are merged.
+//! Sends queries about the newest hour to two servers in turn. The tables of the first server contain only that hour.
+//! The tables of the second server also contain the nine hours before it. The files of both are merged.
 
 use std::process::Command;
 

@@ -16,25 +16,25 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// Instructions for starting a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Launch {
-    /// Address of the server, and `data`, the folder that it writes to.
+    /// Options of the driver with the address of the server and its data folder (`data`).
     pub common: Common,
     words: Vec<String>,
     data: PathBuf,
 }
 
 impl Launch {
-    /// Launches Alluvium with an empty folder of this name.
+    /// Prepares Alluvium with an empty folder of this name.
     pub(crate) fn ours(given: &Servers, name: &str) -> anyhow::Result<Self> {
         let program = given.program.display().to_string();
         let mut words: Vec<String> = [&program, "serve", "--listen", "127.0.0.1:{port}", "--data", "{folder}"]
             .map(str::to_owned)
             .into();
-        // Cargo's own flag would otherwise be among the additional arguments.
+        // Without this filter, the flag of cargo would be among the additional arguments.
         words.extend(given.arguments.iter().filter(|word| *word != "--bench").cloned());
         Self::new(given, name, words)
     }
 
-    /// Launches another server by its command line, in which `{port}` and `{folder}` are filled in.
+    /// Prepares another server from its command line, in which `{port}` and `{folder}` are replaced.
     pub(crate) fn other(given: &Servers, name: &str, command: &str) -> anyhow::Result<Self> {
         Self::new(given, name, command.split_whitespace().map(str::to_owned).collect())
     }
@@ -78,7 +78,7 @@ impl Launch {
         &self.data
     }
 
-    /// Returns the command line as given, with programs without their folders.
+    /// Returns the command line as given, but with the names of programs instead of their paths.
     pub(crate) fn command(&self) -> String {
         let name = |word: &String| {
             let path = Path::new(word);
@@ -113,7 +113,7 @@ impl Launch {
             .with_context(|| format!("starting {program}"))?;
         let mut common = self.common.clone();
         common.pid = Some(child.id());
-        // From here on, the server is stopped in any case.
+        // From here on, dropping `running` stops the server.
         let mut running = Running {
             child: Some(child),
             ready: Duration::ZERO,
@@ -159,7 +159,8 @@ impl Launch {
         Ok(children_cpu_seconds() - before)
     }
 
-    /// Merges as if the hours were over, and removes the merged files. Returns the CPU seconds of the merges.
+    /// Merges all files as if their hours were over, and deletes the files that were replaced. Returns the CPU seconds
+    /// of the merges.
     pub(crate) fn merge(&self) -> anyhow::Result<f64> {
         let cpu = self.store(&["compact"])?;
         self.store(&["vacuum", "--grace", "0s"])?;

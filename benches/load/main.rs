@@ -47,7 +47,7 @@ enum Mode {
     /// Against a running server: push at a fixed rate regardless of the server. Latency counts from the moment at which
     /// a push was due.
     Rate(Common),
-    /// Start Alluvium, fill an empty folder, merge its contents and keep them.
+    /// Start Alluvium, fill an empty folder and merge its contents, which remain.
     Fill(Servers),
     /// Start Alluvium in an empty folder and measure everything.
     Server(Servers),
@@ -104,10 +104,11 @@ pub struct Common {
     /// Seed of the fleet. The same seed gives the same profiles.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Minutes of profiles, one of each kind every 15 seconds for each pod. For `soak`, the time range of its query.
+    /// Minutes of profiles, with one profile of each kind every 15 seconds for each pod. For `soak`, the time range of
+    /// its query.
     #[arg(long, default_value_t = 60)]
     minutes: u64,
-    /// Unix time in milliseconds of the first profile; by default, chosen so that the profiles end in a minute.
+    /// Unix time in milliseconds of the first profile. By default, the profiles end in a minute.
     #[arg(long)]
     start: Option<i64>,
     /// Number of connections that push concurrently.
@@ -122,7 +123,7 @@ pub struct Common {
     /// Number of repetitions of each query.
     #[arg(long, default_value_t = 21)]
     repeat: usize,
-    /// Seconds without work after which the server counts as idle.
+    /// Seconds without work after which the driver considers the server idle.
     #[arg(long, default_value_t = 4)]
     rest: u64,
     /// Send only queries whose name contains this text.
@@ -137,7 +138,7 @@ impl Common {
     fn plan(&self) -> Plan {
         let start_ms = self.start.unwrap_or_else(|| {
             let now = chrono::Utc::now().timestamp_millis();
-            // The start is on a whole tick, so that steps of 15 s contain whole ticks.
+            // The start is a multiple of 15 s, so that steps of 15 s contain whole ticks.
             (now + 60_000 - self.minutes as i64 * 60_000).div_euclid(15_000) * 15_000
         });
         Plan {
@@ -157,7 +158,7 @@ impl Common {
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let Some(mode) = arguments.mode else {
-        // A bare `cargo bench` runs every target.
+        // `cargo bench` without arguments runs every target, also this one.
         println!(r#"{{"name":"load","skipped":"needs a mode and --url, see --help"}}"#);
         return Ok(());
     };
@@ -193,7 +194,7 @@ async fn run(mode: Mode) -> anyhow::Result<()> {
     }
 }
 
-/// Prints a result with the facts needed to judge it.
+/// Prints a result with the seed, the memory of the server and the load average of the machine.
 fn report(mode: &str, running: &Running, result: Value) {
     let facts = json!({"seed": running.common.seed, "memory": running.server.memory()});
     print(mode, merged(facts, result));
@@ -233,7 +234,7 @@ fn client() -> anyhow::Result<reqwest::Client> {
     Ok(reqwest::Client::builder()
         .pool_max_idle_per_host(1024)
         .tcp_nodelay(true)
-        // Most scripts do not request compression either, so that compression is not part of a query.
+        // Most scripts do not request compression either. So compression is not part of the measured time.
         .no_gzip()
         .timeout(Duration::from_mins(2))
         .build()?)

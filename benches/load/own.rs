@@ -1,5 +1,5 @@
-//! Measures Alluvium from an empty folder on: fill, queries, merges, starts, pushes at a fixed rate with queries
-//! between them, and a kill in the middle of pushes.
+//! Measures Alluvium, which starts with an empty folder: fill, queries, merges, starts, pushes at a fixed rate with
+//! queries between them, and a kill in the middle of pushes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::send::{self, Clients};
 use crate::work::Plan;
 use crate::{Servers, ask, merged, print, report, rounded};
 
-/// Time for which profiles arrive as fast as the server accepts them, before it is killed.
+/// Time for which clients push as fast as the server accepts, before the server is killed.
 const UNTIL_KILLED: Duration = Duration::from_secs(5);
 
 pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
@@ -34,7 +34,7 @@ pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
     running.stop().await?;
     print("first", ask::first(&launch, &plan).await?);
 
-    // This runs on the data of the fill, with a fresh process so that its memory can be measured.
+    // This part uses the data of the fill and a new process, whose memory does not include the fill.
     let running = launch.start().await?;
     let sent = send::rate(&running.common, &plan, &running.server, None).await?;
     report("rate", &running, sent);

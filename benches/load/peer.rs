@@ -1,6 +1,6 @@
 //! Measures Alluvium and another server in turn, from empty folders on, with the same load. The results are the cost of
-//! accepting it, the stored bytes and the durations of queries. A further result is the offered rate at which the
-//! server refuses pushes or takes more than a second for one.
+//! accepting the load, the stored bytes and the durations of queries. A further result is the offered rate at which the
+//! server refuses a push or needs more than a second for it.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::{Servers, ask, client, merged, own, print, report, rounded, send};
 /// First offered rate in profiles per second, and the factor for each next rate.
 const LEAST_RATE: f64 = 50.0;
 const STEP: f64 = 1.5;
-/// The driver can send no more on two cores.
+/// Last offered rate in profiles per second. On two cores, the driver cannot send more.
 const MOST_RATE: f64 = 4000.0;
-/// Latency in milliseconds from which a push counts as failed.
+/// Latency in milliseconds above which a push counts as failed.
 const TOO_LATE: f64 = 1000.0;
 /// Time for which an idle server is observed to measure its baseline.
 const IDLE: Duration = Duration::from_secs(20);
@@ -29,7 +29,7 @@ pub(crate) async fn measure(given: &Servers, peer: &str, rounds: usize) -> anyho
         for (launch, name) in both {
             let measured = one(given, &launch, name == "ours").await?;
             print(name, measured);
-            // Two hours of data from both would fill a small disk.
+            // The data is deleted, because two hours of data from both servers would fill a small disk.
             std::fs::remove_dir_all(launch.data())?;
         }
     }

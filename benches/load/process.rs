@@ -15,7 +15,7 @@ const TICKS: f64 = 100.0;
 /// The measured process, if it is on this machine.
 pub(crate) struct Server {
     pid: Option<u32>,
-    /// CPU seconds per second that the idle server uses. They are not charged to work.
+    /// CPU seconds per second that the idle server uses. The results of work exclude them.
     idle: f64,
 }
 
@@ -26,7 +26,8 @@ pub(crate) struct Mark {
 }
 
 impl Server {
-    /// Returns the given process, or the process that listens on the port of the URL, or none for a remote server.
+    /// Returns the given process, or else the process that listens on the port of the URL. Returns none for a remote
+    /// server.
     pub(crate) fn find(common: &Common) -> anyhow::Result<Self> {
         let url = reqwest::Url::parse(&common.url).context("--url")?;
         let pid = match common.pid {

@@ -109,7 +109,7 @@ impl Sender {
     }
 }
 
-/// Clients that push as fast as the server accepts. Each waits for its acknowledgement.
+/// Clients that push as fast as the server accepts. Each client waits for the response to its push.
 pub(crate) struct Clients {
     tasks: JoinSet<()>,
     sent: Arc<Mutex<Sent>>,
@@ -195,8 +195,8 @@ pub(crate) async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyho
     Ok(merged(sent.json(seconds), answer))
 }
 
-/// Sends at `common.rate` for `length` and calls `each` with every push and its end. Earlier pushes never delay later
-/// ones.
+/// Sends pushes at `common.rate` for `length` and calls `each` with every push and its outcome. Earlier pushes never
+/// delay later ones.
 pub(crate) async fn open_loop(
     common: &Common,
     mut pushes: Receiver<Vec<Push>>,
@@ -238,8 +238,8 @@ pub(crate) async fn open_loop(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Pushes prepared profiles at `common.rate` for `common.seconds`. With `asking`, also requests flame graphs of that
-/// plan and returns their durations.
+/// Pushes prepared profiles at `common.rate` for `common.seconds`. If `asking` is a plan, also requests flame graphs of
+/// this plan and returns their durations.
 pub(crate) async fn rate(
     common: &Common,
     plan: &Plan,

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use prost::Message;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Number of pushes that are prepared before the first one is sent; 13 kB each.
+/// Maximum number of pushes that are prepared but not sent yet. A push has 13 kB.
 const AHEAD: usize = 100_000;
 /// Number of ticks of an endless plan after which a service is deployed again. At 500 profiles per second, that is
 /// every five seconds, and about 240 new stacks per second.
@@ -67,8 +67,8 @@ pub(crate) struct Push {
     pub values: usize,
 }
 
-/// Prepares the pushes of a plan tick by tick, in the order of the ticks except for neighbours. Returns when as many as
-/// fit are ready.
+/// Prepares the pushes of a plan tick by tick. Neighbouring ticks may change their order. Returns when the channel is
+/// full or all pushes are ready.
 pub(crate) async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
     let fleet = Arc::new(Fleet::new(plan.shape, plan.seed));
     let (ready, pushes) = channel((AHEAD / fleet.profiles_per_tick()).max(1));
@@ -94,8 +94,8 @@ pub(crate) async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
 }
 
 /// Prepares an endless series of pushes while earlier ones are sent. No body occurs twice, and services are deployed
-/// with new stacks. One thread prepares them. Returns when the first pushes are ready, so that the preparation does not
-/// count as a delay of the server.
+/// with new stacks. One thread prepares the pushes. Returns when the first pushes are ready, so that the preparation
+/// does not count as a delay of the server.
 pub(crate) async fn endless(plan: Plan) -> Receiver<Vec<Push>> {
     let (ready, pushes) = channel(8);
     std::thread::spawn(move || make_for_ever(plan, &ready));

@@ -7,7 +7,7 @@
 use libfuzzer_sys::fuzz_target;
 
 #[path = "../promises_code.rs"]
-#[allow(dead_code, reason = "every target takes its own promise")]
+#[allow(dead_code, reason = "every target uses only its own promise")]
 mod promises;
 
 fuzz_target!(|data: &[u8]| promises::names(data));

@@ -1,6 +1,6 @@
 //! Checks [`promises_pgwire::pgwire`] with the fuzzer's inputs.
 //!
-//! Seeds: any bytes. The first byte decides whether the startup is omitted.
+//! Seeds: any bytes. The first byte determines whether the startup message is omitted.
 
 #![no_main]
 
