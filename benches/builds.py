@@ -4,9 +4,9 @@
     benches/builds.py usual     builds for development
     benches/builds.py dist      the program that is shipped
 
-Each kind of build begins in an empty target folder, with the sources of all dependencies downloaded. `again` repeats the build after a file was touched. Other
-work of the machine affects the times, so the machine must be idle, as for all benches. With ALLUVIUM_BUILDS, the target folders are created below that folder, which
-must not exist, and are kept.
+Each kind of build begins in an empty target folder, with the sources of all dependencies downloaded. `again` repeats the build after a file was touched. Other work
+of the machine affects the times, so the machine must be idle, as for all benches. If ALLUVIUM_BUILDS names a folder, the target folders are created in it. The folder
+must not exist yet, and is not deleted.
 """
 
 import json
@@ -21,7 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 AGENT = ["--no-default-features", "--features", "agent"]
 LAST = "src/lang/scanner.rs"
-# Name, built target, and the file that is touched first; None for an empty folder.
+# Name, built target, and the file that is touched before the build. None means an empty target folder, and "" means that no file is touched.
 USUAL = [
     ("agent check", ["check", *AGENT, "--lib"], None),
     ("dev", ["build", "--bin", "alluvium"], None),

@@ -68,7 +68,7 @@ def cpu_seconds(pid):
 
 
 def memory(pid, name="VmRSS"):
-    """In units of 10^6 bytes: VmRSS is the resident memory, RssAnon the private part, and RssFile the mapped file pages."""
+    """Returns a part of the memory in units of 10^6 bytes: VmRSS is the resident memory, RssAnon the private part, and RssFile the mapped file pages."""
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(re.search(rf"^{name}:\s+(\d+) kB", text, re.M).group(1)) * 1024 / 1e6
 
@@ -78,7 +78,7 @@ def memories(pid):
 
 
 def kernel_side(pid):
-    """Run time and number of runs of a process' BPF program, and the bytes of all its maps."""
+    """Returns the run time in ns and the number of runs of a process' BPF program, and the bytes of all its maps."""
     nanos = runs = 0
     for entry in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
         try:
@@ -88,7 +88,7 @@ def kernel_side(pid):
         found = dict(re.findall(r"^(\w+):\s+(\d+)$", text, re.M))
         if "run_cnt" in found and int(found["run_cnt"]) > runs:
             nanos, runs = int(found["run_time_ns"]), int(found["run_cnt"])
-    # Outer maps hold the inner maps, and no process does.
+    # The inner maps belong to the outer maps and to no process, so the maps are found by their names.
     ours = {"ring", "scratch", "snapshot_scratch", "counters", "processes", "tables", "mappings", "rows", "registers"}
     maps = json.loads(subprocess.run(["bpftool", "-j", "map", "show"], capture_output=True, text=True).stdout or "[]")
     total = sum(int(entry.get("bytes_memlock", 0)) for entry in maps if entry.get("name", "").split(".")[0] in ours)
@@ -101,7 +101,7 @@ def result(part, **figures):
 
 
 def whole_stacks(said):
-    """What `alluvium record` reports about its samples, and the share of them with a stack up to the outermost frame."""
+    """Returns the summary of `alluvium record` with its number of samples, and the percentage of samples whose stack is complete."""
     found = re.search(r"^(\d+) samples .*; (\d+) with an incomplete stack", said, re.M)
     samples, incomplete = map(int, found.groups()) if found else (0, 0)
     return {"whole_stacks_percent": 100 * (1 - incomplete / samples) if samples else None, "samples": samples, "said": " ".join(said.splitlines()[:2])}
@@ -145,7 +145,7 @@ def start_collector(options, folder):
 def collector(options, folder):
     agent = start_collector(options, folder)
     programs = busy(folder, options.seconds * 2, options.depth)
-    # The first interval includes the compilation of tables.
+    # After this time, the tables of the running programs are compiled.
     time.sleep(20)
     cpu, (nanos, runs, _), at = cpu_seconds(agent.pid), kernel_side(agent.pid), time.monotonic()
     start_cpu = cpu
@@ -173,7 +173,7 @@ PROGRAMS = ("first", "second")
 
 
 def shares(stacks):
-    """Shares of stacks (root first, with weights).
+    """Computes shares from stacks (root first, with weights).
 
     Returns the share of each leaf, of each function including its callees, and of each stack, and the total weight.
     """
@@ -197,7 +197,7 @@ def our_stacks(path):
 
 
 def perf_stacks(perf, data):
-    """Stacks that `perf script` unwinds from the copied memory."""
+    """Returns the stacks that `perf script` unwinds from the copied memory."""
     child = subprocess.Popen(
         [perf, "script", "--no-inline", "-F", "comm,ip,sym", "-i", data, "--comms", ",".join(PROGRAMS)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -212,13 +212,13 @@ def perf_stacks(perf, data):
         elif names is not None:
             name = line.split(None, 1)[1].strip() if len(line.split(None, 1)) > 1 else "[unknown]"
             name = re.sub(r"(@@?GLIBC\S*|\+0x[0-9a-f]+)$", "", name)
-            # One function under two names: from the symbol table here, and from the debug information in Alluvium.
+            # This function has two names: perf reads one from the symbol table, and Alluvium reads the other from the debug information.
             names.append("__libc_start_main_impl" if name == "__libc_start_main" else name)
     child.wait()
 
 
 def both(ours, theirs, least):
-    """Names that have at least this share in either result, the largest first."""
+    """Returns the names that have at least this share in one of the results, the largest first."""
     names = [name for name in set(ours) | set(theirs) if max(ours.get(name, 0), theirs.get(name, 0)) >= least]
     return sorted(names, key=lambda name: -max(ours.get(name, 0), theirs.get(name, 0)))
 
@@ -240,7 +240,7 @@ def side_by_side(options, folder):
     threads = [threading.Thread(target=run, args=item) for item in commands.items()]
     for thread in threads:
         thread.start()
-    # Both start before there is something to see, so whatever is missing afterwards was missed.
+    # Both profilers start before the programs. So if samples are missing at the end, the profiler missed them.
     time.sleep(3)
     programs = busy(folder, options.seconds, options.depth)
     true_shares, process = truth(programs)
@@ -286,14 +286,14 @@ int main(int count, char **arguments) {
 		__builtin_memcpy(sorted, took, sizeof(took));
 		qsort(sorted, BLOCK, sizeof(long), compare);
 		long median = sorted[BLOCK / 2];
-		/* What takes half a millisecond more is the machine below being elsewhere: no interrupt of ours is near that. */
+		/* If a piece takes half a millisecond more, the host ran another machine: no interrupt of the profiler takes that long. */
 		for (int piece = 0; piece < BLOCK; piece++)
 			if (took[piece] - median < 500000) {
 				usual += median;
 				more += took[piece] - median;
 			}
 	}
-	/* What the scheduler made this program wait for others on its CPU. */
+	/* The time for which this program ran, and for which it waited while others ran on its CPU. */
 	long ran = 0, waited = 0;
 	FILE *stat = fopen("/proc/self/schedstat", "r");
 	if (!stat || fscanf(stat, "%ld %ld", &ran, &waited) != 2) return 1;
@@ -306,8 +306,8 @@ def slowdown(options, folder):
     """Runs a fixed piece of work of some 0.1 ms on each CPU repeatedly, alternately with and without the profiler.
 
     The speed of this machine changes by a fifth from one moment to the next, so totals are meaningless. Each piece is compared with the median of the hundred
-    pieces around it. Pieces that were interrupted, or whose memory was evicted from the caches, took longer on their own clock. The time for which the scheduler
-    ran something else on their CPU, including the profiler's own threads, is added. Both are shares of the time. The profiler's part is the difference between
+    pieces around it. If a piece was interrupted, or its memory was evicted from the caches, it takes more CPU time. The time for which the scheduler
+    ran other threads on the same CPU, including the profiler's own, is added. Both are reported as shares of the time. The profiler's part is the difference between
     runs with and without it.
     """
     (folder / "pieces.c").write_text(PIECES_C)
@@ -322,7 +322,7 @@ def slowdown(options, folder):
     once()
     runs = {True: [], False: []}
     for pair in range(options.pairs):
-        # The second of two runs may find a warmer machine.
+        # The order alternates, because the machine may be warmer in the second of two runs.
         for profiled in (pair % 2 == 0, pair % 2 == 1):
             agent = start_collector(options, folder) if profiled else None
             if agent:
@@ -334,7 +334,7 @@ def slowdown(options, folder):
     changes = [sum(with_it.values()) - sum(without.values()) for with_it, without in zip(runs[True], runs[False])]
     parts = {part: {word: statistics.mean(run[part] for run in runs[profiled]) for word, profiled in (("with", True), ("without", False))}
              for part in ("interrupted", "preempted")}
-    # With a probability of 95 %, the mean is within `uncertain`.
+    # With a probability of 95 %, the true mean differs from `mean` by at most `uncertain`.
     parts |= {"lost": {"with": changes}, "mean": {"with": statistics.mean(changes)}, "uncertain": {"with": 2.1 * statistics.stdev(changes) / len(changes) ** 0.5}}
     result(f"slowdown_{options.hertz}hz", pairs=options.pairs, percent=parts)
 
@@ -348,7 +348,7 @@ public class Work {
 
 
 def mixed(options, folder):
-    """Runs programs of many runtimes at once: kernel memory of the tables, time to build them, resident memory."""
+    """Runs programs of many runtimes at once. Measures the kernel memory of the tables, the time to build them, and the resident memory."""
     (folder / "Work.java").write_text(MIXED_JAVA)
     subprocess.run(["javac", "-d", folder, folder / "Work.java"], check=True)
     (folder / "work.rs").write_text("fn main() { let v: Vec<String> = (0..10).map(|i| format!(\"{i:?}\")).collect(); println!(\"{v:?}\"); }")
@@ -376,7 +376,7 @@ def mixed(options, folder):
         done = subprocess.run(
             [options.alluvium, "record", "--all", "-F", str(options.hertz), "-d", f"{options.seconds}s", "-o", folder / "mixed.pb.gz"],
             capture_output=True, text=True)
-        # node, two JVMs, four Pythons and rustc, from the start of the collector on.
+        # The figures cover node, two JVMs, four Pythons and rustc, since the start of the collector.
         result(f"mixed_{options.hertz}hz", seconds=options.seconds, **figures, **whole_stacks(done.stderr))
     finally:
         for program in programs:
@@ -386,7 +386,7 @@ def mixed(options, folder):
 
 
 def churn(options, folder):
-    """Two hundred binaries that live 50 ms, repeatedly. Measures resident memory and maps at the end of each sixth of the time."""
+    """Runs two hundred binaries that live 50 ms, again and again. Measures resident memory and maps at the end of each sixth of the time."""
     for name in ("shares", "churn"):
         subprocess.run(["gcc", "-O2", "-o", folder / name, ROOT / f"integration/fixtures/ebpf/{name}.c"], check=True)
     for index in range(200):
@@ -422,7 +422,7 @@ def main():
     options = parser.parse_args()
     switch = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
     before = switch.read_text()
-    # An interrupt must not leave the programs running that keep the machine busy.
+    # If the script is interrupted, it must end the programs that keep the machine busy.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     switch.write_text("1")
     try:

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-# A test runs this file, which must leave nothing in the source tree.
+# A test runs this file. No compiled file may be left in the source tree.
 sys.dont_write_bytecode = True
 import plot_soak
 import scale
@@ -125,7 +125,7 @@ def program():
 
 
 def written(result):
-    """The JSON with one line per figure, so that a diff shows the changed ones."""
+    """Formats a result as JSON with one line per figure, so that a diff shows the changed figures."""
     text = json.dumps(result, indent=1)
     return re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: "[" + re.sub(r"\s+", " ", found.group(1)) + "]", text) + "\n"
 
@@ -165,12 +165,12 @@ def is_short(values, target):
 
 
 def rows(shape):
-    """Label, figure and target of each row. The target may be empty."""
+    """Returns label, figure and target of each row. The target may be empty."""
     return [(label, figure, (target or [""])[0] or "") for label, figure, *target in shape["rows"]]
 
 
 def table(name):
-    """The text of a block: its source, the table, and the missed targets."""
+    """Returns the text of a block: the source of its figures, the table, and the missed targets."""
     if name in scale.TABLES:
         return scale.table(name, KEPT)
     shape = TABLES[name]
@@ -209,7 +209,7 @@ def pages():
 
 
 def generated():
-    """Every file that contains figures, with the text that it should have."""
+    """Returns every file that contains figures, with the text that it should have."""
     for page in pages():
         yield page, BLOCK.sub(lambda found: found.group(1) + table(found.group(2)) + found.group(3), page.read_text())
     soak = KEPT / "soak.json"
@@ -223,7 +223,7 @@ def write_tables():
 
 
 def check():
-    """The errors, one per line."""
+    """Returns the errors, each as one line."""
     for page in pages():
         text, place = page.read_text(), page.relative_to(ROOT)
         for name in (name for _, name, _ in BLOCK.findall(text) if name not in TABLES | scale.TABLES):

@@ -5,9 +5,9 @@
 
 apt-get downloads the kernels as Debian packages into a cache folder outside the clone, and they are never installed. The script uses separate package lists, so the
 machine's apt is not affected. Each kernel boots in software emulation (no KVM is needed). Its initramfs has busybox, the collector (built here in release mode, for
-64-bit Arm with Debian's cross compiler) and programs with known shares from integration/fixtures/ebpf. In the machine, `alluvium record --all` records them, once with
+64-bit Arm with Debian's cross compiler) and programs with known shares from integration/fixtures/ebpf. In the machine, `alluvium record --all` records the programs, once with
 the BPF program and once with perf events alone. The recording comes back over the serial console, and the script compares it with the programs' own measurements.
-Emulation is slow: it takes minutes per kernel.
+The emulation is slow: a run takes minutes per kernel.
 """
 
 import argparse
@@ -28,11 +28,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "integration/fixtures/ebpf"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SUITES = ("bullseye", "bookworm", "trixie", "trixie-backports")
-# The kernel for virtual machines of each suite. It has the same sources as the ordinary one but fewer drivers and a quarter of the download. For 64-bit Arm
-# there is also one with larger pages.
+# The kernel for virtual machines of each suite. It has the same sources as the ordinary kernel, but fewer drivers and a quarter of the download size. For 64-bit Arm
+# there is also a kernel with larger pages.
 FLAVOURS = {"x86_64": ["cloud-amd64"], "aarch64": ["cloud-arm64", "arm64-16k"]}
 SHARES = ("half", "third", "fifth")
-# A stack with one of these functions belongs to the program itself, not to the shell before exec or to the dynamic linker.
+# If a stack contains one of these functions, it belongs to the program itself, and not to the shell before exec or to the dynamic linker.
 KNOWN = {"main", "shares_main", "pool_thread", "pool_work", "handler_work", "loaded_work", "half", "third", "fifth", "work", "descend"}
 DEEP = {"threads", "deep", "frames", "frames-bare", "frames-largest"}
 # Minimum percentage of complete stacks. Until the table of a new program exists, 16 KiB of its stack are copied, so stacks with a larger frame are incomplete.
@@ -52,7 +52,7 @@ ARCHITECTURES = {
         "debian": "arm64",
         "prefix": "aarch64-linux-gnu-",
         "libraries": ("/usr/aarch64-linux-gnu/lib",),
-        # Addresses are signed by the processor's own algorithm, because the architecture's algorithm takes most of the emulation's time.
+        # The emulated processor signs addresses with qemu's own algorithm, because the emulation of the architecture's algorithm is slow.
         "qemu": ["qemu-system-aarch64", "-M", "virt", "-cpu", "max,pauth-impdef=on"],
         "console": "ttyAMA0",
         "flags": {"signed": ["-O2", "-mbranch-protection=standard"], "unsigned": ["-O2", "-mbranch-protection=none"]},
@@ -114,7 +114,7 @@ class Packages:
             run("apt-get", *self.options, "update")
 
     def show(self, package, suite):
-        """Fields of the package in a suite, or nothing."""
+        """Returns the fields of a package in a suite, or an empty dictionary."""
         done = subprocess.run(
             ["apt-cache", *self.options, "show", f"{package}/{suite}"], stdin=subprocess.DEVNULL, capture_output=True, text=True
         )
@@ -137,7 +137,7 @@ class Packages:
             reader.wait()
 
     def kernel(self, suite, flavour, arch):
-        """The kernel of a suite: its version and its image."""
+        """Returns the version and the image of a suite's kernel."""
         debian = ARCHITECTURES[arch]["debian"]
         meta = self.show(f"linux-image-{flavour}:{debian}", suite)
         found = re.search(r"(linux-image-[0-9][^ ]*) \(= ([^)]*)\)", meta.get("Depends", ""))
@@ -163,7 +163,7 @@ class Packages:
         return folder / "busybox"
 
 
-# --- what goes into the machine ------------------------------------------------------------------------------------------------
+# --- the contents of the machine -----------------------------------------------------------------------------------------------
 
 
 def collector(arch):
@@ -196,14 +196,14 @@ def compile_programs(arch, folder):
         programs[name] = flags
     for name, flags in programs.items():
         source = FIXTURES / ("threads.c" if name == "threads" else "frames.c" if name.startswith("frames") else "shares.c")
-        # The turns are short, so that missing CPU time of the emulated machine affects all functions alike.
+        # The turns are short, so that all functions lose the same share if the host gives the emulated machine too little CPU time.
         run(compiler, *flags, "-DTURN=1", "-o", folder / name, source, "-pthread")
     run(compiler, "-O2", "-shared", "-fPIC", "-fomit-frame-pointer", "-o", folder / "loaded.so", FIXTURES / "loaded.c")
     return list(programs)
 
 
 def libraries(arch, files):
-    """The shared libraries that programs need, and the dynamic linker, each with its path."""
+    """Returns the shared libraries that programs need, and the dynamic linker, each with its path."""
     found, open_ends = {}, list(files)
     while open_ends:
         text = run("readelf", "-W", "-d", "-l", open_ends.pop())
@@ -220,7 +220,7 @@ def libraries(arch, files):
 
 
 def initramfs(entries):
-    """A cpio archive in the format `newc`, from a map of paths to bytes for files and to None for folders."""
+    """Returns a cpio archive in the format `newc`, made from a map of paths. The values are bytes for files and None for folders."""
     archive = bytearray()
 
     def add(number, path, mode, data):
@@ -236,7 +236,7 @@ def initramfs(entries):
     return bytes(archive)
 
 
-# The script that runs in the machine. `wait_for` waits for a line in a file: the profiler has started when its maps or the event's ring exist.
+# The script that runs in the machine. `record` waits until the profiler has opened perf events.
 INIT = r"""#!/bin/busybox sh
 export PATH=/bin LD_LIBRARY_PATH=/lib
 busybox mount -t proc proc /proc
@@ -256,7 +256,7 @@ record() { # NAME HERTZ "FLAGS" "LANE" "LANE"
     recorder=$!
     tries=0
     until ls -l /proc/$recorder/fd 2>/dev/null | grep -q perf_event || [ $tries -gt 600 ] || ! kill -0 $recorder 2>/dev/null; do sleep 0.2; tries=$((tries + 1)); done
-    # A moment to look at what runs already.
+    # In this time, the profiler reads the processes that already run.
     sleep 3
     cat /proc/$recorder/fdinfo/* 2>/dev/null | grep -E '^(verified_insns|prog_jited|memlock|map_type)' > /tmp/out/$name.kernel
     (eval "$4") & first=$!
@@ -318,7 +318,7 @@ def boot(arch, image, initrd, log, limit):
 
 
 def files_of(text):
-    """The files that the machine sent, by name."""
+    """Returns the files that the machine sent, by name."""
     found = {}
     for name, body in re.findall(r"^@@@ FILE (\S+)\n(.*?)^@@@ END", text, re.M | re.S):
         try:
@@ -329,7 +329,7 @@ def files_of(text):
 
 
 def judge(files, prefix, name, hertz):
-    """Samples of a program, the largest difference of a share in points, and the share of its stacks that reach the outermost frame."""
+    """Returns the samples of a program, the largest difference of a share in points, and the percentage of complete stacks."""
     functions = WAYS if name == "threads" else SHARES
     truth = {key: int(value) for key, value in re.findall(r"^(\S+) (\d+)$", files.get(f"{prefix}-{name}.truth", ""), re.M)}
     stacks = []
@@ -393,18 +393,18 @@ def report(arch, version, text, names, options):
                 continue
             shares = ", ".join(f"{key} {seen:.2f} % (true {true:.2f})" for key, (seen, true) in found["shares"].items())
             print(f"    {name}: {found['samples']} samples, {shares}; {found['whole']:.2f} % complete stacks{', incomplete: ' * bool(found['broken'])}{found['broken']}")
-            # Frames above a stack that perf events copied are missing if a handler has a separate stack, and beyond 16 KiB.
+            # Perf events copy 16 KiB of one stack. Frames beyond 16 KiB are missing, and frames above a handler that has a separate stack.
             if name in DEEP and not by_program:
                 continue
             whole = min(whole, found["whole"])
             is_good &= found["whole"] >= (WHOLE_OF_LARGEST if name == "frames-largest" else options.whole)
-            # The three variants of `threads` run one after the other, so missing CPU time of the emulated machine affects them unequally.
+            # The three variants of `threads` run one after the other, so a lack of CPU time on the host affects their shares unequally.
             if name != "threads":
                 off, samples = max(off, found["off"]), samples + found["samples"]
-                # Three standard deviations of a share of one half.
+                # The bound is three standard deviations of a share of one half.
                 is_good &= found["off"] <= max(1.5, 150 / max(found["samples"], 1) ** 0.5)
         loaded = "yes" if by_program else "no"
-        # If the host gives the emulated machine no CPU time, the emulated clock continues, but its ticks are missed.
+        # If the host gives the emulated machine no CPU time, the emulated clock continues, but the machine misses its ticks.
         counted = re.search(r"of (\d+) ticks.* (\d+) missed", summary)
         incomplete = re.search(r"^(\d+) samples.* (\d+) with an incomplete", summary, re.M)
         incomplete = f"{100 * int(incomplete[2]) / max(int(incomplete[1]), 1):.1f} %" if incomplete else "-"

@@ -1,6 +1,6 @@
 """Compares physical layouts of the samples table: bytes per value, and the time of three queries in DuckDB.
 
-In: the `tables` folder of a data folder that was compacted (`alluvium store compact`). Out: a Markdown table; docs/adr/0004-layout.md contains one.
+In: the `tables` folder of a data folder that was compacted (`alluvium store compact`). Out: a Markdown table, such as the one in docs/adr/0004-layout.md.
 The encoder is pyarrow's, whose sizes are within 3 % of Alluvium's. Run the script with the Python that `make tools` sets up:
 `python benches/layout.py alluvium-data/tables`.
 """
@@ -21,7 +21,7 @@ PAGE = 128 << 10
 
 
 def read(tables):
-    """All merged samples, with numbers for profile type and service."""
+    """Returns all merged samples, with numbers for profile type and service."""
     series = pa.concat_tables(pq.ParquetFile(f).read() for f in files(tables, "series"))
     names = series["service_name"].to_pylist()
     rank = {name: number for number, name in enumerate(sorted(set(names)))}
@@ -57,7 +57,7 @@ def encoded(column, encoding):
 
 
 def lists(rows, keys, inner):
-    """One row for each combination of keys, with the other columns as lists."""
+    """Returns one row for each combination of keys, with the other columns as lists."""
     return rows.group_by(keys, use_threads=False).aggregate([(name, "list") for name in inner])
 
 

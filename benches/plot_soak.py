@@ -5,7 +5,7 @@ COLOURS = ["#3b6fb6", "#c4632b"]
 
 
 def nice(most):
-    """The end of an axis: the next number that is 1, 2 or 5 times a power of ten."""
+    """Returns the end of an axis: the next number that is 1, 2 or 5 times a power of ten."""
     step = 1
     while True:
         for factor in (1, 2, 5):
@@ -34,7 +34,7 @@ def panel(out, top, title, minutes, lines):
 
 
 def svg(figures):
-    """`figures` are those of docs/benchmarks/soak.json, with one value per window of ten seconds."""
+    """Returns the SVG for the figures of docs/benchmarks/soak.json, which have one value per window of ten seconds."""
     values = lambda name: figures[f"window.{name}"]
     minutes = [at / 60 for at in values("at_s")]
     panels = [

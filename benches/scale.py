@@ -3,7 +3,7 @@
 
     benches/scale.py [NAME=VALUE ...]   print its tables, with changed assumptions or settings of the code
 
-`make figures` writes the tables between the marks of the page and checks them, with figures.py. Unit costs are medians of docs/benchmarks/*.json; a missing one is
+`make figures` writes the tables between the marks of the page and checks them, with figures.py. Unit costs are medians of docs/benchmarks/*.json; a missing cost is
 reported as not measured. ASSUMED has the values without a benchmark, each with its reason. CODE has the settings of the code, each with the text that states it. Every
 counted request names the functions that send it. If one of them changes in the code but not here, `wrong` reports it.
 """
@@ -16,7 +16,7 @@ import pathlib
 import statistics
 import sys
 
-# A test runs this file, which must leave nothing in the source tree.
+# A test runs this file. No compiled file may be left in the source tree.
 sys.dont_write_bytecode = True
 from scale_model import STEPS, fleet
 
@@ -77,8 +77,8 @@ CODE = {
     "fleet_services": (20, "services of the measured fleet", "src/profile/fleet/shape.rs", "services: 20"),
     "fleet_pods": (3, "pods of each of these services", "src/profile/fleet/shape.rs", "pods: 3"),
 }
-# Requests to S3: source, PUT, LIST, GET, and the functions, by file below src/store or src/query. a: attempts of a commit; p: the probability that the last own
-# commit is older than the last checkpoint, which must be read in that case.
+# Requests to S3: source, PUT, LIST, GET, and the functions, by file below src/store or src/query. a: attempts of a commit; p: the probability that the last commit
+# of this server is older than the last checkpoint, so that the server must read the checkpoint.
 REQUESTS = [
     ("flush: check the state of the four tables", "", "4", "4 × 3 p", {"store/flush/write.rs": "try_commit", "store/tables/delta/mod.rs": "reload committed"}),
     ("flush: files, for each tenant and day; fewer if no stack is new", "4", "", "", {"store/flush/files.rs": "write_table", "store/tables/bucket/mod.rs": "upload"}),
@@ -105,7 +105,7 @@ class Missing(Exception):
 
 
 class Kept:
-    """The medians of docs/benchmarks, and the names of those that were requested."""
+    """The medians of docs/benchmarks, and the names of the benches whose medians were requested."""
 
     def __init__(self, folder):
         self.folder, self.results, self.asked = folder, {}, []
@@ -154,10 +154,10 @@ NEEDED = ("raw_kb", "values", "take_ms", "merge_ms", "most", "flushed", "stored"
 
 
 def settings(**changed):
-    """Assumptions and settings of the code by name, with some changes."""
+    """Returns the assumptions and the settings of the code by name, with some changes."""
     values = {name: value for name, (value, *_) in (ASSUMED | CODE).items()}
-    # Changed designs: servers that list the same objects (None: all), threads that share maintenance, servers that share a query, seconds of a batch of
-    # commits, seconds between log segments that are put into the bucket.
+    # Changed designs: servers that list the same objects (None: all), threads that share maintenance, servers that share a query, seconds of a batch of commits,
+    # seconds between log segments that are uploaded to the bucket.
     values |= {"listers": None, "maintainers": 1, "askers": 1, "batch": None, "segment": None}
     values["usual_flush_bytes"] = CODE["flush_bytes"][0]
     unknown = changed.keys() - values.keys()
@@ -179,7 +179,7 @@ def value_of(name, of):
 
 
 def shaped(unit, of, bench):
-    """The same units with profiles of another shape. Figures that only `server` measures are scaled by the CPU time of a fill."""
+    """Returns the unit costs for profiles of another shape. Figures that only `server` measures are scaled by the CPU time of a fill."""
     per = lambda name: of(bench, name) / of(bench, "fill.profiles")
     took = per("fill.cpu_s") / (of("server", "fill.cpu_s") / of("server", "fill.profiles"))
     return unit | {"raw_kb": of(bench, "fill.raw_kb_per_profile"), "values": per("fill.values"), "take_ms": unit["take_ms"] * took, "merge_ms": 1000 * per("merge.cpu_s"),
@@ -188,7 +188,7 @@ def shaped(unit, of, bench):
                    "service_ms": of(bench, "first.flame_service_1h.first_ms")}
 
 
-# Limits: name, description, the fleet's value, the maximum that works, its unit, and the steps of the plan that change it.
+# Limits: name, description, the name of the fleet's value, the maximum of this value, its unit, and the steps of the plan that raise the limit.
 LIMITS = [
     ("a single server", "number of servers: with several, each has new profiles and a log that the others lack", "nodes", lambda s: 1, "",
      "1 roles, 2 queries on all heads, 3 a log that outlives its machine"),
@@ -272,7 +272,7 @@ def pods_text(pods):
 
 
 def changed_fleet(pods, unit, s):
-    """A fleet whose design may share work among all its servers."""
+    """Returns a fleet whose design may share work among all its servers."""
     shared = [name for name, value in s.items() if value == "nodes"]
     if shared:
         nodes = fleet(pods, unit, s | {name: 1 for name in shared})["nodes"]
@@ -281,9 +281,9 @@ def changed_fleet(pods, unit, s):
 
 
 def breaks(unit, s):
-    """The fleet size at which each limit is first exceeded, from ten pods up, with two digits.
+    """Returns the fleet size at which each limit is first exceeded, from ten pods up, with two digits.
 
-    It is infinite if that never happens. The smallest comes first.
+    The size is infinite if the limit is never exceeded. The smallest size comes first.
     """
     found, steps = {}, 40
     for step in range(steps, 8 * steps + 1):
@@ -352,7 +352,7 @@ def fleets_table(of, s):
 
 
 def hour_table(of, s):
-    """Requests of the measured fleet in an hour on one server, and of the fleets in a day."""
+    """Returns the table of requests: of the measured fleet in an hour on one server, and of the fleets in a day."""
     unit, measured = units(of), s["fleet_services"] * s["fleet_pods"]
     fleets = [(fleet(measured, unit, s), 24)] + [(fleet(pods, unit, s), 1) for pods in SIZES]
     parts = lambda source, part: ", ".join(f"{kind} {short(count / part)}" for kind, count in zip(("PUT", "LIST", "GET"), source) if count > 0)
@@ -421,7 +421,7 @@ TABLES = {
 
 
 def table(name, folder, **changed):
-    """The text of a block of docs/scale.md, from the JSON files in `folder`."""
+    """Returns the text of a block of docs/scale.md, made from the JSON files in `folder`."""
     try:
         return TABLES[name](Kept(folder), settings(**changed))
     except Missing as missing:
@@ -429,7 +429,7 @@ def table(name, folder, **changed):
 
 
 def wrong():
-    """Places at which the code no longer states what the model assumes, one per line."""
+    """Returns the assumptions of the model that the code does not state any more, each as one line."""
     for name, (_, _, path, text) in CODE.items():
         source = SOURCES / path
         if not source.exists() or text not in source.read_text():

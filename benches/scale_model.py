@@ -1,4 +1,4 @@
-"""A fleet of pods in figures: servers, files, commits, requests, waits, queries, dollars. scale.py has the assumptions and shows the results.
+"""Computes the figures of a fleet of pods: servers, files, commits, requests, waits, queries, dollars. scale.py has the assumptions and prints the results.
 
 `unit` contains the measured unit costs, `s` the assumptions and settings of the code by name. Each step adds to `m` the values that the next steps need.
 """
@@ -6,24 +6,24 @@
 import math
 
 DAY, MONTH_DAYS, MONTH_HOURS = 86_400, 30, 730
-# Requests with which delta_kernel reads the last checkpoint of a table. For files, it reads the footer twice (two requests each) and the columns; otherwise the
-# footer once.
+# Requests with which delta_kernel reads the last checkpoint of a table. To list files, it reads the footer twice (two requests each) and the columns. Otherwise, it
+# reads the footer once.
 TABLES_OF_A_STORE, READ_FILES, READ_ONE = 4, 5, 3
 # From docs/benchmarks.md, measured by hand on 2026-11-22 at 7953d7d: "Merging in one step instead of three saved 4 of 7 CPU-seconds". A bench merges in one
 # step, a server in three.
 STEPS = 7 / 3
-# Live files of stacks, and of series, that merging by size leaves of a tenant's day. Days for which a checkpoint names removed files; the value is the kernel's
+# Number of live files of stacks, and of series, that remain for a tenant's day after merging by size. Days for which a checkpoint names removed files, by delta_kernel's
 # default.
 NAME_FILES, TOMBSTONE_DAYS = 8, 7
 
 
 def puts(size, s):
-    """Number of PUT requests of a file."""
+    """Returns the number of PUT requests for a file."""
     return 1 if size <= s["put"] else 2 + math.ceil(size / s["part"])
 
 
 def fleet(pods, unit, s):
-    """Everything that the tables show about a fleet of this many pods."""
+    """Returns all figures that the tables show about a fleet of this many pods."""
     m = {"pods": pods, "rate": pods * s["profiles"] / 60}
     for part in (add_servers, add_files, add_commits, add_requests, add_waits, add_questions, add_dollars):
         part(m, unit, s)
@@ -34,7 +34,7 @@ def add_servers(m, unit, s):
     """Processors, servers, and the rate of their flushes."""
     per_day = m["rate"] * DAY
     m["raw_day"], m["stored_day"] = per_day * unit["raw_kb"] * 1e3, per_day * unit["values"] * unit["stored"]
-    # A first query used at most both processors of the measured machine, and it is cut off after a time.
+    # A first query used at most both processors of the measured machine, and the server stops it at the timeout.
     m["asked"] = m["pods"] * s["questions"]
     measured = s["fleet_services"] * s["fleet_pods"]
     m["service_work"] = unit["service_ms"] / 1e3 * max(1, s["service_pods"] / s["fleet_pods"])
@@ -75,7 +75,7 @@ def add_files(m, unit, s):
     if m["hour_size"] < s["target"] / 2 and merged * kinds(s["target"]) < files:
         m["days"], files = merged, merged * kinds(s["target"])
     m["day_size"] = m["stored_day"] / files
-    # Live files of a day by table: samples, profiles, stacks, series.
+    # Number of live files of a day by table: samples, profiles, stacks, series.
     m["live_day"] = [files, of_hour(m["firsts"]), NAME_FILES * tenants, NAME_FILES * tenants]
     m["files"], m["sample_files"] = sum(m["live_day"]) * s["retention"], files * s["retention"]
     removed = tenants * m["flushes"] + m["firsts"]
@@ -89,7 +89,7 @@ def add_commits(m, unit, s):
     m["commits"] = [both + m["hours"] + m["days"], both + m["live_day"][1], both, both]
     if s["batch"]:
         m["commits"] = [min(table, DAY / s["batch"]) for table in m["commits"]]
-    # A commit is a LIST and a PUT. A commit that starts meanwhile loses and is tried again.
+    # A commit is a LIST and a PUT. If another commit starts meanwhile, it fails and is tried again.
     m["taken"] = m["commits"][0] / DAY * 2 * s["latency"]
     others = 0 if s["batch"] else m["taken"] * (m["nodes"] - 1) / m["nodes"]
     m["attempts"] = min(s["attempts"], 1 / (1 - others)) if others < 1 else s["attempts"]
@@ -101,7 +101,7 @@ def add_requests(m, unit, s):
     all_commits, merges = sum(m["commits"]), 4 * m["firsts"] + m["hours"] + m["days"] + m["live_day"][1]
     batched = bool(s["batch"])
     flush_commits, merge_commits = (0, 0) if batched else (TABLES_OF_A_STORE * flushes, merges)
-    # The probability that the last own commit is older than the last checkpoint, summed over the tables.
+    # The probability that the last commit of a server is older than the last checkpoint, summed over the tables.
     late = 0 if batched else sum(min(1, table * nodes / flushes / s["checkpoint"]) for table in m["commits"])
     written = m["firsts"] * (m["first_kinds"] * puts(m["first_size"], s) + 3) + m["hours"] * m["hour_kinds"] * puts(m["hour_size"], s) + m["live_day"][1]
     written += m["days"] * s["kinds"] * puts(m["day_size"], s)
@@ -134,7 +134,7 @@ def add_requests(m, unit, s):
 
 def add_waits(m, unit, s):
     """Seconds per second of the two threads of a server, whose requests are sequential, and the cost of reading a log."""
-    # Servers that all list the same objects delete the same files, each the ones that it finds first.
+    # If all servers list the same objects, they share the deletions: each server deletes the files that it finds first.
     listing, deleting = (s["maintainers"], s["maintainers"]) if s["listers"] else (1, m["nodes"])
     waits = sum(m["by_source"]["merges"]) / s["maintainers"] + sum(m["removed_day"]) / deleting
     waits += DAY / s["vacuum"] * (m["pages"] + (READ_FILES + 1) * TABLES_OF_A_STORE) / listing

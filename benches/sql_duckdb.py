@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Ten queries about functions, sent to Alluvium as SQL over HTTP and to DuckDB over the same Parquet files.
 
-DuckDB runs each query twice. It uses views of the Parquet files, which collect all stacks again in each query, and its own tables, which were made from the same
-rows before, as a frequent user would do. In the tables, names are columns, like those that Alluvium keeps in memory. The first query of a new process is cold; as
+DuckDB runs each query twice. First, it uses views of the Parquet files, which collect all stacks again in each query. Second, it uses its own tables, which were made from the same
+rows before, as a frequent user would do. In the tables, names are columns, like the columns that Alluvium caches in memory. The first query of a new process is cold; as
 root, the script first empties the system's page cache. Every later query is warm. The script compares the responses and ends if they differ.
 
 In: the program and a data folder that it has filled and merged (no server runs). Out: one line of JSON per query, with all times.
@@ -28,7 +28,7 @@ import urllib.request
 import deltalake
 import duckdb
 
-# Leaf first: the running function is frames[1]. DuckDB has no table `flat`; the views below replace it.
+# Frames are leaf first, so the running function is frames[1]. DuckDB has no table `flat`, so the views below replace it.
 VIEWS = """
 CREATE VIEW samples AS SELECT * FROM read_parquet([{samples}], hive_partitioning = true);
 CREATE VIEW profiles AS SELECT * FROM read_parquet([{profiles}], hive_partitioning = true);
@@ -42,7 +42,7 @@ CREATE VIEW flat AS SELECT p.time, p.profile_type, p.value, p.stack, s.service_n
 CREATE VIEW flat_frames AS SELECT * FROM flat;
 """
 
-# The same as tables: rows of `flat` with the names of the leaf, and the frames of each stack once.
+# DuckDB's own tables: rows of `flat` with the names of the leaf, and the frames of each stack once.
 TABLES = """
 CREATE TABLE own.samples AS SELECT * FROM samples;
 CREATE TABLE own.profiles AS SELECT * FROM profiles;
@@ -124,7 +124,7 @@ class Duck:
         self.made_in = time.perf_counter() - began
 
     def open(self, tables):
-        """A new DuckDB that has read nothing yet. `flat`, `samples` and `profiles` are its own tables or the views."""
+        """Returns a new DuckDB that has read no data yet. `flat`, `samples` and `profiles` are its own tables or the views."""
         db = duckdb.connect()
         db.execute(f"SET TimeZone = 'UTC'; SET threads = {os.cpu_count()}")
         db.execute(f"ATTACH '{self.database}' AS own" + (" (READ_ONLY)" if tables else ""))
@@ -155,7 +155,7 @@ def drop_page_cache():
 
 
 def plain(value):
-    """Formats equal values as equal text for both engines. Numbers beyond 2^53 are texts in Alluvium's JSON."""
+    """Returns the value as a text that is equal for equal values of both engines. Numbers beyond 2^53 are texts in Alluvium's JSON."""
     if hasattr(value, "timestamp"):
         return f"{value.timestamp():.0f}"
     text = str(value)
@@ -165,7 +165,7 @@ def plain(value):
 
 
 def measured(ask, runs):
-    """Milliseconds of the first response and of later ones, and the response as text."""
+    """Returns the milliseconds of the first response and of later responses, and the response as text."""
     cold, answer = timed(ask)
     warm = [round(timed(ask)[0], 2) for _ in range(runs)]
     return {"cold_ms": round(cold, 2), "warm_ms": warm}, [[plain(value) for value in row] for row in answer]

@@ -4,7 +4,7 @@ BENCHES lists the benches in the order in which `make bench-all` runs them. `com
 removed after the run. `minutes` is the duration of one measurement on two cores, of all runs together and without building. `needs` lists environment variables,
 and `programs` lists programs on the path. Both are checked before anything is built.
 TABLES has the tables by the name in `<!-- figures: NAME -->`. A column is a title and a pattern in which `*` is the figure of the row. A row is a label, a figure and
-its target. A row misses its target when the median of a column in `judged` does; without `judged`, the last column decides.
+its target. A row misses its target if the median of a column in `judged` misses it. Without `judged`, only the last column is compared.
 """
 
 LOAD = "cargo bench --locked --bench load -- "
@@ -53,7 +53,7 @@ ONE = {"Alluvium": "*"}
 
 
 def memory(label, mode, target=None):
-    """Rows about a process' memory: the maximum, and at that moment its private pages and its mapped file pages."""
+    """Returns rows about the memory of a process: the maximum, and the resident memory, private pages and mapped file pages at that moment."""
     return [(f"{label}: peak resident memory, MB", f"{mode}.memory.peak_mb", *([target] if target else [])),
             (f"{label}: resident memory at that moment, MB", f"{mode}.memory.resident_mb"),
             (f"{label}: of that, private memory, MB", f"{mode}.memory.anon_mb"),
@@ -61,7 +61,7 @@ def memory(label, mode, target=None):
 
 
 def profiler(both):
-    """Rows about the collector while two programs keep two CPUs busy."""
+    """Returns rows about the collector while two programs keep two CPUs busy."""
     return [("agent, % of a CPU", "agent_cpu_percent"), ("BPF program, % of a CPU", "program_cpu_percent"), ("both, % of a CPU", "both_cpu_percent", both),
             ("BPF program, us per tick", "program_us_a_tick", "<= 15"), ("CPU time of the start, s", "start_cpu_s"), ("resident memory, MB", "resident_mb", "<= 120"),
             ("peak resident memory, MB", "peak_mb"), ("private memory, MB", "anon_mb"), ("mapped file pages, MB", "file_mb"), ("kernel maps, MB", "maps_mb", "<= 24")]

@@ -23,7 +23,7 @@ import questions
 
 
 def send(url, method, path, body, headers):
-    """Status and body of the response to one request."""
+    """Sends one request. Returns status and body of the response."""
     at = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
     try:
@@ -35,7 +35,7 @@ def send(url, method, path, body, headers):
 
 
 def ask(url, question):
-    """Status and body of the response to a query."""
+    """Sends a query. Returns status and body of the response."""
     body = question.body
     headers = {} if question.method == "GET" or isinstance(body, bytes) else {"content-type": "application/json", "accept": "application/json; allow-utf8-labelnames=true"}
     if body is not None and not isinstance(body, bytes):
@@ -44,7 +44,7 @@ def ask(url, question):
 
 
 def push_all(urls, drawn, workers):
-    """Pushes to both servers. Returns the differing statuses, each with the format."""
+    """Pushes to both servers. Returns a line for each push to which the servers respond with different statuses."""
     def one(push):
         return [send(url, "POST", push.path, push.body, push.headers) for url in urls.values()]
 
@@ -61,7 +61,7 @@ def push_all(urls, drawn, workers):
 
 
 def known(url, world):
-    """Profile types as a server lists them, each with a service that has it."""
+    """Returns the profile types that a server lists, each with a service that has profiles of this type."""
     within = {"start": world.start - 60_000, "end": world.end + 60_000, "labelNames": ["__profile_type__", "service_name"]}
     _, body = ask(url, questions.Question("", "POST", questions.QUERIER + "Series", within))
     pairs = [{one["name"]: one["value"] for one in each["labels"]} for each in json.loads(body).get("labelsSet", [])]
@@ -80,7 +80,7 @@ def settled(urls, world, seconds):
 
 
 def compare(urls, asked, shown):
-    """Sends all queries to both, prints the differences, and returns the numbers of equal and differing calls."""
+    """Sends all queries to both servers and prints the differences. Returns the numbers of equal and differing responses by call."""
     def one(question):
         return [ask(url, question) for url in urls.values()]
 

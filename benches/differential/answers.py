@@ -6,7 +6,7 @@ import re
 
 
 def flame_graph(graph, width=4):
-    """Stacks of names with total and own value, from the levels of a flame graph. A node of a difference has seven numbers."""
+    """Converts the levels of a flame graph to stacks of names with total and own value. A node has `width` numbers: seven in a difference."""
     if not graph:
         return {}
     sides, out, above = (width - 1) // 3, {}, []
@@ -30,14 +30,14 @@ def flame_graph(graph, width=4):
 
 
 def whole_graph(graph, width=4):
-    """The same, together with the other numbers."""
+    """Does the same as `flame_graph`, and adds the other numbers of the response."""
     graph = graph or {}
     beside = {key: int(graph.get(key, 0)) for key in ("total", "maxSelf", "leftTicks", "rightTicks")}
     return {"stacks": flame_graph(graph, width), **(beside if graph.get("names") else {})}
 
 
 def tree(data):
-    """Stacks with their own values, from the bytes of a tree whose last child comes first."""
+    """Converts the bytes of a tree, in which the last child comes first, to stacks with their own values."""
     data, at, out = base64.b64decode(data or ""), 0, {}
 
     def number():
@@ -63,7 +63,7 @@ def tree(data):
 
 
 def profile(message, addresses=True):
-    """Stacks of a pprof with all data of their frames, the labels of the samples, and the types.
+    """Converts a pprof to stacks with all data of their frames, the labels of the samples, and the types.
 
     Time, duration and period are omitted, because Pyroscope guesses them.
     """
@@ -102,7 +102,7 @@ def exemplar(one):
 
 
 def lines(answer):
-    """Time lines by their labels: steps with values, and exemplars."""
+    """Converts time lines to a map from labels to steps with values and exemplars."""
     return {labels(one.get("labels")): [[int(point.get("timestamp", 0)), point.get("value", 0), [exemplar(each) for each in point.get("exemplars", [])]]
                                         for point in one.get("points", [])] for one in answer.get("series", [])}
 
@@ -113,7 +113,7 @@ def heat(answer):
 
 
 def rendered(answer):
-    """Flamebearer JSON. With groups, Pyroscope's time line is that of one group."""
+    """Converts flamebearer JSON. If the query has groups, the time line is omitted, because Pyroscope returns the time line of one group."""
     bearer = answer.get("flamebearer", {})
     double = answer.get("metadata", {}).get("format") == "double"
     graph = {"names": bearer.get("names"), "levels": bearer.get("levels")}
@@ -122,7 +122,7 @@ def rendered(answer):
 
 
 def read(call, status, body):
-    """The response of a call as a value. An error becomes its status and code."""
+    """Converts the response of a call to a comparable value. An error becomes its status and code."""
     if status != 200:
         try:
             return {"status": status, "code": json.loads(body).get("code")} if call != "wrong push" else {"status": status}
@@ -151,7 +151,7 @@ def read(call, status, body):
 
 
 def differences(ours, theirs, at="", most=6):
-    """The places where two values differ, as lines of text."""
+    """Returns the paths at which two values differ, as lines of text."""
     if type(ours) is type(theirs) is dict:
         out = []
         for key in sorted(set(ours) | set(theirs), key=str):

@@ -54,7 +54,7 @@ SCHEMAS = {
 
 
 def varint(number):
-    """A number in base 128; a negative one as 64 bits."""
+    """Encodes a number in base 128. A negative number is encoded with 64 bits."""
     number &= (1 << 64) - 1
     out = bytearray()
     while number > 0x7F:
@@ -65,12 +65,12 @@ def varint(number):
 
 
 def delimited(number, data):
-    """A length-delimited field."""
+    """Encodes a length-delimited field."""
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def field(number, kind, value):
-    """One field, or one entry of a repeated one."""
+    """Encodes one field, or one entry of a repeated field."""
     if kind in ("int", "int64"):
         return varint(number << 3) + varint(value)
     if kind == "fixed64":
@@ -83,7 +83,7 @@ def field(number, kind, value):
 
 
 def encode(name, message):
-    """A message of the schema `name` as protobuf."""
+    """Encodes a message of the schema `name` as protobuf."""
     out = b""
     for key, value in message.items():
         number, kind = SCHEMAS[name][key]
@@ -99,7 +99,7 @@ def encode(name, message):
 
 
 def to_json(name, message):
-    """The same message as protobuf's JSON. Ids are hexadecimal, as in OpenTelemetry."""
+    """Encodes a message of the schema `name` as protobuf's JSON. Ids are hexadecimal, as in OpenTelemetry."""
     def one(kind, value):
         if kind in ("int64", "fixed64"):
             return str(value)

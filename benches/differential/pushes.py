@@ -1,6 +1,6 @@
 """Generates pushes of every format that both servers accept from a seed. Both servers get the same bytes.
 
-A push is a method, a path with its query, headers and a body. Profiles are from the forty minutes before the run, because a server refuses older ones.
+A push is a method, a path with its query, headers and a body. Profiles are from the forty minutes before the run, because a server refuses older profiles.
 """
 
 import dataclasses
@@ -50,20 +50,20 @@ class World:
         self.functions += ["a b c", "größe", "std::vector<int>::push_back", "com/example/App.run"]
 
     def time(self):
-        """Time in milliseconds. One of three times is on a full step of 15 s."""
+        """Returns a time in milliseconds. One of three times is a multiple of 15 s."""
         span = (self.end - self.start) // 15_000
         step = self.start + self.random.randrange(span) * 15_000
         return step if self.random.random() < 0.3 else step + self.random.randrange(15_000)
 
     def labels(self):
-        """Labels of a series, without its service."""
+        """Returns the labels of a series, without its service."""
         labels = {"region": self.random.choice(REGIONS[:3]), "pod": f"pod-{self.random.randrange(4)}"}
         if self.random.random() < 0.2:
             labels["version"] = f"1.{self.random.randrange(3)}"
         return labels
 
     def stacks(self, most=30):
-        """Stacks, root first, with recurring callers. Sometimes a stack occurs twice."""
+        """Returns stacks, root first, with recurring callers. Sometimes a stack occurs twice."""
         stacks = [["main"]]
         for _ in range(self.random.randrange(1, most)):
             base = self.random.choice(stacks)
@@ -75,7 +75,7 @@ class World:
 
 
 def pprof(world, kind, time_ms, native=False):
-    """A pprof with inlined functions, files, mappings, labels of samples, and values of 0."""
+    """Returns a pprof with inlined functions, files, mappings, labels of samples, and values of 0."""
     random, strings = world.random, {"": 0}
     _, types, period_type, period = kind
 
@@ -127,19 +127,19 @@ def pprof(world, kind, time_ms, native=False):
     profile = {"sampleType": [{"type": text(name), "unit": text(unit)} for name, unit in types], "sample": samples, "mapping": mappings,
                "location": list(locations.values()), "function": list(functions.values()), "timeNanos": time_ms * 1_000_000 + random.randrange(1_000_000),
                "durationNanos": 15_000_000_000, "period": period, "defaultSampleType": text(types[-1][0])}
-    # Pyroscope 2.2 panics on a profile without one when it drops a sample of it.
+    # Without this field, Pyroscope 2.2 panics when it drops a sample of the profile.
     profile["periodType"] = {"type": text(period_type[0]), "unit": text(period_type[1])} if period_type else {"type": 0, "unit": 0}
     profile["stringTable"] = list(strings)
     return protobuf.encode("Profile", profile)
 
 
 def packed(world, data):
-    """The data, with or without gzip."""
+    """Returns the data, randomly compressed with gzip or unchanged."""
     return gzip.compress(data, 1, mtime=0) if world.random.random() < 0.6 else data
 
 
 def push(world, codec):
-    """push.v1: one to three series, each with one or two profiles."""
+    """Returns a push of push.v1: one to three series, each with one or two profiles."""
     series = []
     for _ in range(world.random.randrange(1, 4)):
         kind = world.random.choice(KINDS)
@@ -165,7 +165,7 @@ def ingest_path(world, app, **query):
 
 
 def form(parts):
-    """A form of files, with a boundary that does not occur in them."""
+    """Returns headers and body of a form of files, with a boundary that does not occur in the files."""
     boundary = "differential-boundary-7f3a"
     body = b"".join(b"--%s\r\nContent-Disposition: form-data; name=\"%s\"; filename=\"%s\"\r\nContent-Type: application/octet-stream\r\n\r\n%s\r\n"
                     % (boundary.encode(), name.encode(), name.encode(), data) for name, data in parts.items())
@@ -212,7 +212,7 @@ def node(name, value, children):
 
 
 def tree(world):
-    """Calls as `tree`: each node is a frame."""
+    """Returns a push in the format `tree`, in which each node is a frame."""
     root = {}
     for stack in world.stacks():
         at = root
@@ -231,7 +231,7 @@ def tree(world):
 
 
 def trie(world):
-    """Stacks as `trie`: the names from the root on form a text."""
+    """Returns a push in the format `trie`, in which the names from the root on form a text."""
     values = {}
     for stack in world.stacks():
         values[";".join(stack).encode()] = world.value() % 10_000
@@ -254,7 +254,7 @@ def trie(world):
 
 
 def jfr(world, multipart):
-    """The recording as a body, or in a form with labels of a context that it does not have."""
+    """Returns a push of the recording: as a body, or in a form with labels of a context that the recording does not have."""
     path = ingest_path(world, f"java-{world.random.randrange(3)}", format="jfr", spyName="javaspy", **text_query(world))
     if not multipart or not world.recording:
         return Push("ingest jfr", path, {"content-type": "application/octet-stream"}, world.recording)
@@ -265,7 +265,7 @@ def jfr(world, multipart):
 
 
 def speedscope(world):
-    """A speedscope file with one profile of samples."""
+    """Returns a push of a speedscope file with one profile of samples."""
     names, samples, weights = {}, [], []
     for stack in world.stacks():
         samples.append([names.setdefault(name, len(names)) for name in stack])
@@ -277,7 +277,7 @@ def speedscope(world):
 
 
 def otlp(world, codec):
-    """OTLP with a dictionary, one or two profiles, links, and attributes of samples."""
+    """Returns a push of OTLP with a dictionary, one or two profiles, links, and attributes of samples."""
     random, strings, stacks, attributes = world.random, {"": 0}, [{"locationIndices": []}], [{"keyStrindex": 0}]
     functions, locations = {"": 0}, [{"mappingIndex": 0}]
 
@@ -334,5 +334,5 @@ MAKERS = [lambda world: push(world, "json"), lambda world: push(world, "proto"),
 
 
 def draw(world, count):
-    """`count` pushes, each format in turn. Pushes of recordings are omitted if there is none."""
+    """Returns `count` pushes, each format in turn. If there is no recording, pushes of recordings are omitted."""
     return [push for push in (MAKERS[number % len(MAKERS)](world) for number in range(count)) if push.body]

@@ -16,7 +16,7 @@ CALLS = STACKS + LABELS + WRONG
 
 @dataclasses.dataclass
 class Question:
-    """One request, and how its response is read."""
+    """One request, and the name of its call, which determines how the response is read."""
     call: str
     method: str
     path: str
@@ -31,14 +31,14 @@ class Asker:
         self.types, self.services = (sorted(set(column)) for column in zip(*pairs))
 
     def range(self):
-        """A time range, in half of the cases on steps, and sometimes before all data."""
+        """Returns a time range: in two of five cases a range with all data, otherwise a random part of it."""
         start, end = sorted([self.world.time(), self.world.time() + 1])
         if self.random.random() < 0.4:
             return self.world.start - 60_000, self.world.end + 60_000
         return start, end + 15_000
 
     def kind(self):
-        """A profile type, and usually a service that has it."""
+        """Returns a profile type and a service, which usually has profiles of this type."""
         kind, service = self.random.choice(self.pairs)
         return kind, service if self.random.random() < 0.9 else self.random.choice(self.services)
 
@@ -67,7 +67,7 @@ class Asker:
         return Question(call, "GET", f"/pyroscope/{route}?" + urllib.parse.urlencode(parameters))
 
     def plain(self, call):
-        """A plain route."""
+        """Returns a request to a plain route."""
         start, end = self.range()
         if call == "label-values":
             return self.get(call, call, label=self.random.choice(["__name__"] if self.random.random() < 0.3 else ["service_name", "region", "pod", "nothing"]),
@@ -87,7 +87,7 @@ class Asker:
         return self.get(call, "render", query=self.query(), **{"from": start // 1000, "until": end // 1000}, **more)
 
     def wrong(self, call):
-        """A request with one mistake. The error codes are compared."""
+        """Returns a request with one mistake. `answers` compares the error codes."""
         if call == "wrong render":
             broken = {"query": self.query(), "from": "now-1h", "until": "now"}
             broken["query"] = self.random.choice(["", "{", "no type", "x{a=}", "process_cpu{}"])
@@ -105,7 +105,7 @@ class Asker:
         return Question(call, "POST", QUERIER + name, body)
 
     def labels(self, call):
-        """A call about labels over the whole time, because Pyroscope answers a part of it by the blocks in that part."""
+        """Returns a call about labels over the whole time. For a shorter range, Pyroscope's result depends on the limits of its blocks."""
         start, end = self.world.start - 60_000, self.world.end + 60_000
         matchers = [] if self.random.random() < 0.3 else [self.selector()]
         body = {"start": start, "end": end}
@@ -118,7 +118,7 @@ class Asker:
         return Question(call, "POST", QUERIER + call, {} if call == "GetProfileStats" else body)
 
     def ask(self, call):
-        """A query for a call of `CALLS`."""
+        """Returns a query for a call of `CALLS`."""
         if call in WRONG:
             return self.wrong(call)
         if call in ("render", "render dot", "render-diff", "label-values"):
@@ -147,6 +147,6 @@ class Asker:
         return Question(call, "POST", QUERIER + call.split()[0], body)
 
     def diff(self):
-        """Two sides of one type."""
+        """Returns the two sides of a difference, both of one profile type."""
         left, right = self.merge(), self.merge()
         return {"left": left, "right": {**right, "profileTypeID": left["profileTypeID"]}}
