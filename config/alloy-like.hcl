@@ -3,8 +3,8 @@
 //   alluvium serve                          stores and shows them, on http://localhost:4040
 //   alluvium run config/alloy-like.hcl      collects them
 //
-// The twin of alloy-like.river in HCL. Change it while it is in use and call
-// `curl -X POST localhost:12345/-/reload`; a mistake changes nothing.
+// This is alloy-like.river in HCL. After a change, reload the running collector:
+// `curl -X POST localhost:12345/-/reload`. A file with a mistake is not applied.
 
 logging {
   level  = "info"
@@ -29,7 +29,7 @@ discovery "relabel" "local" {
     target_label  = "instance"
   }
 
-  // If the file does not name the service, the host without its port does.
+  // If the file sets no service name, the host without its port is the name.
   rule {
     source_labels = ["service_name", "__address__"]
     regex         = ";([^:]+)(?::\\d+)?"
@@ -44,9 +44,9 @@ discovery "relabel" "local" {
   }
 }
 
-// Every 15 seconds, all profile types of Go's net/http/pprof are scraped.
-// CPU is sampled for 14 of them; for memory, block and mutex the change since
-// the last scrape is sent.
+// Every 15 seconds, the collector scrapes all profile types of Go's net/http/pprof.
+// A CPU profile covers 14 of the 15 seconds. Profiles of memory, block and mutex
+// contain the change since the last scrape.
 pyroscope "scrape" "go" {
   targets         = discovery.relabel.local.output
   forward_to      = [pyroscope.write.local.receiver]
@@ -96,8 +96,8 @@ pyroscope "scrape" "go" {
   }
 }
 
-// The server that receives the profiles. While it is unreachable, they wait on disk,
-// under --storage.path; ALLUVIUM_SERVER names another server.
+// The server that receives the profiles. While the server is unreachable, profiles wait
+// on disk, under --storage.path. ALLUVIUM_SERVER names another server.
 pyroscope "write" "local" {
   endpoint {
     url = coalesce(sys::env("ALLUVIUM_SERVER"), "http://localhost:4040")
