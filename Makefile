@@ -26,7 +26,7 @@ help: ## list the targets
 demo: ## build and run server and collector in one process, which profiles itself: http://localhost:4040
 	cargo run --locked --profile $(PROFILE) -- demo $(ARGS)
 
-# Checks and compilation need none of the tools. So the tools are installed meanwhile, which saves minutes of the first run.
+# The checks and the compiler do not need the tools. So the tools are installed at the same time, which saves minutes of the first run.
 test: ## install the tools of the tests, then run every check that CI runs
 	@set -m; log=$$(mktemp); { step_start=$$SECONDS; .ci/tools; \
 		echo "== $$((SECONDS - step_start)) s: .ci/tools, in parallel with the compiler"; } >"$$log" 2>&1 & tools=$$!; \
