@@ -23,7 +23,7 @@ const EVERYWHERE: readonly KeyHelp[] = [['Switch the theme', ['t']], ['Show this
 
 export interface AppProps {
   routes: readonly Route[];
-  /** Loads the tour. Only the page of the server has one, and only it accepts dropped files. */
+  /** Loads the tour. Only the page of the server has a tour, and only this page accepts dropped files. */
   tour?: () => Promise<{ default: Component<TourProps> }>;
 }
 

@@ -38,7 +38,7 @@ const FLAME_KEYS: readonly KeyHelp[] = [
   ['Flame graph, callers and callees', ['4', '5']],
 ];
 
-/** Keys of flame graphs with one value for each frame, which a difference has not. */
+/** Keys of flame graphs with one value for each frame. A difference does not have them. */
 const PART_KEYS: readonly KeyHelp[] = [
   ['Peek, call graph, lines', ['6', '7', '8']],
   ['Zoom the call graph', ['+', '-']],

@@ -22,7 +22,7 @@ const SELECTION = { service: text(), type: text(), q: text() };
 
 /**
  * The state of a flame graph with its table. `focus` is the path hash of the zoomed frame, `sel` the name of the selected function,
- * `orient` the place of the root. `filter` and `sort` belong to the table. `view` tells whether graph and table are shown. `pane`
+ * `orient` the place of the root. `filter` and `sort` belong to the table. `view` determines whether graph and table are shown. `pane`
  * is the view in place of the flame graph, which shows the selected function. `only` to `invert` are the rules for frames
  * (`flame/recipe.ts`). `nodes` is the maximum number of nodes of the call graph.
  */
@@ -61,7 +61,7 @@ export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text
  * Selection and range belong to the comparison. `with` selects the baseline: the first half of the range, which leaves the second
  * half to the comparison; the time before; the same time a day or a week earlier; the same time with another selection; or a
  * range of its own (`baseline`). `comparison` is a part of the range, by default the whole. `baseservice` and `baseq` are the
- * service and filters of the baseline, by default those of the comparison. `by` tells whether shares or rates are compared.
+ * service and filters of the baseline, by default those of the comparison. `by` determines whether shares or rates are compared.
  */
 export const COMPARE = address('compare', [], {
   ...SELECTION,

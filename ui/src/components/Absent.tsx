@@ -1,4 +1,5 @@
-// The notice for a range without the selected service, or without any profiles. It offers what exists instead.
+// The notice for a range without the selected service, or without any profiles. It offers similar services, or the nearest range with
+// profiles.
 
 import { For, Match, Switch } from 'solid-js';
 import type { Range } from '../lib/time.ts';

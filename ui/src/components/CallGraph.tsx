@@ -1,5 +1,5 @@
-// The call graph: boxes for functions, with larger text for a larger own value, and lines for calls, thicker for a larger value.
-// It scrolls, and zooms by keys and buttons. Arrow keys move from call to call.
+// The call graph: boxes for functions, with larger text for a larger own value, and lines for calls, thicker for a larger value. The graph
+// scrolls, and zooms by keys and buttons. Arrow keys move from call to call.
 
 import { createEffect, createMemo, createSignal, For, on, Show } from 'solid-js';
 import { INK } from '../flame/colours.ts';
@@ -21,7 +21,7 @@ const COUNTS: readonly Radio<PartProps['nodes']>[] = [
   { value: '80', label: 'The 80 largest functions', text: '80' },
   { value: '200', label: 'The 200 largest functions', text: '200' },
 ];
-/** Text size in a box, in pixels: for a function without an own value, and what the largest own value adds. */
+/** Text size in a box, in pixels: the size for a function without an own value, and the increase for the largest own value. */
 const LEAST_TEXT = 11;
 const MORE_TEXT = 13;
 /** Approximate width of a character of the monospaced font, relative to its size. */

@@ -1,6 +1,6 @@
-// The time chart on uPlot: one line, or one line for each value of a label. A pointer or the arrow keys show all values at a time
-// and select a range, for which a bar offers actions. A time without data is a gap in the line.
-// New values go into the same plot, so that the user's selection and cursor stay.
+// The time chart on uPlot: one line, or one line for each value of a label. The pointer and the arrow keys show all values at a time and
+// select a range. A bar offers actions for the range. A time without data is a gap in the line. New values go into the same plot, so that
+// the user's selection and cursor stay.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show } from 'solid-js';
 import uPlot from 'uplot';
@@ -20,7 +20,7 @@ const BAR_WIDTH = 400;
 
 export interface ChartProps {
   lines: readonly Line[];
-  /** The range that the chart is drawn over. */
+  /** The time range of the horizontal axis. */
   range: Range;
   /** Seconds between points. */
   step: number;
@@ -32,7 +32,7 @@ export interface ChartProps {
   top?: number;
   /** A range to mark while the user selects no other. */
   marked?: Range | undefined;
-  /** Actions for a selected range. Enter runs the first. A single action runs as soon as the drag ends. */
+  /** Actions for a selected range. Enter runs the first action. If there is only one action, it runs as soon as the drag ends. */
   actions: readonly RangeAction[];
   /** Called for a click on a point, or for Enter at one, with its time in milliseconds. */
   onPoint?: (time: number) => void;
@@ -109,7 +109,7 @@ export function Chart(props: ChartProps) {
     const at = hover();
     if (at?.keyboard) point(at.index);
   };
-  // A change of these builds a new plot. All other changes only set new values.
+  // If one of these properties changes, a new plot is built. All other changes only set new values.
   const made = createMemo(() => JSON.stringify([props.lines.map(({ label, colour }) => [label, colour]), props.unit, dark(), zone()]));
 
   onMount(() => {
@@ -248,7 +248,7 @@ interface Told {
 function options(host: HTMLElement, props: ChartProps, told: Told): uPlot.Options {
   const style = getComputedStyle(host);
   const colour = (name: string): string => {
-    // Canvas does not resolve light-dark(); a probe element does.
+    // A canvas does not resolve light-dark(), so a style of an element resolves it.
     host.style.setProperty('text-decoration-color', `var(${name})`);
     return style.textDecorationColor;
   };

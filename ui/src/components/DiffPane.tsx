@@ -21,7 +21,7 @@ export interface DiffPaneProps extends Omit<FlamePaneProps, 'look' | 'tools' | '
   flame: Flame;
   sides: Sides;
   by: DiffBy;
-  /** Absent if only shares can be compared. */
+  /** Switches between shares and values per second. Absent if only shares can be compared. */
   onBy?: (by: DiffBy) => void;
   share: Measure;
   /** Null while the factors to values per second are not known. */

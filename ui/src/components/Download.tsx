@@ -30,7 +30,7 @@ export interface DownloadProps {
   service: string;
   /** True once a flame graph is shown. */
   ready: boolean;
-  /** Makes the drawing, on request. */
+  /** Returns the drawing. Called only when the user requests it. */
   drawing: () => Drawing | null;
 }
 

@@ -45,7 +45,7 @@ export function FlameGraph(props: FlameGraphProps) {
   const [hover, setHover] = createSignal<{ node: number; x: number; y: number; keyboard: boolean }>();
   const [view, setView] = createSignal({ from: 0, to: 1 });
   let drawn: Flame | undefined;
-  /** Name of the last clicked frame. The first click of a double click zooms, so another frame may be there at the second. */
+  /** Name of the last clicked frame. The first click of a double click zooms, so another frame may be under the pointer at the second click. */
   let pressed = '';
   const flame = (): Flame => props.tree.flame;
 
@@ -111,7 +111,7 @@ export function FlameGraph(props: FlameGraphProps) {
     props.onHover(-1);
   });
 
-  // With new values, the pointer hovers the frame at its position, and the keyboard cursor stays on its frame.
+  // When new values arrive, the frame at the position of the pointer becomes the hovered one, and the keyboard cursor stays on its frame.
   createEffect(on(() => flame(), (flame, before) => {
     const at = hover();
     if (!at || !before) return;
@@ -124,8 +124,8 @@ export function FlameGraph(props: FlameGraphProps) {
     // Scroll to the root first, at the top or at the bottom.
     box.scrollTop = props.flip ? box.scrollHeight : 0;
   }));
-  // The frame that is zoomed or stepped to is scrolled into view once. It is known by its path, because its index changes with every
-  // response.
+  // The zoomed frame, or the frame to which the search has stepped, is scrolled into view once. Its path identifies it, because its index
+  // changes with every response.
   const shown = createMemo(() => {
     const node = props.current >= 0 ? props.current : props.focus;
     return node > 0 ? pathText(flame(), node) : '';

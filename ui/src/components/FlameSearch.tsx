@@ -15,7 +15,7 @@ export interface FlameSearchProps {
   place: number;
   onText: (text: string) => void;
   onStep: (by: 1 | -1) => void;
-  /** Clears the selection, too. */
+  /** Clears the search and the selection. */
   onClear: () => void;
 }
 

@@ -7,7 +7,7 @@ import { Icon } from './Icon.tsx';
 export interface Action {
   label: string;
   hint?: string;
-  /** Set for a choice of which exactly one is active. */
+  /** Set for a choice in a group in which exactly one choice is active. */
   checked?: boolean;
   /** Set for an action that switches something on and off. */
   on?: boolean;

@@ -1,4 +1,4 @@
-// A button that shows the picked value and opens a list of the others.
+// A button that shows the picked value and opens a list of the choices.
 
 import { Icon } from './Icon.tsx';
 import { Popover } from './Popover.tsx';

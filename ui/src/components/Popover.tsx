@@ -103,7 +103,7 @@ function Panel(props: { anchor: HTMLElement; align: 'left' | 'right'; label: str
   });
   return (
     <div class="popover" role="dialog" aria-label={props.label} ref={panel} onFocusOut={(event) => {
-      // Moving the focus out of the panel closes it. A click inside on something that takes no focus does not.
+      // If the focus moves out of the panel, the panel closes. A click inside the panel on an element without focus does not close it.
       const to = event.relatedTarget as Node | null;
       if (to && !panel.contains(to)) props.close();
     }}>

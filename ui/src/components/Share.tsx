@@ -1,4 +1,4 @@
-// A link to exactly this state. A relative range can be pinned to its current times.
+// A link to exactly the shown state. A relative range can be pinned to its current times.
 
 import { createSignal, Show } from 'solid-js';
 import { copyText } from '../lib/clipboard.ts';

@@ -1,5 +1,5 @@
-// The editor of the SQL statement. CodeMirror is loaded separately: until it is there, and if it cannot be loaded, a plain text
-// area takes its place.
+// The editor of the SQL statement. CodeMirror is loaded separately: until it is loaded, and if it cannot be loaded, a plain text area
+// replaces it.
 
 import { createEffect, onCleanup, onMount, Show } from 'solid-js';
 import { createLoader } from '../lib/loader.ts';

@@ -13,7 +13,7 @@ const FOLD = 12;
 /** If there are more blocks than this, all start folded. */
 const OPEN_BLOCKS = 4;
 
-/** Returns the first two descriptive texts of a block, which tell it from its neighbours while it is folded. */
+/** Returns the first two descriptive texts of a block, which distinguish it from its neighbours while it is folded. */
 function hint(body: readonly Field[]): string {
   const say = (name: string): string => {
     const field = body.find((field) => field.name === name);
@@ -22,7 +22,7 @@ function hint(body: readonly Field[]): string {
   return ['health', 'url', 'name', 'path', 'action', 'target_label', 'regex'].map(say).filter(Boolean).slice(0, 2).join(' ');
 }
 
-/** The open parts by path. It outlives the new values that arrive every few seconds. */
+/** The open parts by path. This state outlives the new values that arrive every few seconds. */
 export type Opened = Map<string, boolean>;
 
 interface Pair {

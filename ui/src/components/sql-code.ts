@@ -1,5 +1,5 @@
-// The SQL editor: CodeMirror in a shadow tree. There, CodeMirror adopts a style sheet that a script makes, which a strict
-// Content-Security-Policy allows. In the document it would add a style element, which the policy forbids.
+// The SQL editor: CodeMirror in a shadow tree. In a shadow tree, CodeMirror adopts a style sheet that a script creates, which a strict
+// Content-Security-Policy allows. In the document, it would add a style element, which the policy forbids.
 
 import { acceptCompletion, autocompletion, closeCompletion, type CompletionContext, type CompletionResult } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';

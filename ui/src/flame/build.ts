@@ -3,7 +3,7 @@
 
 import { emptyFlame, nameHashes, pathBelow, pathOfRoot, type Flame } from './layout.ts';
 
-/** A built flame graph, and the node to which the own value of each source node went; -1 if it was left out. */
+/** A built flame graph, and for each source node the node that received its own value; -1 if the source node was omitted. */
 export interface Made {
   flame: Flame;
   of: Int32Array;
@@ -66,7 +66,7 @@ export class Builder {
     return at;
   }
 
-  /** Takes the line of a frame, if the frame is the largest of those that the node stands for. */
+  /** Sets the line of the node to the line of a frame, if this frame is the largest of the frames for which the node stands. */
   hear(at: number, frame: number): void {
     const weight = this.source.total[frame]!;
     if (weight <= this.weight[at]! || this.source.name[frame] !== this.name[at]) return;

@@ -43,7 +43,7 @@ export function callGraph(flame: Flame, most: number): CallGraph {
   const at = new Map(kept.map(({ name }, index) => [name, index]));
   const nodes = kept.map(({ name, self, total }): CallNode => ({ name, self, total, recursive: false }));
   const all = callsOf(flame, at, nodes);
-  // The largest call of each function is kept, however small it is, so that the function stays connected.
+  // The largest call to each function is kept, however small it is, so that the function stays connected.
   const main = new Map<number, Call>();
   for (const call of all) if (call.value > (main.get(call.to)?.value ?? 0)) main.set(call.to, call);
   const calls = withoutDetours(all.filter((call) => call.value >= flame.sum * EDGE_FRACTION || main.get(call.to) === call), nodes.length);

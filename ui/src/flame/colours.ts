@@ -59,10 +59,10 @@ export function contrast(one: string, two: string): number {
 
 export const hueOf = (packageName: string): number => fnv1a32(packageName) % 360;
 
-/** Returns the colour of a function's place. It is grey without a package, and nearly grey in a runtime. */
+/** Returns the colour of a function with this package. The colour is grey without a package, and nearly grey in a runtime. */
 export function colourOf(place: Place, palette: Palette): string {
   const chroma = place.package === '' || place.runtime ? palette.dull : palette.chroma;
-  // Many graphs consist mostly of runtime frames: these are closer to the background, so that the program stands out.
+  // Many graphs consist mostly of runtime frames. Their colour is closer to the background, so that the frames of the program stand out.
   const lift = place.runtime || place.package === '' ? (palette.lightness > 0.6 ? 0.05 : -0.07) : 0;
   // A name without a package gets a cool grey, as the page has.
   return oklch(palette.lightness + lift, chroma, place.package === '' ? 250 : hueOf(place.package));

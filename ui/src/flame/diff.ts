@@ -42,13 +42,13 @@ export interface DiffRow {
 
 const GROUP = 7;
 
-/** Reads the wire format: groups of seven with x, total and self of the left side, the same of the right side, and the name. */
+/** Reads the wire format. A node has seven numbers: x, total and self of the left side, x, total and self of the right side, and the name. */
 export function layoutDiff(message: FlameGraphMessage): Difference {
   const levels = message.levels.map(({ values = [] }) => {
     const numbers = values.map((value) => Number(value) || 0);
     return Array.from({ length: Math.floor(numbers.length / GROUP) }, (_, group) => numbers.slice(group * GROUP, (group + 1) * GROUP));
   });
-  // The callers are found by the sums of both sides, which are integers without rounding errors.
+  // The layout uses the sums of both sides to find the callers, because they are integers without rounding errors.
   const flame = layout({
     names: message.names,
     levels: levels.map((level) => ({ values: level.flatMap((group) => [at(group, 0) + at(group, 3), at(group, 1) + at(group, 4), at(group, 2) + at(group, 5), at(group, 6)]) })),

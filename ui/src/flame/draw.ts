@@ -1,5 +1,5 @@
-// Draws the visible part of a flame graph on a canvas. Frames narrower than half a pixel are merged into strips, and a binary
-// search skips runs of them, so the cost depends on the number of pixels and not of nodes.
+// Draws the visible part of a flame graph on a canvas. Frames narrower than half a pixel are merged into strips, and a binary search skips
+// runs of them, so the cost depends on the number of pixels and not on the number of nodes.
 
 import { firstEndingAfter, type Flame } from './layout.ts';
 import { shortName } from './packages.ts';
@@ -26,7 +26,7 @@ export interface Picture {
   height: number;
   /** Pixels scrolled down. */
   scroll: number;
-  /** Root at the bottom. */
+  /** True if the root is at the bottom. */
   flip: boolean;
   /** The zoomed node. Frames above it are shown as its callers. */
   focus: number;
@@ -88,7 +88,7 @@ export class TextMeasure {
     return width;
   }
 
-  /** Returns the name, its short form, or the beginning of that, as the room allows; empty if too little would remain. */
+  /** Returns the name, its short form, or the beginning of the short form, as the width allows; empty if too few characters would fit. */
   fit(name: string, room: number): string {
     if (room < 14) return '';
     if (this.width(name) <= room) return name;

@@ -11,8 +11,8 @@ export function callSite(flame: Flame, node: number): string[] {
 }
 
 /**
- * Returns the whole graph with the subtree of `node` replaced by the one in `detail`, a graph of the same stacks from the root
- * on; `from` is the same node there. Profiles that arrived between the two responses make the node larger. Then its callers
+ * Returns the whole graph with the subtree of `node` replaced by the subtree in `detail`, a graph of the same stacks from the root
+ * on; `from` is the same node there. If profiles arrived between the two responses, the node is larger. Then its callers
  * grow, too, and the nodes to its right move.
  */
 export function graft(whole: Flame, node: number, detail: Flame, from: number): Flame {
@@ -24,7 +24,7 @@ export function graft(whole: Flame, node: number, detail: Flame, from: number): 
   for (let at = whole.parent[node]!; at >= 0; at = whole.parent[at]!) callers.add(at);
 
   const inWhole = (at: number): boolean => whole.level[at]! >= whole.level[node]! && whole.start[at]! >= left && whole.start[at]! + whole.total[at]! <= right;
-  // A node without width at the edge may belong to either side, so its callers decide.
+  // A node without width at the edge may belong to either side, so the function compares its callers.
   const below = (flame: Flame, at: number, root: number): boolean => {
     let up = at;
     while (flame.level[up]! > flame.level[root]!) up = flame.parent[up]!;
@@ -80,7 +80,7 @@ export function graft(whole: Flame, node: number, detail: Flame, from: number): 
   return flame;
 }
 
-/** Returns the names of the whole graph plus those of the detail. `of` maps indices of the detail to them. */
+/** Returns the names of the whole graph and of the detail. `of` maps the indices of names in the detail to indices in the result. */
 function mergeNames(whole: Flame, detail: Flame): { names: string[]; files: string[]; mappings: string[]; of: Int32Array } {
   const key = (flame: Flame, index: number): string => `${flame.names[index]}\n${flame.files[index] ?? ''}\n${flame.mappings[index] ?? ''}`;
   const names = [...whole.names];

@@ -35,7 +35,7 @@ const GAP = 20;
 const BEND_GAP = 10;
 const ROW_GAP = 56;
 const SWEEPS = 8;
-/** A graph that would need more bends has none; they only improve its look. */
+/** Maximum number of bends. A graph that would need more is drawn without bends, which only improve its look. */
 const MOST_BENDS = 4000;
 
 interface Grid {

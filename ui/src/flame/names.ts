@@ -1,5 +1,5 @@
-// How a link names a function: by its name, or, if the name is too long for a link, by its beginning and a hash. A rule names it by
-// its beginning, its length and its end.
+// The text of a function in a link: its name, or, if the name is too long for a link, its beginning and a hash. A rule names it by its
+// beginning, its length and its end.
 
 import { fnv1a32 } from './layout.ts';
 

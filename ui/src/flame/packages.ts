@@ -1,5 +1,5 @@
-// The package of a function, and its short name. The form of the name tells Go import paths, Rust and C++ scopes, Java packages,
-// script files and native binaries apart, without a request to the server.
+// The package of a function, and its short name. The form of the name distinguishes Go import paths, Rust and C++ scopes, Java packages,
+// script files and native binaries, without a request to the server.
 
 export interface Place {
   /** Package, crate, binary or file; empty if the name does not tell. */

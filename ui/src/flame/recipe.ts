@@ -11,9 +11,9 @@ export interface Recipe {
   only: readonly string[];
   /** Excludes stacks with a frame that matches one of these texts. */
   without: readonly string[];
-  /** Removes matching frames; their values fall to their callers. */
+  /** Removes matching frames and adds their values to their callers. */
   hide: readonly string[];
-  /** Keeps only frames of this package, and stacks that have one; empty for all packages. */
+  /** Keeps only frames of this package, and stacks with such a frame; empty for all packages. */
   package: string;
   /** Keys of presets. A frame is merged into its caller if both belong to the same preset. */
   fold: readonly string[];
@@ -33,7 +33,7 @@ export const keepsFrames = ({ only, without, hide, package: one, fold, recursion
 
 /** A recipe resolved for one graph, with a flag for each name. */
 export interface Plan {
-  /** A kept stack has a flagged frame for each of these. */
+  /** The flags for the texts of `only`. A stack is kept if it has a flagged frame for each text. */
   only: Uint8Array[];
   without: Uint8Array;
   hidden: Uint8Array;

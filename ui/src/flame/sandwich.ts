@@ -1,5 +1,4 @@
-// The callers and callees of a function, merged over all its calls in the graph. A recursive function counts once, by its first
-// call.
+// The callers and callees of a function, merged over all its calls in the graph. A recursive function counts once, at its first call.
 
 import { Builder, type Made } from './build.ts';
 import { MOST_INVERTED } from './invert.ts';
@@ -39,7 +38,7 @@ export function calleesOf(flame: Flame, name: number): Made {
 }
 
 /**
- * Returns the callers of a function, with the function as the root. `of` tells where the totals of its nodes went, not their own
+ * Returns the callers of a function, with the function as the root. `of` maps to the nodes that received the totals of its nodes, not their own
  * values.
  */
 export function callersOf(flame: Flame, name: number): Made {

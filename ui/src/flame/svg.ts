@@ -10,7 +10,7 @@ export interface SvgStill {
   /** The visible part, in units of the total. */
   from: number;
   to: number;
-  /** Root at the bottom. */
+  /** True if the root is at the bottom. */
   flip: boolean;
   paint: Paint;
   ink: Ink;
@@ -22,7 +22,7 @@ export interface SvgStill {
 
 const WIDTH = 1200;
 const HEAD = 28;
-/** Narrower frames are not drawn. */
+/** Minimum width of a frame in pixels. Narrower frames are not drawn. */
 const LEAST = 0.3;
 /** Approximate width of a character in pixels; the font of the viewer is not known. */
 const CHARACTER = 6.7;

@@ -1,5 +1,5 @@
-// A flame graph with the values of both sides of a difference, and the graphs made from it. The values of both sides follow their
-// frames.
+// A flame graph with the values of both sides of a difference, and the graphs made from it. The values of both sides belong to the frames,
+// also in the graphs made from it.
 
 import type { Made } from './build.ts';
 import type { Sides } from './diff.ts';
@@ -13,7 +13,7 @@ export interface Tree {
   flame: Flame;
   /** The values of both sides, if the graph is a difference. */
   sides: Sides | null;
-  /** What is below a frame: its callees, or its callers, up from the leaves or up from one function. */
+  /** The frames below a frame: its callees, or its callers, from the leaves or from one function on. */
   reads: 'callees' | 'callers of leaves' | 'callers of one';
 }
 

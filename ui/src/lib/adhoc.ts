@@ -1,4 +1,4 @@
-// Requests for files: the server parses a file without keeping it, or keeps it on request.
+// Requests for files: the server parses a file, and stores it only on request.
 
 import { ApiError, send, type FlameGraphMessage } from './api.ts';
 import type { Range } from './time.ts';
@@ -30,7 +30,7 @@ export interface KeptFile {
 }
 
 const SERVICE = 'adhocprofiles.v1.AdHocProfileService';
-/** A file is loaded once, with enough nodes to zoom. */
+/** Number of nodes to request. A file is loaded once, with enough nodes to zoom. */
 const NODES = 65_536;
 
 /** Returns the parameters of a request. */

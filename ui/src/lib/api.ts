@@ -188,7 +188,7 @@ export interface FlameQuery {
   selector: string;
   range: Range;
   maxNodes: number;
-  /** Only stacks that begin with these functions at the root. */
+  /** If set, only stacks that begin with these functions at the root. */
   callSite?: readonly string[];
   /** Only the profiles with these ids. */
   profiles?: readonly string[];

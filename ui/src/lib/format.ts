@@ -56,7 +56,7 @@ export function formatValue(value: number, unit: Unit): string {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return unit === 'count' || unit === 'count/s' ? '0' : `0 ${{ ns: 's', bytes: 'B', cores: 'cores', 'bytes/s': 'B/s', 's/s': 's/s' }[unit]}`;
   if (value === 1 && unit === 'cores') return '1 core';
-  // From a tenth of a core on, users speak of cores and not of millicores.
+  // From a tenth of a core on, the unit is cores and not millicores.
   if (unit === 'cores' && value >= 0.1) return `${digits(value)} cores`;
   const { steps, after } = PLAIN[unit];
   return `${scaled(value, steps)}${after}`;

@@ -1,5 +1,5 @@
-// A request to the server as a signal. It is sent again when its input changes, and cancelled when a newer one supersedes it. The
-// old response stays until the new one arrives.
+// A request to the server as a signal. The request is sent again when its input changes, and cancelled when a newer request supersedes it.
+// The old response stays until the new one arrives.
 
 import { createEffect, createSignal, on, onCleanup, untrack, type Accessor } from 'solid-js';
 

@@ -1,5 +1,5 @@
-// Finds the nearest range with data if the requested range has none, within the last month, by two coarse requests. And finds
-// the start of all data, if it is recent.
+// If the requested range has no data, finds the nearest range with data within the last month, by two coarse requests. Also finds the start
+// of all data, if it is recent.
 
 import { ApiError, profileTypes, selectSeries, storedRange } from './api.ts';
 import { isCpu } from './profile-types.ts';

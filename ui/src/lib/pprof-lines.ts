@@ -20,7 +20,7 @@ export interface FunctionLines {
 }
 
 interface Counted extends LineValue {
-  /** The last counted sample: a line counts once for each stack, however often the stack contains it. */
+  /** Index of the last counted sample, because a line counts once for each stack, however often the stack contains it. */
   seen: number;
 }
 

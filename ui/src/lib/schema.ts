@@ -12,7 +12,7 @@ export interface Key<T> {
   write: (value: T) => string;
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- a schema holds keys of any type; `Values` gives each its own
+// oxlint-disable-next-line typescript/no-explicit-any -- a schema has keys of any type; `Values` gives each value its own type
 export type Schema = Readonly<Record<string, Key<any>>>;
 
 /** The values of a URL with this schema. */

@@ -6,7 +6,7 @@ export interface Way {
   key: string;
   label: string;
   group: 'Programs' | 'Machines' | 'By hand';
-  /** What it does and requires. */
+  /** Description of the tool or language support, and its requirements. */
   what: string;
   steps: readonly { title: string; text: string }[];
 }

@@ -17,7 +17,7 @@ export const loggedIn = open;
 
 let asking: Promise<void> | undefined;
 
-/** Finds out after a 401 whether a login would help, because a missing tenant is also a 401. */
+/** After a 401, requests the session to find out whether a login would help, because a missing tenant is also a 401. */
 export function noteRefusal(): Promise<void> {
   asking ??= ask().finally(() => (asking = undefined));
   return asking;

@@ -1,6 +1,6 @@
-// Tests whether a share changed by more than noise. Each side is divided into time slices, and the variation of the share between
-// slices tells how far it moves by itself. Welch's test compares the two shares. The procedure of Benjamini and Hochberg over all
-// tests limits the false positives among hundreds of functions.
+// Tests whether a share changed by more than noise. Each side is divided into time slices. The variation between slices shows how far the
+// share moves without a change. Welch's test compares the two shares. The procedure of Benjamini and Hochberg over all tests limits the
+// false positives among hundreds of functions.
 
 /** The value of one function in a time slice, and the value of all. */
 export interface Slice {

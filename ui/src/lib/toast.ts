@@ -1,4 +1,4 @@
-// A short message at the bottom of the page, for messages without a place of their own ("Copied").
+// A short message at the bottom of the page, for messages that belong to no other part of the page ("Copied").
 
 import { createSignal } from 'solid-js';
 

@@ -12,7 +12,7 @@ export interface Tile<T> extends Box {
   item: T;
 }
 
-/** Returns the tiles, the largest first. An item without a size has no tile. */
+/** Returns the tiles, the largest first. An item of size zero has no tile. */
 export function treemap<T>(items: readonly { item: T; size: number }[], box: Box): Tile<T>[] {
   const sized = items.filter(({ size }) => size > 0).sort((a, b) => b.size - a.size);
   const sum = sized.reduce((all, { size }) => all + size, 0);
@@ -44,7 +44,7 @@ function worst(area: number, side: number, largest: number, smallest: number): n
   return Math.max(largest / across ** 2, across ** 2 / smallest);
 }
 
-/** Places a row along the shorter side, and returns the rest of the box. */
+/** Places a row along the shorter side, and returns the remaining box. */
 function lay<T>(row: readonly { item: T; size: number }[], area: number, scale: number, box: Box, tiles: Tile<T>[]): Box {
   const isWide = box.width >= box.height;
   const side = isWide ? box.height : box.width;

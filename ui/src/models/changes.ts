@@ -21,7 +21,7 @@ export interface Rise {
 export type Changes =
   /** Names of the changed functions, and those with the largest increases. */
   | { kind: 'tested'; real: Record<'self' | 'total', ReadonlySet<string>>; rises: readonly Rise[] }
-  /** One of the sides has too few profiles to know how much a share varies. */
+  /** True if one of the sides has too few profiles to compute how much a share varies. */
   | { kind: 'too few' };
 
 const SLICES = 8;

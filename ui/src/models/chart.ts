@@ -13,7 +13,7 @@ const POINTS = 180;
 
 export interface ChartData {
   query: Query;
-  /** The range of the lines, over which they are drawn. */
+  /** The time range of the lines and of the horizontal axis. */
   range: Range;
   /** The label that splits them, empty for none. */
   by: string;

@@ -32,7 +32,7 @@ export interface CompareText extends SelectionText, ShownText {
 
 export interface Side {
   selection: Selection;
-  /** The compared range, and the window around it over which the chart is drawn. */
+  /** The compared range, and the window around it that the chart shows. */
   range: Accessor<Range>;
   window: Accessor<Range>;
   chart: Loader<ChartData>;
@@ -104,7 +104,7 @@ export function createCompare(text: CompareText, time: RangeModel) {
     return factors.left === null || factors.right === null ? null : byFactors({ left: factors.left, right: factors.right });
   });
   const amount = (value: number): string => formatValue(value, difference()?.right.type.chartUnit ?? 'count');
-  /** The side without profiles. `nearest` is the nearest range with some. */
+  /** The side without profiles. `nearest` is the nearest range with profiles. */
   const empty = createMemo<'left' | 'right' | null>(() => {
     const found = difference();
     if (!found || flame.pending()) return null;

@@ -47,7 +47,7 @@ export interface Fleet {
   step: number;
 }
 
-/** What is known about a range without profiles. */
+/** For a range without profiles: whether any profiles are stored, and the nearest range with profiles. */
 export interface Emptiness {
   stored: boolean;
   nearest: Range | null | undefined;

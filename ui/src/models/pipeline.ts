@@ -41,7 +41,7 @@ export interface PipelineData {
   refresh: () => void;
 }
 
-/** Follows a module and the selected component, if there is one. */
+/** Loads the data of a module and of the selected component, if there is one, and refreshes them. */
 export function createPipeline(moduleOf: Accessor<string>, selectedOf: Accessor<string>): PipelineData {
   // Memos, so that a change of other parts of the URL sends no requests.
   const module = createMemo(moduleOf);

@@ -55,7 +55,7 @@ export function createRange({ from, until, refresh: asked }: RangeText): RangeMo
     if (oldest !== null) return { start: Math.min(oldest, now - SHORTEST), end: now };
     return resolveRange(from() || DEFAULT_FROM, until(), now);
   });
-  // While nothing is stored, each refresh looks for the first profile again.
+  // While nothing is stored, each refresh requests the time of the first profile again.
   createEffect(() => {
     if (tick() > 0 && untrack(() => open() && first.data() === undefined && !first.pending())) first.retry();
   });

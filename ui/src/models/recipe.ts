@@ -10,7 +10,7 @@ import { createWorked, work } from './work.ts';
 
 export type RecipeText = Pick<Reader<typeof FLAME>, keyof Recipe>;
 
-/** The parts of the URL that decide which part of the graph has to be loaded. */
+/** The values of the URL that determine which part of the graph has to be loaded. */
 export type ShownText = RecipeText & Pick<Reader<typeof FLAME>, 'pane' | 'focus'>;
 
 /** Larger graphs are transformed in the worker, because that takes longer than a frame of the screen. */

@@ -132,7 +132,7 @@ export class Painter {
     const flowing = flow.profiles !== null && flow.profiles.rate > 0;
     context.globalAlpha = this.#isDim(scene, edge.from) || this.#isDim(scene, edge.to) ? 0.25 : 1;
     context.strokeStyle = strong || flowing ? ink.accent : ink.strong;
-    // A line that is one pixel wider stands for ten times the flow.
+    // Ten times the flow makes a line one pixel wider.
     const width = flowing ? Math.min(5, 1.5 + Math.log10(1 + flow.profiles!.rate)) : 1.25;
     context.lineWidth = Math.max(strong ? width + 0.75 : width, 0.6 / camera.scale);
     context.setLineDash(flow.profiles || flow.targets < 0 ? [] : [5, 4]);
@@ -156,7 +156,7 @@ export class Painter {
     const text = flowText(flow);
     if (text === '') return;
     const context = this.#context;
-    // The text is in the gap before the last node, where the edges of a fan are apart.
+    // The text is in the gap before the last node, where edges from the same node are apart.
     const from = path[path.length - 2]!;
     const to = path[path.length - 1]!;
     const x = (from.x + to.x) / 2;

@@ -14,7 +14,7 @@ export const COLUMN_GAP = 136;
 export const ROW_GAP = 24;
 const BEND_HEIGHT = 12;
 const PART_GAP = 48;
-/** A graph that would need more bends has none; they only improve its look. */
+/** Maximum number of bends. A graph that would need more is drawn without bends, which only improve its look. */
 const MOST_BENDS = 6000;
 const SWEEPS = 6;
 
@@ -98,7 +98,7 @@ export function columnsOf(count: number, edges: readonly Edge[]): Int32Array {
     }
   }
   drain();
-  // The remaining nodes are on or behind a cycle, which is opened at its first node.
+  // The remaining nodes are on a cycle or after one. The cycle is opened at its first node.
   for (let node = 0; node < count; node += 1) {
     if (done[node]) continue;
     done[node] = 1;
@@ -191,7 +191,7 @@ function settle(column: readonly number[], grid: Grid, wanted: (node: number) =>
     grid.y[column[0]!] = wanted(column[0]!);
     return;
   }
-  // With the offsets of stacked nodes subtracted, only the order has to be kept. Blocks that overlap are merged into one place.
+  // With the offsets of stacked nodes subtracted, only the order must be kept. Blocks that overlap are merged into one block.
   const starts: { sum: number; count: number; first: number }[] = [];
   const offset = new Float64Array(column.length);
   let down = 0;
@@ -321,7 +321,7 @@ export function layout(count: number, edges: readonly Edge[]): Layout {
     });
     top += most - least + PART_GAP;
   }
-  // Unconnected nodes fill rows as wide as the rest of the graph, or a square without a rest.
+  // Unconnected nodes fill rows as wide as the connected nodes, or a square if there are none.
   if (lone.length > 0) {
     const step = NODE_WIDTH + ROW_GAP;
     const across = Math.max(1, Math.min(lone.length, Math.max(Math.floor((width + ROW_GAP) / step), Math.ceil(Math.sqrt(lone.length / 2)))));
@@ -349,7 +349,7 @@ export function neighbour(layout: Layout, from: number, direction: 'left' | 'rig
     const along = (horizontal ? across : down) * sign;
     const aside = Math.abs(horizontal ? down : across);
     if (along < 1) continue;
-    // A node straight ahead is better than a nearer one aside, so distance aside costs three times as much.
+    // A node straight ahead is better than a nearer node aside, so sideways distance costs three times as much.
     const cost = along + aside * 3;
     if (cost < least) {
       least = cost;

@@ -30,9 +30,9 @@ export function parse(entry: string): unknown {
 export type StreamState =
   | { at: 'opening' }
   | { at: 'open' }
-  /** The stream retries by itself. */
+  /** The stream is interrupted and retries by itself. */
   | { at: 'waiting'; reason: string }
-  /** The collector refused the request; the stream does not retry. */
+  /** The collector refused the request, so the stream does not retry. */
   | { at: 'refused'; status: number; reason: string };
 
 export interface Listener {

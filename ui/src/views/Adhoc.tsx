@@ -199,7 +199,7 @@ function Landing(props: { href: (id: string) => string }) {
   );
 }
 
-/** Why the file cannot be shown: its format is not supported, the server no longer keeps it, or the request failed. */
+/** The reason why the file cannot be shown: its format is not supported, the server does not store it any more, or the request failed. */
 function Unread(props: { name: string; error: Error; retry: () => void }) {
   const refused = (): boolean => props.error instanceof ApiError && [400, 413, 422].includes(props.error.status);
   const gone = (): boolean => props.error instanceof ApiError && props.error.status === 404;

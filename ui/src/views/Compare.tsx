@@ -51,7 +51,7 @@ export default function Compare() {
   const pinned = () => ({ ...absolute(time.range()), refresh: null, with: 'range' as const, comparison: right.range(), baseline: left.range() });
   const choose = (how: With): void => go({ with: how, baseline: how === 'range' ? left.range() : null, ...(how === 'range' ? { comparison: right.range() } : how === 'halves' ? { comparison: null } : {}) });
   const drag = (side: 'left' | 'right', range: Range): void => {
-    // Once the user moves one of two halves, both sides keep absolute ranges.
+    // Once the user moves one of the two halves, both sides have absolute ranges.
     if (side === 'left') go({ with: 'range', baseline: range, comparison: right.range() });
     else if (at.with() === 'halves') go({ with: 'range', comparison: range, baseline: left.range() });
     else go({ comparison: range });
