@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * The profiler's program: at every tick of the CPU clock it writes the stack of what runs, kernel and user halves, to a ring.
+ * The BPF program of the profiler. At every tick of the CPU clock, it writes the kernel stack and the user stack of the running thread to a ring.
  *
- * The user half is walked here with the tables that the collector fills: mappings of the process, and rules of each file,
- * both found by binary search. Where there is no table, frame pointers are followed. Of a process that is not known yet, the registers and
- * the top of the stack are copied instead, so that no tick is lost. Every tick ends in exactly one counter.
+ * The program walks the user stack with tables that the collector fills: the mappings of each process, and the rules of each file. It searches both
+ * by binary search. If a file has no table, the program follows frame pointers. If the collector does not know the process yet, the program copies the
+ * registers and the top of the stack instead, so that no tick is lost. Every tick increments exactly one counter besides COUNT_TICKS.
  */
 #include "kernel.h"
 #include "records.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Set by the loader. */
+/* The loader sets these variables. */
 const volatile u32 kernel_stacks = 1;
 const volatile u32 snapshots = 1;
-/* Stacks that were walked here are copied as well, for comparing this walk with another one. */
+/* If set, the program also copies the stacks that it has walked, so that a test can compare the walk with another one. */
 const volatile u32 copies = 0;
 
 struct {
@@ -68,13 +68,13 @@ struct {
 	ARRAY(values, struct line_array);
 } tables SEC(".maps");
 
-/* What each step of a walk is given. All else lies in the CPU's memory: of numbers that the verifier knows nothing of it makes one state of many. */
+/* The argument of each step of a walk. All other values are in `struct cpu`: the verifier does not know numbers in memory, so it treats many states as one. */
 struct context {
 	struct cpu *cpu;
 	void *mappings;
 };
 
-/* The last element of a sorted inner array of `size` elements (from index 1) that starts at or before `address`; 0: none. */
+/* Returns the index of the last mapping that starts at or before `address`, in a sorted array of `size` mappings from index 1 on. Returns 0 for none. */
 INLINE u32 find_mapping(void *mappings, volatile struct bounds *bounds, u32 size, u64 address)
 {
 	bounds->low = 1;
@@ -95,7 +95,7 @@ INLINE u32 find_mapping(void *mappings, volatile struct bounds *bounds, u32 size
 	return bounds->low - 1;
 }
 
-/* The word of a table at a place. */
+/* Returns the word of a table at an index. */
 INLINE u32 *word(void *table, u32 at)
 {
 	u32 index = at / LINE_WORDS;
@@ -103,7 +103,7 @@ INLINE u32 *word(void *table, u32 at)
 	return line ? &line->words[at % LINE_WORDS] : NULL;
 }
 
-/* The rule that holds at `pc`; 0, which is RULE_NONE, where nothing is said. */
+/* Returns the rule for `pc`, or 0, which is RULE_NONE, if the table has none. */
 INLINE u32 find_rule(void *table, struct table *header, volatile struct bounds *bounds, u32 pc)
 {
 	u32 shift = header->shift & 31, numbers = 0xffffffffU >> shift;
@@ -112,7 +112,7 @@ INLINE u32 find_rule(void *table, struct table *header, volatile struct bounds *
 	if (page < header->first_page)
 		return 0;
 	page -= header->first_page;
-	/* Behind the last row, it holds. */
+	/* After the last page, the last row applies. */
 	if (page < header->pages) {
 		u32 *first = word(table, header->pages_at + page), *last = word(table, header->pages_at + page + 1);
 		if (!first || !last)
@@ -120,7 +120,7 @@ INLINE u32 find_rule(void *table, struct table *header, volatile struct bounds *
 		bounds->low = *first;
 		bounds->high = *last;
 	}
-	/* Not below any row at this offset. */
+	/* The key is at least as large as every row at this offset. */
 	u32 key = pc << (32 - shift) | numbers;
 	for (int step = 0; step < 17; step++) {
 		u32 low = bounds->low, high = bounds->high;
@@ -136,7 +136,7 @@ INLINE u32 find_rule(void *table, struct table *header, volatile struct bounds *
 			bounds->high = middle;
 	}
 	u32 low = bounds->low;
-	/* The last row of a page before, when none of this one comes first. */
+	/* If no row of this page is at or before `pc`, this is the last row of an earlier page. */
 	u32 *row = low ? word(table, header->rows_at + low - 1) : NULL;
 	if (!row)
 		return 0;
@@ -147,7 +147,7 @@ INLINE u32 find_rule(void *table, struct table *header, volatile struct bounds *
 	return rule ? *rule : 0;
 }
 
-/* One frame of the walk: notes the address, then finds the caller's registers. Answers 1 to end. */
+/* Does one step of the walk: stores the address of the frame, then finds the registers of its caller. Returns 1 if the walk ends. */
 static long step(u32 index, struct context *context)
 {
 	struct cpu *cpu = context->cpu;
@@ -158,7 +158,7 @@ static long step(u32 index, struct context *context)
 
 	u64 address = walk->ip - walk->is_return;
 	u32 first = 0;
-	/* Callers often lie in the same file. */
+	/* Callers are often in the same mapping. */
 	if (address < cpu->mapping.start || address >= cpu->mapping.end) {
 		struct mapping *header = map_lookup(context->mappings, &first);
 		u32 found = header ? find_mapping(context->mappings, &cpu->bounds, header->start, address) : 0;
@@ -174,7 +174,7 @@ static long step(u32 index, struct context *context)
 	*said = FRAME_POINTERS;
 	u32 key = cpu->mapping.table;
 	if (key) {
-		/* Tables are made when the first stack asks for them. */
+		/* The collector creates a table when the first stack needs it. */
 		void *table = map_lookup(&tables, &key);
 		struct table *header = table ? map_lookup(table, &first) : NULL;
 		if (!header) {
@@ -231,10 +231,10 @@ static long step(u32 index, struct context *context)
 			cfa = walk->sp + cfa_offset;
 			ip = value;
 		}
-		/* Leaves in assembly: they leave rbx alone as far as anyone says. */
+		/* Only leaves in assembly have these rules. Nothing describes rbx there, so the walk treats it as unchanged. */
 		extra = AUX_SAME;
 	} else if (rule == RULE_SIGNAL) {
-		/* rt_sigframe: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip of the ucontext, 40 bytes above the stack pointer. */
+		/* rt_sigframe has r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp and rip of the ucontext, 40 bytes above the stack pointer. */
 		u64 saved[17];
 		u64 *known = cpu->registers;
 		if (probe_read_user(saved, sizeof(saved), (void *)(walk->sp + 40))) {
@@ -264,7 +264,7 @@ static long step(u32 index, struct context *context)
 		return 0;
 #else
 	} else if (rule == RULE_SIGNAL) {
-		/* rt_sigframe: x29, x30, sp and pc of the ucontext's sigcontext. */
+		/* rt_sigframe has x29, x30, sp and pc in the sigcontext of the ucontext. */
 		u64 saved[4];
 		if (probe_read_user(saved, sizeof(saved), (void *)(walk->sp + 544))) {
 			walk->stop = STOP_READ;
@@ -285,7 +285,7 @@ static long step(u32 index, struct context *context)
 		walk->stop = rule == RULE_END ? STOP_END : rule == RULE_NONE ? STOP_NO_RULE : STOP_RULE;
 		return 1;
 	}
-	/* Stacks grow down: a caller's frame lies above. */
+	/* Stacks grow down, so the caller's frame must be above this frame. */
 	if (cfa <= walk->sp && walk->is_return && rule != RULE_SWITCH) {
 		walk->stop = STOP_ORDER;
 		return 1;
@@ -301,7 +301,7 @@ static long step(u32 index, struct context *context)
 #else
 	u64 bp_at = cfa + bp_offset;
 	if (extra == AUX_SAME) {
-		/* Only a leaf still has it. */
+		/* Only a leaf still has the return address in the register. */
 		if (walk->is_return) {
 			walk->stop = STOP_ORDER;
 			return 1;
@@ -327,7 +327,7 @@ static long step(u32 index, struct context *context)
 			return 1;
 		}
 	}
-	/* The upper bits may carry a signature (pointer authentication). */
+	/* The upper bits may contain a signature (pointer authentication). */
 	ip &= 0x0000ffffffffffffULL;
 	walk->aux = 0;
 #endif
@@ -349,8 +349,8 @@ static long step(u32 index, struct context *context)
 	return 0;
 }
 
-/* Copies as much of the stack as there is to after the kernel frames: whole pieces, then halves of what is left. The number of bytes is kept in the
- * record and read again at each step: a number that the verifier knows nothing of makes one state of many. */
+/* Copies the readable part of the stack to the bytes after the kernel frames: first whole pieces, then ever smaller halves of a piece. The number of bytes
+ * is in the record, and each step reads it again: the verifier does not know the number, so it treats many states as one. */
 INLINE void copy_stack(struct snapshot_record *snapshot, u32 kernel_frames, u64 sp)
 {
 	volatile u32 *bytes = &snapshot->head.snapshot_bytes;
@@ -369,7 +369,7 @@ INLINE void copy_stack(struct snapshot_record *snapshot, u32 kernel_frames, u64 
 	}
 }
 
-/* Writes the registers and the top of the stack to the ring, for a walk outside. Answers 0 when they are there. */
+/* Writes the registers and the top of the stack to the ring, for a walk by the collector. Returns 0 if the ring accepts them. */
 static __attribute__((noinline)) int write_snapshot(struct cpu *cpu, u32 kind)
 {
 	u32 zero = 0;
@@ -388,9 +388,9 @@ static __attribute__((noinline)) int write_snapshot(struct cpu *cpu, u32 kind)
 	snapshot->bp = start->bp;
 	snapshot->aux = start->aux;
 	snapshot->missing = cpu->walk.stop == STOP_NO_TABLE ? cpu->mapping.table : 0;
-	/* After a walk through a signal these are the interrupted ones; only leaves in assembly would notice. */
+	/* After a walk through a signal, these are the interrupted registers. Only the rules of leaves in assembly would use the wrong values. */
 	__builtin_memcpy(snapshot->registers, cpu->registers, sizeof(snapshot->registers));
-	/* All of them: what is more than there is lies where the stack goes. */
+	/* Copies the maximum number of kernel frames. The bytes of the stack then overwrite the surplus. */
 	__builtin_memcpy(snapshot->data, record->frames, MAX_KERNEL_FRAMES * 8);
 	copy_stack(snapshot, kernel_frames, start->sp);
 	u64 size = __builtin_offsetof(struct snapshot_record, data) + kernel_frames * 8 + (NOW(snapshot->head.snapshot_bytes) & 0xffff);
@@ -399,7 +399,7 @@ static __attribute__((noinline)) int write_snapshot(struct cpu *cpu, u32 kind)
 	return ringbuf_output(&ring, snapshot, size, RB_NO_WAKEUP) != 0;
 }
 
-/* True when the clock interrupted code of a program, not of the kernel. */
+/* Returns true if the clock interrupted code of a program, and not code of the kernel. */
 INLINE int interrupted_user(struct perf_context *context)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -411,7 +411,7 @@ INLINE int interrupted_user(struct perf_context *context)
 #endif
 }
 
-/* Writes the stack of this tick. Answers with the counter that it belongs to. */
+/* Writes the stack of this tick. Returns the counter to increment. */
 INLINE u32 sample(struct perf_context *context, struct cpu *cpu, u64 now)
 {
 	u64 id = get_current_pid_tgid();
@@ -438,7 +438,7 @@ INLINE u32 sample(struct perf_context *context, struct cpu *cpu, u64 now)
 	record->head.snapshot_bytes = 0;
 	get_current_comm(record->head.comm, sizeof(record->head.comm));
 
-	/* Asked only where there is one: the kernel's way to the answer is long. */
+	/* The program requests the kernel stack only if there is one, because the request is expensive. */
 	u32 kernel_frames = 0, is_user = interrupted_user(context);
 	if (kernel_stacks && !is_user) {
 		long bytes = get_stack(context, record->frames, MAX_KERNEL_FRAMES * 8, 0);
@@ -454,7 +454,7 @@ INLINE u32 sample(struct perf_context *context, struct cpu *cpu, u64 now)
 	walk->is_return = 0;
 	if (task->mm) {
 		struct pt_regs *regs = task_pt_regs(task);
-		/* Read at once, each by its own instruction: the verifier refuses a pointer into the context that was computed. */
+		/* Each register is read by a separate instruction, because the verifier refuses a computed pointer into the context. */
 #if defined(__TARGET_ARCH_x86)
 		u64 *known = cpu->registers;
 		u64 ip = NOW(context->ip);
@@ -522,7 +522,7 @@ INLINE u32 sample(struct perf_context *context, struct cpu *cpu, u64 now)
 		} else {
 			walk->stop = STOP_NEW_PROCESS;
 		}
-		/* What is not mapped was mapped a moment ago: outside, the walk can wait for the news of it, and for tables. */
+		/* If the address has no known mapping, the mapping is new. The collector's walk can wait for the news of the mapping, and for tables. */
 		if (walk->stop == STOP_NEW_PROCESS || walk->stop == STOP_NO_MAPPING || walk->stop == STOP_NO_TABLE) {
 			if (snapshots && !write_snapshot(cpu, RECORD_SNAPSHOT))
 				return COUNT_SNAPSHOT;

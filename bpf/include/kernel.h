@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * What the profiler uses of the kernel's interface to BPF programs, written from bpf-helpers(7), the kernel's UAPI numbers
- * and its BTF: helper numbers, map kinds, and the few fields of kernel structures that are read (relocated at load time by BTF,
- * so only their names matter here, not their places).
+ * The parts of the kernel's interface for BPF programs that the profiler uses, written from bpf-helpers(7), the kernel's UAPI numbers
+ * and its BTF: numbers of helpers, types of maps, and the few fields of kernel structures that the program reads. The loader relocates
+ * these fields by BTF, so their names must match the kernel's, but not their offsets.
  */
 #ifndef ALLUVIUM_KERNEL_H
 #define ALLUVIUM_KERNEL_H
@@ -22,7 +22,7 @@ typedef long long s64;
 /* A read that the compiler neither moves nor merges. */
 #define NOW(field) (*(volatile __typeof__(field) *)&(field))
 
-/* Map definitions in BTF: the type of a member carries the number. */
+/* Map definitions in BTF: the type of a member encodes its number. */
 #define UINT(name, value) int(*name)[value]
 #define TYPE(name, type) type *name
 #define ARRAY(name, type) type *name[]
@@ -91,7 +91,7 @@ struct pt_regs {
 
 #pragma clang attribute pop
 
-/* The context of a perf_event program (UAPI bpf_perf_event_data): registers in their UAPI order, then period and address. */
+/* The context of a perf_event program (bpf_perf_event_data of the UAPI): the registers in the order of the UAPI, then period and address. */
 #if defined(__TARGET_ARCH_x86)
 struct perf_context {
 	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;

@@ -1,59 +1,59 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only
  *
- * What passes between the BPF program and the collector. src/ebpf/records.rs reads the same layout; all fields are of
- * native byte order and naturally aligned.
+ * The data that the BPF program and the collector share. src/ebpf/records.rs reads the same layout. All fields have the native byte
+ * order and natural alignment.
  */
 #ifndef ALLUVIUM_RECORDS_H
 #define ALLUVIUM_RECORDS_H
 
-/* Kernel frames at most: the kernel's own limit (perf_event_max_stack) is 127. */
+/* Maximum number of kernel frames. The kernel's own limit (perf_event_max_stack) is 127. */
 #define MAX_KERNEL_FRAMES 127
-/* User frames at most. */
+/* Maximum number of user frames. */
 #define MAX_USER_FRAMES 896
-/* Power of two that holds both. */
+/* Power of two that is at least the sum of both. */
 #define MAX_FRAMES 1024
-/* Bytes of user stack in a snapshot. */
+/* Maximum number of bytes of the user stack in a snapshot, and number of bytes of one read. */
 #define SNAPSHOT_BYTES 16384
 #define SNAPSHOT_PIECE 4096
 
-/* What a record is. */
+/* Kinds of records. */
 enum record_kind {
-	/* Frames only. */
+	/* A stack of frames. */
 	RECORD_STACK = 1,
-	/* A stack whose user half is registers and bytes, to be unwound outside. */
+	/* A stack whose user frames are not walked: it has registers and bytes instead, and the collector unwinds them. */
 	RECORD_SNAPSHOT = 2,
-	/* As a snapshot, before the RECORD_STACK of the same tick, which has the frames: what both say can be compared. */
+	/* A snapshot that precedes the RECORD_STACK of the same tick, so that a test can compare its own walk with the frames of the record. */
 	RECORD_COPY = 3,
 };
 
-/* Why the walk of the user stack ended. */
+/* Reasons why the walk of the user stack ended. */
 enum stop {
-	/* No user half: a kernel thread. */
+	/* A kernel thread has no user stack. */
 	STOP_NO_USER = 0,
-	/* The outermost frame was reached. */
+	/* The walk reached the outermost frame. */
 	STOP_END = 1,
-	/* More than MAX_USER_FRAMES. */
+	/* The stack has more than MAX_USER_FRAMES. */
 	STOP_DEPTH = 2,
-	/* Stack memory could not be read. */
+	/* The program could not read the memory of the stack. */
 	STOP_READ = 3,
-	/* The address lies in no known mapping. */
+	/* The address is in no known mapping. */
 	STOP_NO_MAPPING = 4,
-	/* The table says nothing of the address. */
+	/* The table has no rule for the address. */
 	STOP_NO_RULE = 5,
-	/* The rule is of a kind that the program cannot follow. */
+	/* The program does not support the rule. */
 	STOP_RULE = 6,
-	/* The next frame is not above this one. */
+	/* The stack pointer of the caller is not above the stack pointer of the frame. */
 	STOP_ORDER = 7,
-	/* The mappings of the process are not known yet. */
+	/* The collector has not added the mappings of the process yet. */
 	STOP_NEW_PROCESS = 8,
-	/* The table of the file is not there yet. */
+	/* The collector has not added the table of the file yet. */
 	STOP_NO_TABLE = 9,
 };
 
 struct record {
-	/* CLOCK_MONOTONIC, nanoseconds. */
+	/* Time of the tick by CLOCK_MONOTONIC, in nanoseconds. */
 	u64 time;
-	/* Start of the process, CLOCK_BOOTTIME, nanoseconds: with the id it names the process for good. */
+	/* Start of the process by CLOCK_BOOTTIME, in nanoseconds. The start and the id identify the process, even if the id is used again. */
 	u64 start;
 	u32 pid;
 	u32 tid;
@@ -65,7 +65,7 @@ struct record {
 	u16 reserved;
 	u32 snapshot_bytes;
 	char comm[16];
-	/* Nanoseconds of CPU time that this tick stands for. */
+	/* CPU time that this tick stands for, in nanoseconds. */
 	u64 period;
 };
 
@@ -75,54 +75,54 @@ struct stack_record {
 	u64 frames[MAX_FRAMES];
 };
 
-/* Registers at the leaf that rules may name, in the order of their DWARF numbers on x86-64; not used on arm64. */
+/* Number of registers of the leaf to which rules may refer, in the order of their DWARF numbers on x86-64. Not used on arm64. */
 #define REGISTERS 16
 
-/* Only as much of it is written as there is: `kernel_frames` addresses, then `snapshot_bytes` bytes of the stack. */
+/* The ring contains only the used part of `data`: `kernel_frames` addresses, then `snapshot_bytes` bytes of the stack. */
 struct snapshot_record {
 	struct record head;
 	u64 ip, sp, bp;
-	/* rbx on x86-64, x30 on arm64. */
+	/* The third register: rbx on x86-64, x30 on arm64. */
 	u64 aux;
-	/* Key of the table that the walk of the program lacked; 0: none. The walk outside may end before that file, where the bytes do. */
+	/* Key of the table that was missing in the walk of the program, 0 for none. The collector's walk may not reach that file, because the bytes end before it. */
 	u64 missing;
 	u64 registers[REGISTERS];
 	u8 data[MAX_KERNEL_FRAMES * 8 + SNAPSHOT_BYTES];
 };
 
-/* One executable mapping of a process; element 0 of the array holds the number of mappings in `start`. Sorted by start. */
+/* One executable mapping of a process. The array is sorted by start. Element 0 contains the number of mappings in `start`. */
 struct mapping {
 	u64 start;
 	u64 end;
 	/* Address in the process minus address in the file's tables. */
 	u64 bias;
-	/* Key of the unwind table; 0: none, walk by frame pointers. A file whose table has no rows is walked so too. */
+	/* Key of the unwind table. If it is 0, or if the table has no rows, the walk follows frame pointers. */
 	u32 table;
 	u32 reserved;
 };
 
-/* In place of the number of mappings: ticks of this process are counted and nothing else. */
+/* Value instead of the number of mappings: the program only counts the ticks of this process. */
 #define IGNORED 0xffffffffffffffffULL
 
-/* A table is an array of these, which is read as one row of words: a header, all rules (the most frequent first), an index and the rows.
- * src/unwind/packed.rs writes it. A line is one of the processor's cache. */
+/* A table is an array of lines, which the program reads as one array of words: a header, all rules (the most frequent first), an index and
+ * the rows. src/unwind/packed.rs writes it. A line has the size of a line of the processor's cache. */
 #define LINE_WORDS 16
 struct line {
 	u32 words[LINE_WORDS];
 };
 
-/* Rules in the header. */
+/* Number of rules in the header. */
 #define FIRST_RULES 8
 
 /* The first line of a table. */
 struct table {
-	/* Without rows, frame pointers are followed. */
+	/* Number of rows. If it is 0, the walk follows frame pointers. */
 	u32 rows;
-	/* The index has a word a page and one more: the number of the first row in it. A page has 1 << shift addresses. */
+	/* The index has a word for each page, the number of its first row, and one more word for the end. A page has 1 << shift addresses. */
 	u32 first_page;
 	u32 pages;
 	u32 shift;
-	/* Words before the index, the rows and the rules. */
+	/* Number of words before the index, before the rows, and before the rules. */
 	u32 pages_at;
 	u32 rows_at;
 	u32 rules_at;
@@ -130,32 +130,32 @@ struct table {
 	u32 first_rules[FIRST_RULES];
 };
 
-/* A row is a word: the offset in its page in the high `shift` bits, the number of its rule in the others. It holds up to the next row. A rule is a word too:
- * from bit 0 on 16 bits, signed: offset of the CFA from its register, in units of 8 bytes;
- * from bit 16 on 8 bits, signed: where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register;
- * from bit 24 on 4 bits: enum rule;
- * from bit 28 on 4 bits: a register for RULE_REGISTER and RULE_RETURN, enum aux for all others.
- * RULE_SP_FAR has an offset of 24 bits in place of the first two.
+/* A row is a word. Its high `shift` bits are the offset in its page, the other bits the number of its rule. A row applies up to the next row. A rule is a word:
+ * 16 bits from bit 0 on, signed: offset of the CFA from its register, in units of 8 bytes;
+ * 8 bits from bit 16 on, signed: offset of the caller's saved frame pointer from the CFA, in units of 8 bytes. 0: it is still in the register;
+ * 4 bits from bit 24 on: enum rule;
+ * 4 bits from bit 28 on: a register for RULE_REGISTER and RULE_RETURN, enum aux for all other rules.
+ * RULE_SP_FAR has an offset of 24 bits instead of the first two fields.
  */
 
-/* Where the caller's third register is: rbx on x86-64, the return address (x30) on arm64. Other values: at CFA - 8 * value. */
+/* Location of the caller's third register: rbx on x86-64, the return address (x30) on arm64. For any other value, it is saved at CFA - 8 * value. */
 enum aux {
-	/* It still is in the register. */
+	/* It is still in the register. */
 	AUX_SAME = 0,
-	/* x86-64: nobody knows. */
+	/* x86-64: its location is not known. */
 	AUX_LOST = 1,
-	/* arm64: `bp` words above the register that the CFA is counted from; the frame pointer still is in its register. */
+	/* arm64: saved `bp` words above the register to which the CFA is relative. The frame pointer is still in its register. */
 	AUX_RETURN_AT_BASE = 1,
-	/* arm64: the frame pointer lies `bp` words above the register that the CFA is counted from, the return address in the word after it. */
+	/* arm64: the frame pointer is saved `bp` words above the register to which the CFA is relative, and the return address in the next word. */
 	AUX_RECORD_AT_BASE = 13,
-	/* arm64: the frame pointer at SP - 8, the return address at SP (Go). */
+	/* arm64: the frame pointer is saved at SP - 8, and the return address at SP (Go). */
 	AUX_BELOW = 14,
-	/* arm64: in the word after the saved frame pointer. */
+	/* arm64: saved in the word after the saved frame pointer. */
 	AUX_AFTER = 15,
 };
 
 enum rule {
-	/* Nothing is known of these addresses. */
+	/* These addresses have no rule. */
 	RULE_NONE = 0,
 	/* CFA = stack pointer + cfa */
 	RULE_SP = 1,
@@ -167,75 +167,75 @@ enum rule {
 	RULE_SIGNAL = 4,
 	/* A stub of the procedure linkage table: CFA = sp + 8, and 8 more from the 11th byte of each 16 on. */
 	RULE_PLT = 5,
-	/* Described in a form that the program does not follow. */
+	/* The file describes the frame in a form that the program does not support. */
 	RULE_COMPLEX = 6,
-	/* CFA = what lies at frame pointer + cfa; the caller's frame pointer lies at the frame pointer. */
+	/* CFA = the word at frame pointer + cfa. The caller's frame pointer is saved at the frame pointer. */
 	RULE_BP_DEREF = 7,
-	/* As RULE_BP, but the caller's frame may lie anywhere: the function changes stacks. */
+	/* Like RULE_BP, but the caller's frame may be at any address, because the function changes the stack. */
 	RULE_SWITCH = 8,
-	/* CFA = what lies at the stack pointer + cfa, and 8 more. */
+	/* CFA = the word at stack pointer + cfa, plus 8. */
 	RULE_SP_DEREF = 9,
-	/* CFA = a register + cfa; only where all registers are known. */
+	/* CFA = a register + cfa. Supported only in a frame in which all registers are known. */
 	RULE_REGISTER = 10,
-	/* CFA = stack pointer + cfa, and the return address is in a register; only where all are known. */
+	/* CFA = stack pointer + cfa, and the return address is in a register. Supported only in a frame in which all registers are known. */
 	RULE_RETURN = 11,
 	/* CFA = the third register + cfa. */
 	RULE_AUX = 12,
-	/* x86-64: CFA = stack pointer + an offset of 24 bits, unsigned, in units of 8 bytes. The frame pointer is at CFA - 8 * aux; 0: it still is in the
-	 * register. Nobody knows the third register. */
+	/* x86-64: CFA = stack pointer + an unsigned offset of 24 bits, in units of 8 bytes. The frame pointer is saved at CFA - 8 * aux, or for 0 it is still in
+	 * the register. The location of the third register is not known. */
 	RULE_SP_FAR = 13,
 };
 
-/* The rule where there is no table. */
+/* The rule for files without a table. */
 #if defined(__TARGET_ARCH_arm64)
 #define FRAME_POINTERS (2u | (u8)-2 << 16 | (u32)RULE_BP << 24 | (u32)AUX_AFTER << 28)
 #else
 #define FRAME_POINTERS (2u | (u8)-2 << 16 | (u32)RULE_BP << 24 | (u32)AUX_LOST << 28)
 #endif
 
-/* Counters, one set a CPU. Every tick increments exactly one of them, and TICKS before it: who copies them in their order finds no more of them than ticks. */
+/* Counters, one set per CPU. A tick increments TICKS and then exactly one other counter. If a reader copies them in order, their sum is at most TICKS. */
 enum counter {
 	COUNT_STACK = 0,
 	COUNT_SNAPSHOT = 1,
 	COUNT_RING_FULL = 2,
 	COUNT_IDLE = 3,
-	/* Of a process that is not looked at: the header of its mappings says IGNORED. */
+	/* Ticks of ignored processes: the header of their mappings is IGNORED. */
 	COUNT_IGNORED = 4,
-	/* Not a count: nanoseconds that the program itself took. */
+	/* Run time of the program itself in nanoseconds, not a number of ticks. */
 	COUNT_NANOS = 5,
-	/* 6 is free. */
+	/* 6 is not used. */
 	COUNT_TICKS = 7,
 	COUNTERS = 8,
 };
 
-/* Of a binary search: from the first element, included, to the last, not included. */
+/* The remaining range of a binary search, without its end. */
 struct bounds {
 	u32 low, high;
 };
 
-/* Where a walk is. */
+/* The current frame of a walk. */
 struct walk {
 	u64 ip, sp, bp, aux;
 	u32 kernel_frames;
 	u32 user_frames;
 	u32 stop;
-	/* The address is one of a call's return: the rule is that of the byte before. */
+	/* 1 if the address is a return address. Then the rule of the byte before it applies. */
 	u32 is_return;
 };
 
-/* What the program has for itself on each CPU, in one piece: after 10 ms each page of it is cold. */
+/* The data of the program on each CPU. It is contiguous, because every page of it is out of the caches after 10 ms. */
 struct cpu {
 	u64 counters[COUNTERS];
 	struct walk walk;
-	/* Where it began. */
+	/* The first frame of the walk. */
 	struct walk start;
-	/* The mapping of the frame before. */
+	/* The mapping of the previous frame. */
 	struct mapping mapping;
 	struct bounds bounds;
-	/* What holds at the address of the frame. */
+	/* The rule for the address of the frame. */
 	u32 rule;
 	u32 reserved;
-	/* All registers where the walk is, as long as they are known: at the leaf and below a signal. */
+	/* All registers of the current frame, if they are known: in the leaf, and in a frame that a signal interrupted. */
 	u64 registers[REGISTERS];
 	struct stack_record record;
 };
