@@ -42,7 +42,7 @@ fn client(password: Option<&str>) -> HttpClient {
     HttpClient::new(&options).unwrap()
 }
 
-/// Returns status and body; status 0 when there is no response.
+/// Returns status and body of a response. The status is 0 if there is no response.
 async fn get(client: &HttpClient, url: &str) -> (u16, String) {
     let request = client.get(url.parse().unwrap()).await.unwrap();
     match request.send().await {

@@ -1,4 +1,4 @@
-//! A disk that fails under the whole server, and two servers on the same tables.
+//! The whole server on a disk that fails, and two servers on the same tables.
 //!
 //! Scenarios: operations on the disk that fail with several errors, over HTTP; a real system limit on the size of
 //! files; two processes with separate logs whose maintenance works on the same local tables. Guarantee: the server
@@ -202,8 +202,8 @@ async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
     let address = Address::keep();
     let url = format!("http://{address}");
     let http = client();
-    // No file may grow beyond 32 KiB. A write that reaches the limit is cut short, and the next one fails. The process
-    // ignores the signal that comes with it.
+    // No file may grow beyond 32 KiB. A write that reaches the limit is cut short, and the next one fails. The kernel
+    // also sends a signal, which the process ignores.
     let mut command = Command::new("sh");
     command
         .args([

@@ -405,7 +405,7 @@ fn a_process_with_ten_thousand_mappings_is_profiled_like_any_other() {
         || record(&program, 499, &["20000", "3"]),
         |recorded| {
             assert_eq!(recorded.truth["made"], 20_000);
-            // The rest of the time is spent on mapping.
+            // The program spends the remaining time on mapping.
             recorded.check_time(recorded.of("burn"), recorded.truth["process"], 499, 0.8)
         },
     );

@@ -1,4 +1,5 @@
-//! The eBPF profiler when something is missing, refused or killed: its messages, what still works, and what remains.
+//! The eBPF profiler when permissions or kernel features are missing, or when it is killed: its messages, the features
+//! that still work, and the objects that remain in the kernel.
 //!
 //! In: the program behind launchers that remove permissions, and a C program that refuses system calls. Out: messages,
 //! exit statuses, files, and the objects that the kernel still has. Needs root.

@@ -148,7 +148,7 @@ fn py_spy_writes_three_formats_with_one_total() {
     assert_eq!(speedscope.kind, "process_cpu:cpu:nanoseconds");
     let written: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let part = |name: &str| written["profiles"][0][name].as_array().unwrap().iter();
-    // When a thread begins or ends, there is a sample without frames.
+    // When a thread begins or ends, the profiler records a sample without frames.
     let with_frames = part("samples").map(|stack| stack.as_array().is_some_and(|stack| !stack.is_empty()));
     let weights = part("weights").zip(with_frames).filter(|(_, is_wanted)| *is_wanted);
     let seconds: f64 = weights.map(|(weight, _)| weight.as_f64().unwrap()).sum();

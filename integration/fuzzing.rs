@@ -2,9 +2,9 @@
 //! changes of both.
 //!
 //! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures, and a
-//! shell. Out: the input that breaks a promise, by name and number of its change. The changes are the same in every
-//! run. `make fuzz-smoke` runs minutes of real fuzzing; `ALLUVIUM_SEEDS=fuzz/corpus` writes the seeds of each target
-//! there.
+//! shell. Out: the inputs that break a promise, each with its name and the number of its change. The changes are the
+//! same in every run. `make fuzz-smoke` runs minutes of real fuzzing; `ALLUVIUM_SEEDS=fuzz/corpus` writes the seeds of
+//! each target there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -112,7 +112,7 @@ fn changed(seed: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     bytes
 }
 
-/// Checks a promise for the seeds, for the kept inputs, and for changes of both.
+/// Checks a promise for the seeds, for the inputs in `fuzz/found/TARGET/`, and for changes of both.
 fn keep(target: &str, seeds: Vec<(String, Vec<u8>)>, promise: impl Fn(&[u8])) {
     let mut inputs = Vec::new();
     files(&root().join("fuzz/found").join(target), &mut inputs);

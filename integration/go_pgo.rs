@@ -15,7 +15,7 @@ use alluvium::wire::push::PushClient;
 use crate::harness::client;
 use crate::program::{Address, Program, other};
 
-/// Number of profiles that the program takes of itself, each for half a second.
+/// Number of profiles that the program records of itself, each for half a second.
 const PIECES: usize = 3;
 
 /// Without an argument, the program prints the nanoseconds of a fixed piece of work; with a folder, it writes profiles

@@ -164,7 +164,7 @@ async fn captured_bytes_have_one_total_whoever_counts() {
     }
 }
 
-/// Captures a profile of the program while it is kept busy.
+/// Captures a profile of the program while requests keep it busy.
 async fn capture(http: &reqwest::Client, target: &str, path: &str) -> Bytes {
     let busy = async {
         loop {

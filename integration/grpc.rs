@@ -176,7 +176,7 @@ async fn a_push_over_grpc_and_grpc_web_reaches_the_store_at_the_root_and_under_t
             .header("accept", "application/grpc-web-text");
         let answer = request.body(text).send().await.unwrap();
         let text = answer.bytes().await.unwrap();
-        // Each frame has its own padding, so there is padding in the middle.
+        // Each frame has its own padding, so the text contains padding in the middle.
         let answer: Vec<u8> = text.chunks(4).flat_map(|four| STANDARD.decode(four).unwrap()).collect();
         assert!(String::from_utf8_lossy(&answer).contains("grpc-status:0"), "{answer:?}");
     }

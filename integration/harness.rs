@@ -41,7 +41,7 @@ impl SnapshotSource for Nothing {
     }
 }
 
-/// A store that accepts everything and keeps nothing.
+/// A store that accepts all profiles and discards them.
 pub(crate) struct Nowhere;
 
 impl ProfileStore for Nowhere {
@@ -168,7 +168,7 @@ impl TestServer {
         self.url.trim_start_matches("http://")
     }
 
-    /// Asks the server to stop without waiting for it.
+    /// Tells the server to stop, but does not wait for it.
     pub(crate) fn begin_stop(&self) {
         self.shutdown.cancel();
     }

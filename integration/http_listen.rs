@@ -125,7 +125,7 @@ async fn connections_that_say_nothing_give_way_to_new_ones() {
         stream.write_all(said.as_bytes()).await.unwrap();
         silent.push(stream);
     }
-    // Each client has its own connection and keeps it.
+    // Each client has its own connection, which stays open.
     let clients: Vec<_> = (0..4).map(|_| crate::harness::client()).collect();
     for client in &clients {
         let answer = client.get(format!("{}/ready", server.url)).send().await.unwrap();

@@ -1,4 +1,4 @@
-//! Further services and routes over HTTP: the server's version, its configuration, and the data that users keep in it.
+//! Further services and routes over HTTP: the server's version, its configuration, and the data that users store in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

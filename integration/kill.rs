@@ -1,4 +1,4 @@
-//! SIGKILL under load: every acknowledged profile is there once after the restart.
+//! SIGKILL under load: after the restart, the server has every acknowledged profile exactly once.
 //!
 //! Scenario: the real program, 8 clients that push small distinct profiles, and 25 kills. A third of the kills come at
 //! different moments, a third while memory is flushed to the tables, and a third while files are merged. The folder

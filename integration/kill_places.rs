@@ -278,8 +278,8 @@ fn nothing_acknowledged_is_lost_or_doubled_by_kills_at_places() {
     let (mut kept, mut deleted, mut retired, mut crowded) = (0, 0, 0, 0);
     let started = Instant::now();
     for first in (0..rounds).step_by(ROUNDS_A_FOLDER) {
-        // A kill preserves everything that was written, synced or not. Therefore a file system in memory gives the same
-        // result as a disk, if there is room, and is faster.
+        // A kill preserves all written data, synced or not. Therefore a file system in memory has the same result as a
+        // disk and is faster. The test uses it if possible.
         let dir = tempfile::tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
             .unwrap();

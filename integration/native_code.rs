@@ -81,7 +81,7 @@ fn run(program: &str) -> Place {
     Place { address, mapping }
 }
 
-/// Returns a profile with one sample at a place, without functions.
+/// Returns a profile with one sample at this position, without functions.
 fn profile(program: &str, place: &Place, value: i64) -> Vec<u8> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let cpu = ValueType {

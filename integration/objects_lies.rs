@@ -1,9 +1,9 @@
 //! A bucket that lies. A test proxy before the real S3 server returns bursts of errors, errors after it has carried out
 //! the request, and repeated, late or truncated responses.
 //!
-//! Guarantee: pushes go on, since they need only the local log. A flush succeeds, or fails and is tried again. The
-//! server answers a query completely or refuses it. When the bucket is honest again, the tables contain every
-//! acknowledged profile exactly once. The server counts the errors.
+//! Guarantee: the server still accepts pushes, because they need only the local log. A flush succeeds, or fails and is
+//! tried again. The server answers a query completely or refuses it. When the bucket is honest again, the tables
+//! contain every acknowledged profile exactly once. The server counts the errors.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -161,7 +161,7 @@ async fn pass(State(liar): State<Liar>, request: Request) -> Response {
     (status, headers, answer).into_response()
 }
 
-/// A server whose bucket is behind the proxy.
+/// A server that reaches its bucket through the proxy.
 struct Site {
     server: Server,
     liar: Liar,

@@ -1,8 +1,8 @@
 //! A collector, as the real program, while its endpoint is unavailable for an hour's worth of profiles.
 //!
-//! Scenario: `pyroscope.receive_http` accepts pushes for `pyroscope.write`, whose endpoint responds with 503. The
-//! process is killed in the middle, started again, and accepts the rest. Guarantee: when the endpoint is available
-//! again, it receives every acknowledged profile exactly once, in the order of time.
+//! Scenario: `pyroscope.receive_http` accepts pushes for `pyroscope.write`, whose endpoint responds with 503. The test
+//! kills the collector in the middle and starts it again, and the collector accepts the remaining pushes. Guarantee:
+//! when the endpoint is available again, it receives every acknowledged profile exactly once, in the order of time.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -99,8 +99,8 @@ pub(crate) fn pusher(receiver: &str) -> PushClient {
     PushClient::new(Caller::new(client(), format!("http://{receiver}").parse().unwrap()))
 }
 
-/// Starts a collector that keeps its files in a storage folder and sends to these endpoints. Returns the address of its
-/// receiver, its own address, and its process.
+/// Starts a collector that stores its files in a storage folder and sends to these endpoints. Returns the address of
+/// its receiver, its own address, and its process.
 pub(crate) async fn collector(storage: &Path, endpoints: &[&str], log: &Path) -> (Address, Address, Program) {
     let (own, receiver) = (Address::keep(), Address::keep());
     let endpoints: String = endpoints

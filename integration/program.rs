@@ -17,8 +17,8 @@ use tokio::net::TcpSocket;
 /// Timeout for the start of a program. A debug build on a busy machine with two cores starts within seconds.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Allows one recording of whole programs at a time, because each keeps both CPUs busy. Others wait until the value is
-/// dropped.
+/// Allows one recording of whole programs at a time, because a recording keeps both CPUs busy. Other recordings wait
+/// until the value is dropped.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static RECORDING: Mutex<()> = Mutex::new(());
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
@@ -81,7 +81,7 @@ impl Program {
         self.child.id()
     }
 
-    /// Sends SIGKILL and waits until the process is gone.
+    /// Sends SIGKILL and waits until the process has ended.
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();

@@ -1,4 +1,5 @@
-//! Metrics beside profiles: a real Prometheus behind the server, and fake ones that try to redirect it.
+//! Metrics beside profiles: the server forwards queries to a real Prometheus, and to fake servers that try to redirect
+//! it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -88,7 +88,7 @@ async fn the_sdk_for_node_pushes_cpu_wall_time_and_memory() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut program = Command::new("node");
-    // `make tools` installs the package in another folder than that of the program.
+    // `make tools` does not install the package in the folder of the program.
     program
         .env("NODE_PATH", package.ancestors().nth(3).unwrap())
         .arg(source("node").join("busy.js"));

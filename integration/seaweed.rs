@@ -99,8 +99,8 @@ impl Seaweed {
 
     /// Returns whether the bucket exists, an object can be written, and each object written before can be read again.
     ///
-    /// The S3 port responds before the rest of the process knows the volumes. Until then, requests for objects get
-    /// status 500. The file port shows the same objects and requires no signature.
+    /// The S3 port responds before the process has loaded the volumes. Until then, requests for objects get status 500.
+    /// The file port shows the same objects and requires no signature.
     async fn works(&self) -> bool {
         let bucket = format!("http://{}/buckets/{BUCKET}/", self.addresses[4]);
         // An Alluvium server may delete an object meanwhile, which is not an error.

@@ -284,7 +284,7 @@ async fn the_largest_accepted_statements_fit_on_half_of_the_stack() {
     server.terminate();
 }
 
-/// Returns a statement whose planning takes seconds or more in a debug build.
+/// Returns a statement that needs seconds or more to plan in a debug build.
 fn expensive() -> String {
     joined(70, "JOIN")
 }

@@ -100,7 +100,7 @@ impl Terminal {
         assert!(self.tmux(&["pipe-pane", "-t", "t", &command]).status.success());
     }
 
-    /// Checks, after Alluvium has ended, that no byte of the recording cleared a part of the screen.
+    /// Checks, after Alluvium has ended, that no sequence in the recording cleared a part of the screen.
     fn never_cleared(&self) {
         let deadline = Instant::now() + PATIENCE;
         let written = loop {

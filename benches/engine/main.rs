@@ -30,7 +30,7 @@ const LINKS: usize = 3000;
 /// The block to which the other blocks refer.
 const FIRST: &str =
     "discovery.relabel \"r0\" {\n\ttargets = [{\"__address__\" = \"localhost:1\", \"job\" = \"a\"}]\n}\n";
-/// Time after a load in which the collector releases the memory that the load left behind.
+/// Time to wait after a load, in which the collector releases the memory of the load.
 const SETTLED: Duration = Duration::from_secs(2);
 /// Time for which the idle collector is observed.
 const IDLE: Duration = Duration::from_secs(30);

@@ -59,7 +59,7 @@ enum Mode {
     Peer {
         #[command(flatten)]
         servers: Servers,
-        /// Command line of the other server, in which `{port}` and `{folder}` are filled in.
+        /// Command line of the other server, in which the driver replaces `{port}` and `{folder}`.
         #[arg(long)]
         peer: String,
         /// Number of measurements of each server.
@@ -101,7 +101,7 @@ pub struct Common {
     /// Folder whose Parquet files and other data are counted at the end.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Seed of the fleet. The same seed gives the same profiles.
+    /// Seed of the fleet. With the same seed, the driver creates the same profiles.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Minutes of profiles, with one profile of each kind every 15 seconds for each pod. For `soak`, the time range of

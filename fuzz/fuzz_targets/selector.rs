@@ -1,6 +1,6 @@
 //! Checks [`promises::selector`] with the fuzzer's inputs.
 //!
-//! Queries (`TYPE{...}`) go through the same parser.
+//! The same parser also reads queries (`TYPE{...}`).
 
 #![no_main]
 

@@ -59,7 +59,7 @@ impl Doors {
         AccessOptions::new(self.folder.path())
     }
 
-    /// Starts a server over a store that keeps nothing.
+    /// Starts a server over a store that discards all profiles.
     async fn server(&self) -> TestServer {
         self.server_with(self.options(), ServerOptions::default()).await
     }

@@ -201,7 +201,7 @@ async fn a_revoked_token_is_refused_by_a_running_server() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(call(&server, TYPES, &kept, None).await.0, 200);
-    // When the last token is gone, the server still requires authentication.
+    // If the last token is revoked, the server still requires authentication.
     tokens::revoke(&doors.tokens(), "kept").unwrap();
     while call(&server, TYPES, &kept, None).await.0 != 401 {
         assert!(Instant::now() < deadline, "the token is still accepted");
@@ -252,7 +252,7 @@ async fn passwords_are_taken_and_guesses_of_them_are_limited() {
     }
     assert_eq!(refused, 10);
     assert_eq!(ask("ada", "another guess").await, 429);
-    // Failed attempts of others do not lock out a user who has already proven the password.
+    // Failed attempts of other callers do not lock out a user who has already authenticated with the password.
     assert_eq!(ask("ada", PASSWORD).await, 200);
     assert_eq!(refusals(&server, "attempts"), 2);
 }

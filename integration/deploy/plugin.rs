@@ -1,6 +1,6 @@
 //! The plugin `kubectl alluvium`: its calls of `kubectl`, and the files that it writes.
 //!
-//! In: a stand-in for `kubectl` that knows two pods and responds with the requested path.
+//! In: a stand-in for `kubectl` with two pods, which responds with the requested path.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

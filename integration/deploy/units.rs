@@ -1,7 +1,7 @@
 //! The systemd units: systemd finds no error, their exposure is low, and eBPF has enough permissions.
 //!
-//! In: the files that `make install` installs. Out: findings of `systemd-analyze`, and a profile taken with only the
-//! permissions of `ebpf.conf`. The latter needs root.
+//! In: the files that `make install` installs. Out: findings of `systemd-analyze`, and a profile that the collector
+//! records with only the permissions of `ebpf.conf`. The recording needs root.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

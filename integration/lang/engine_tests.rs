@@ -572,7 +572,7 @@ async fn three_thousand_chained_components_load_and_reload_quickly() {
     engine.load(&text).await.unwrap();
     let again = started.elapsed();
     println!("3000 components: load {first:?}, reload without a change {again:?}");
-    // Alloy takes 2.2 s and 0.73 s in a release build. This is a debug build on a machine of any load.
+    // Alloy needs 2.2 s and 0.73 s in a release build. The test runs a debug build on a machine with any load.
     // `docs/benchmarks-engine.md` has the figures.
     assert!(
         first < Duration::from_mins(2) && again < Duration::from_mins(2),

@@ -145,7 +145,7 @@ impl Talk {
         self.out.write_all(bytes).await.is_ok()
     }
 
-    /// Waits until `holds` is true or the server has closed the connection. Returns what was received.
+    /// Waits until `holds` is true or the server has closed the connection. Returns the received frames.
     pub(super) async fn until(&self, holds: impl Fn(&Heard) -> bool) -> Heard {
         let deadline = Instant::now() + PATIENCE;
         loop {

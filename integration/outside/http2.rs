@@ -165,7 +165,7 @@ async fn headers_that_never_end_or_grow_are_bounded() {
     // byte.
     let mut bomb = fields("GET", "/ready");
     bomb.extend([0x40, 1, b'n', 0x7f]);
-    // 4,000 as a number with a prefix of seven bits: 127, and the rest in groups of seven.
+    // Encodes 4,000 as a number with a prefix of seven bits: 127, followed by the difference in groups of seven bits.
     let rest: u32 = 4000 - 127;
     bomb.extend([(rest & 0x7f) as u8 | 0x80, (rest >> 7) as u8]);
     bomb.extend([b'v'; 4000]);

@@ -32,7 +32,7 @@ pub(super) fn limits() -> QueryLimits {
     }
 }
 
-/// Statements by what they attempt.
+/// Statements, each with a name that describes the attempt.
 const STATEMENTS: &[(&str, Expected, &str)] = &[
     ("make a table", Refused, "CREATE TABLE t AS SELECT 1"),
     (

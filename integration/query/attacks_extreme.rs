@@ -3,7 +3,7 @@
 
 use super::expected::Expected::{self, Harmless, Refused, Stopped};
 
-/// Statements by what they attempt.
+/// Statements, each with a name that describes the attempt.
 pub(super) const STATEMENTS: &[(&str, Expected, &str)] = &[
     // The smallest and largest numbers of a type.
     (

@@ -20,7 +20,7 @@ use crate::program::{Address, PATIENCE, Program};
 
 const MIB: usize = 1 << 20;
 
-/// Opens a port whose connections may hold 2 MiB.
+/// Opens a port whose connections may use 2 MiB of memory.
 async fn open() -> (String, Shutdown) {
     let mut options = PostgresOptions::new("127.0.0.1:0");
     options.memory_bytes = 2 * MIB;
@@ -157,7 +157,7 @@ fn wide() -> String {
     format!("SELECT {}", columns.join(","))
 }
 
-/// Opens a connection in a transaction, whose portals last until its end.
+/// Opens a connection and begins a transaction, so that portals exist until its end.
 async fn in_transaction(address: &str) -> Client {
     let mut client = Client::connect(address).await;
     client.0.write_all(&message(b'Q', b"BEGIN\0")).await.unwrap();

@@ -1,9 +1,9 @@
 //! No cycles between files, so that a reader can follow the dependencies from top to bottom.
 //!
-//! In: the sources under `src/` without their tests. Out: every set of files that depend on each other in a cycle,
-//! with the lines that form it. The test resolves a path through re-exports to the file that defines the name. So a
-//! `mod.rs` that only declares and re-exports is part of no cycle. The test does not see a dependency through types
-//! alone, such as a method of a value whose type is never named.
+//! In: the sources under `src/` without their tests. Out: every set of files that depend on each other in a cycle, with
+//! the lines that form it. The test resolves a path through re-exports to the file that defines the name. So a `mod.rs`
+//! that only declares and re-exports is part of no cycle. The test does not see a dependency through types alone, such
+//! as a call of a method on a value, if the code never names the type of the value.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -163,7 +163,7 @@ const AT_HOME: [(&str, &[&str], &str); 28] = [
 ];
 
 /// Folders that may not name `serde`: a serializable type is a promise to other programs. The profile in memory and the
-/// tree of the language make no such promise.
+/// syntax tree of the language must not make such a promise.
 const NO_SERDE: [&str; 2] = ["src/profile/", "src/lang/"];
 
 /// The only files and folders that may contain `cfg(feature = ...)`. Elsewhere, a feature must not change the behaviour

@@ -16,7 +16,7 @@ export { query };
 /** Returns the view that the URL names; undefined if there is none. */
 export const here = (): Address | undefined => addressOf(pathname(), BASE, ADDRESSES);
 
-/** The view behind the logo. */
+/** The view that the logo opens. */
 export const HOME: Address = ADDRESSES[0]!;
 
 const KNOWN = new Set(['v', ...ADDRESSES.flatMap(({ keys }) => Object.keys(keys))]);

@@ -67,7 +67,7 @@ export function CallGraph(props: PartProps) {
       top: (found.places.y[node]! + box.height / 2 + MARGIN) * scale() - scroller.clientHeight / 2,
     });
   };
-  // A new graph opens at the selected function, with readable text. New values of the same graph move nothing.
+  // A new graph opens at the selected function, with readable text. New values of the same graph do not move it.
   let arrived = '';
   createEffect(on(drawn.data, (found, before) => {
     if (!found) return;

@@ -16,7 +16,7 @@ export interface FlameGraphProps {
   /** Id of the element. The label is its name for screen readers. */
   id: string;
   label: string;
-  /** Key of the profile. A new key scrolls back to the root; new values under the same key leave everything in place. */
+  /** Key of the profile. A new key scrolls back to the root. New values under the same key do not scroll. */
   of: string;
   look: FlameLook;
   flip: boolean;

@@ -41,7 +41,7 @@ export interface FlamePaneProps {
   /** Key of the profile. A new key scrolls back to the root. */
   of: string;
   look: FlameLook;
-  /** The query whose stacks give the lines of functions; null or absent without one. */
+  /** The query that returns the lines of functions; null or absent if there is none. */
   stacks?: Query | null;
   /** Further controls, and a legend between them and the flame graph. */
   tools?: JSX.Element;
@@ -124,7 +124,7 @@ export function FlamePane(props: FlamePaneProps) {
   };
   const select = (name: number): void => {
     const text = nameText(flame().names[name] ?? '');
-    // The other views show the selected function, so they always keep one selected.
+    // The other views show the selected function, so a function is always selected in them.
     if (pane() !== 'flame') props.onChange({ sel: text });
     else props.onChange({ sel: text === at.sel() ? '' : text }, { replace: true });
   };

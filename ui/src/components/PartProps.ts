@@ -19,7 +19,7 @@ export interface PartProps {
   name: number;
   /** Index of the hovered name, -1 for none. */
   hovered: number;
-  /** The query whose stacks give the lines of functions. */
+  /** The query that returns the lines of functions. */
   stacks: Query | null;
   /** Maximum number of nodes of the call graph. */
   nodes: Values<typeof FLAME>['nodes'];

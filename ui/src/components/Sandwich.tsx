@@ -33,7 +33,7 @@ export function Sandwich(props: PartProps) {
   const walk = ({ flame }: Tree, node: number): void => {
     if (node > 0 && !flame.folded[node]) props.onWalk(flame.names[flame.name[node]!] ?? '');
   };
-  /** Height that a half needs. If there is too little room for both, each gets half of it. */
+  /** Height that a half needs. If the height is too small for both halves, each gets half of it. */
   const needed = ({ flame }: Tree): number => flame.depth * ROW;
   return (
     <div class="sandwich">

@@ -85,7 +85,7 @@ function GroupHead(props: { group: Group; label: string; what: Ranked['what']; c
   );
 }
 
-/** A button that adds more cards when it comes near the visible part, or is pressed. */
+/** A button that adds more cards when it is scrolled near the visible part, or when it is pressed. */
 function More(props: { left: number; onMore: () => void }) {
   let button!: HTMLButtonElement;
   onMount(() => {

@@ -1,4 +1,4 @@
-// A tour in five steps: where the page answers the most frequent questions. Keys: arrows, Escape.
+// A tour in five steps, which shows the views for the most frequent questions. Keys: arrows, Escape.
 
 import { createSignal, onMount, Show } from 'solid-js';
 import { Icon, type IconName } from './Icon.tsx';

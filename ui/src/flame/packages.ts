@@ -2,7 +2,7 @@
 // script files and native binaries, without a request to the server.
 
 export interface Place {
-  /** Package, crate, binary or file; empty if the name does not tell. */
+  /** Package, crate, binary or file; empty if the name contains none. */
   package: string;
   /** True for a language runtime, libc or the kernel, which are shown desaturated. */
   runtime: boolean;

@@ -8,7 +8,7 @@ const MOST = 16_384;
 /** Width in CSS pixels. */
 const WIDTH = 1600;
 
-/** The parts of a picture that do not depend on the place where it is shown. */
+/** The properties of a picture that do not depend on the canvas. */
 export type Still = Omit<Picture, 'text' | 'width' | 'height' | 'scroll' | 'hoverNode' | 'hoverName'>;
 
 export interface Png {

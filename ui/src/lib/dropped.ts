@@ -1,4 +1,4 @@
-// The file that the user has dropped on the page or chosen. The page forgets it when it is closed.
+// The file that the user has dropped on the page or chosen. The file is not stored, so it is lost when the page is closed.
 
 import { createSignal, onCleanup, onMount } from 'solid-js';
 

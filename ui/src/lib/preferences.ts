@@ -1,4 +1,4 @@
-// The preferences that this browser remembers, such as the theme. They never include state that belongs into a link.
+// The preferences that this browser remembers, such as the theme. They never include state that belongs in a link.
 
 import { createSignal, type Accessor } from 'solid-js';
 import { printing } from './printing.ts';

@@ -1,4 +1,4 @@
-// Whether the page is being printed. Canvases need to know, because style sheets do not apply to them.
+// Whether the page is being printed. The code that draws canvases uses this state, because style sheets do not apply to canvases.
 
 import { createSignal } from 'solid-js';
 

@@ -89,7 +89,7 @@ function pathInside(file: string, module: string): string[] | null {
     const inside = `/${parts.join('/')}`.slice(at + module.length + 2).split('/');
     return inside[0] === '' ? null : inside;
   }
-  // An absolute path does not tell the path inside the repository, and neither does a file of another Go module.
+  // From an absolute path, or from a file of another Go module, the path inside the repository cannot be derived.
   if (/^([\\/]|[A-Za-z]:)/.test(file) || file.endsWith('.go') || parts.includes('..') || parts.length === 0) return null;
   return parts;
 }

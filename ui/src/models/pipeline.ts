@@ -70,7 +70,7 @@ export function createPipeline(moduleOf: Accessor<string>, selectedOf: Accessor<
   createEffect(on(module, (id) => {
     const stop = new AbortController();
     setFlows(new Flows());
-    // Every window has a count for every edge. The newest count of each is kept. A new object notifies the views.
+    // Every window has a count for every edge. Only the newest count of each edge is stored. A new object notifies the views.
     let current = new Flows();
     let dirty = false;
     void follow(`api/v0/web/graph${id === '' ? '' : `/${pathOfId(id)}`}?window=${WINDOW}`, {

@@ -35,7 +35,7 @@ export function createProfile(text: ProfileText, time: RangeModel) {
     const from = flame.data()?.source;
     return from && 'query' in from ? from.query : null;
   }, null, { equals: sameQuery });
-  /** The chart of the same query. While a new chart is loading, the previous one of the same selection. */
+  /** The chart of the same query. While a new chart is loading, this is the previous chart of the same selection. */
   const beside = (): ChartData | undefined => {
     const data = chart.data();
     const asked = drawn();
@@ -62,7 +62,7 @@ export function createProfile(text: ProfileText, time: RangeModel) {
   /** The error of the chart, if only shares can be shown because of it. */
   const onlyShares = createMemo(() => (drawn() !== null && scale() === null && !chart.pending() ? chart.error() : undefined));
 
-  // An empty flame graph has either no profiles, or only profiles with zeros. The chart tells which.
+  // An empty flame graph has either no profiles, or only profiles with zeros. The chart distinguishes the two cases.
   const blank = createMemo<{ query: Query; zero: boolean } | null>((before) => {
     const answer = flame.data();
     const asked = drawn();

@@ -1,4 +1,5 @@
-// The text of source files in a folder that the user has chosen. The browser reads it, sends it nowhere, and forgets it with the page.
+// The text of source files in a folder that the user has chosen. The browser reads the folder, does not send it to any server, and does not
+// store it.
 
 import { createMemo, createSignal, type Accessor } from 'solid-js';
 import { labelValues } from '../lib/api.ts';
@@ -49,7 +50,7 @@ export function createSource(name: Accessor<string>): Source {
     if (of.file.size > MOST_BYTES) throw new Error(`${of.path} is larger than ${MOST_BYTES / 2 ** 20} MiB`);
     return { of, lines: (await of.file.text()).split(/\r\n|\n|\r/) };
   });
-  // While another file is read, no text is shown, never that of the previous file.
+  // While another file is read, no text is shown, and in particular not the text of the previous file.
   const lines = createMemo(() => (read.data()?.of === shown() ? read.data()?.lines : undefined));
   return { files, shown, choose, lines, error: read.error };
 }

@@ -155,7 +155,7 @@ const readQueue = (row: Rows[number]): Queue => ({
 
 /** A collector sends when it has profiles, usually every few seconds. After a longer silence it may be gone. */
 const QUIET_MS = 5 * 60_000;
-/** A profile that waits longer than this means that the queue is behind. */
+/** If a profile waits longer than this, the queue is behind. */
 const BEHIND_MS = 60_000;
 
 export interface CollectorHealth {

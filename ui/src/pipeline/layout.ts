@@ -106,7 +106,7 @@ export function columnsOf(count: number, edges: readonly Edge[]): Int32Array {
     queued = 1;
     drain();
   }
-  // A node without input stands right before the first node that it feeds.
+  // A node without input is in the column before the first node that it feeds.
   const fed = new Uint8Array(count);
   for (const { to } of edges) fed[to] = 1;
   for (let node = 0; node < count; node += 1) {
@@ -162,7 +162,7 @@ function gridOf(nodes: number, edges: readonly Edge[], column: Int32Array): { gr
   return { grid, chains };
 }
 
-/** Orders the nodes of each column by the mean place of their neighbours, in several sweeps back and forth. */
+/** Orders the nodes of each column by the mean position of their neighbours, in several sweeps back and forth. */
 function order(grid: Grid): void {
   const place = new Float64Array(grid.height.length);
   const key = new Float64Array(grid.height.length);
@@ -185,7 +185,7 @@ function order(grid: Grid): void {
   }
 }
 
-/** Moves the nodes of a column as near to their wanted places as their order and heights allow (least squares). */
+/** Moves the nodes of a column as near to their wanted positions as their order and heights allow (least squares). */
 function settle(column: readonly number[], grid: Grid, wanted: (node: number) => number): void {
   if (column.length === 1) {
     grid.y[column[0]!] = wanted(column[0]!);
@@ -239,7 +239,7 @@ function rows(grid: Grid): void {
   }
 }
 
-/** Returns the places on the side of a node at which its edges begin or end, ordered by the position of the other end. */
+/** Returns the positions on the side of a node at which its edges begin or end, ordered by the position of the other end. */
 function ports(edges: readonly Edge[], chains: readonly number[][], y: (node: number) => number, nodes: number): { out: Float64Array; into: Float64Array } {
   const out = new Float64Array(edges.length);
   const into = new Float64Array(edges.length);

@@ -1,5 +1,5 @@
-// The File view shows a file that the user has dropped or chosen, alone or compared with stored profiles. The server keeps
-// the file only on request; a kept file has a link.
+// The File view shows a file that the user has dropped or chosen, alone or compared with stored profiles. The server stores the file only
+// on request; a stored file has a link.
 
 import { createEffect, createMemo, createSignal, For, Match, on, Show, Switch } from 'solid-js';
 import { Amount } from '../components/Amount.tsx';

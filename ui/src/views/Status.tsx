@@ -1,4 +1,4 @@
-// The Status view: the health of the server, what it stores, and what it accepts. The view only displays.
+// The Status view: the health of the server, what it stores, and what it accepts. The view changes nothing on the server.
 
 import { createSignal, For, Match, onCleanup, Show, Switch, type JSX } from 'solid-js';
 import { Grid, type Column } from '../components/Grid.tsx';
