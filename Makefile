@@ -12,7 +12,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 # The program to install: the one that `make release` built, or with PROFILE=dev the one that `make demo` built.
 PROGRAM ?= $(or $(CARGO_TARGET_DIR),target)/$(if $(filter file,$(origin PROFILE)),dist,$(PROFILE:dev=debug))/alluvium
-AGENT := --no-default-features --features agent
+AGENT := --package alluvium --no-default-features --features agent
+# The crates of the collector. None of them may depend on the store.
+COLLECTOR := $(patsubst src/%/Cargo.toml,--package alluvium-%,$(wildcard src/*/Cargo.toml))
 # Integration tests that measure. They run alone, because they would get too little CPU time beside other tests.
 ALONE := clustering:: ebpf:: oracle:: shares::
 # Runs a step and prints its duration.
@@ -33,7 +35,6 @@ test: ## install the tools of the tests, then run every check that CI runs
 		trap 'kill -- "-$$tools" 2>/dev/null || true; rm -f "$$log"' EXIT; \
 		$(MAKE) --no-print-directory compiled; \
 		wait "$$tools" || { cat "$$log"; echo "test: .ci/tools failed" >&2; exit 1; }; cat "$$log"
-	$(STEP) step $(MAKE) --no-print-directory check-agent
 	$(STEP) step cargo test --locked --lib --bins
 	$(STEP) step cargo test --locked --test integration -- $(ALONE:%=--skip %)
 	$(STEP) step cargo test --locked --test integration -- --test-threads 1 $(ALONE)
@@ -44,9 +45,8 @@ test: ## install the tools of the tests, then run every check that CI runs
 compiled: ## the first part of `make test`: check the format, run the lints, and compile everything
 	$(STEP) step cargo fmt --check
 	$(STEP) step cargo clippy --locked --all-targets -- -D warnings
-	$(STEP) step cargo clippy --locked $(AGENT) --lib --bins --tests -- -D warnings
 	$(STEP) step $(MAKE) --no-print-directory check-fuzz
-	$(STEP) step cargo test --locked $(AGENT) --lib --no-run
+	$(STEP) step $(MAKE) --no-print-directory check-agent
 	$(STEP) step cargo test --locked --lib --bins --tests --no-run
 
 check: ## check format, clippy, unit tests and the tidy rules, as for each commit on main; T=FILTER also runs these integration tests
@@ -58,10 +58,10 @@ check: ## check format, clippy, unit tests and the tidy rules, as for each commi
 tools: ## install the tools of the tests: Debian packages, and the others into the cache folder outside the clone
 	@.ci/tools
 
-check-agent: ## check that the collector alone has no warnings, passes its unit tests, and contains no Arrow, Parquet, Delta or DataFusion
-	$(STEP) step cargo clippy --locked $(AGENT) --lib --bins --tests -- -D warnings
-	$(STEP) step cargo test --locked $(AGENT) --lib
-	@tree=$$(cargo tree --locked $(AGENT) --edges normal,build --prefix none); \
+check-agent: ## check that the program without the server has no warnings, and that the collector contains no Arrow, Parquet, Delta or DataFusion
+	$(STEP) step cargo clippy --locked $(AGENT) --lib --bins -- -D warnings
+	@tree=$$(cargo tree --locked $(AGENT) --edges normal,build --prefix none; \
+		cargo tree --locked $(COLLECTOR) --edges normal,build,dev --prefix none); \
 		if grep -E '^(arrow|parquet|datafusion|delta_kernel|object_store)' <<< "$$tree"; \
 		then echo "check-agent: the collector depends on the store" >&2; exit 1; fi
 
@@ -105,7 +105,7 @@ kernels: ## boot other kernels and 64-bit Arm under qemu and test the eBPF profi
 	benches/kernels.py $(ARGS)
 
 reloads: ## reload the collector ten thousand times at random while profiles flow; `make test` does it 500 times
-	$(STEP) ALLUVIUM_RELOADS=$(or $(N),10000) cargo test --locked $(AGENT) --lib reloads_at_random -- --nocapture
+	$(STEP) ALLUVIUM_RELOADS=$(or $(N),10000) cargo test --locked --package alluvium-components --lib reloads_at_random -- --nocapture
 
 kills: ## kill the store a thousand times at disk operations of flushes, merges, retention, deletions and others; `make test` does it 200 times
 	$(STEP) ALLUVIUM_KILLS=$(or $(N),1000) cargo test --locked --test integration kills_at_places -- --nocapture
@@ -117,7 +117,7 @@ flips: ## flip ten thousand bits anywhere in a data folder; the store must retur
 	$(STEP) ALLUVIUM_FLIPS=$(or $(N),10000) cargo test --locked --test integration flips -- --nocapture
 
 faults: ## let every write of every maintenance job fail in turn; `make test` does only every third or seventh of some jobs
-	$(STEP) ALLUVIUM_ALL_FAULTS=1 cargo test --locked --lib a_failure_at_any -- --nocapture
+	$(STEP) ALLUVIUM_ALL_FAULTS=1 cargo test --locked --package alluvium --lib a_failure_at_any -- --nocapture
 
 fuzz-smoke: ## fuzz every target for a minute (without sanitizer: the code is safe Rust, and ASan does not support jemalloc)
 	@command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked
@@ -137,7 +137,7 @@ release: ## build the optimised program for a release
 sbom: ## write bills of materials of the program and of the page as CycloneDX to target/sbom; installs cargo-cyclonedx if it is missing
 	@cargo cyclonedx --version >/dev/null 2>&1 || cargo install cargo-cyclonedx --version 0.5.9 --locked
 	@mkdir -p target/sbom
-	$(STEP) step cargo cyclonedx --quiet --format json --override-filename alluvium.cdx; rm -f fuzz/alluvium.cdx.json; \
+	$(STEP) step cargo cyclonedx --quiet --format json --override-filename alluvium.cdx; rm -f fuzz/alluvium.cdx.json src/*/alluvium.cdx.json; \
 		mv alluvium.cdx.json target/sbom/program.cdx.json; \
 		(cd ui && npm sbom --package-lock-only --omit dev --sbom-format cyclonedx) >target/sbom/page.cdx.json; ls -l target/sbom
 

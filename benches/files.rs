@@ -11,8 +11,8 @@ mod measure;
 
 use std::hint::black_box;
 
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
-use alluvium::wire::files::{self, synthetic};
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_wire::files::{self, synthetic};
 use bytes::Bytes;
 
 use crate::measure::Bench;

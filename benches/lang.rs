@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use alluvium::lang::{Source, parse, printer};
+use alluvium_lang::{Source, parse, printer};
 
 use super::Bench;
 

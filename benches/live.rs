@@ -9,8 +9,8 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use alluvium::pipeline::component::live::{Entry, LiveHandle, ProfileFacts};
-use alluvium::profile::{Labels, RawProfile};
+use alluvium_pipeline::component::live::{Entry, LiveHandle, ProfileFacts};
+use alluvium_profile::{Labels, RawProfile};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|text| !text.starts_with('-')).collect();

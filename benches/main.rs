@@ -9,12 +9,12 @@ mod measure;
 
 use std::hint::black_box;
 
-use alluvium::profile::delta::{Delta, cumulative_types};
-use alluvium::profile::flamegraph::{SvgOptions, Tree, svg};
-use alluvium::profile::jfr::{About, Recording};
-use alluvium::profile::pprof::{self, Profile, SampleLabel};
-use alluvium::profile::selector;
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
+use alluvium_profile::delta::{Delta, cumulative_types};
+use alluvium_profile::flamegraph::{SvgOptions, Tree, svg};
+use alluvium_profile::jfr::{About, Recording};
+use alluvium_profile::pprof::{self, Profile, SampleLabel};
+use alluvium_profile::selector;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 
 use crate::measure::Bench;
 

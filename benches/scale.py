@@ -28,7 +28,7 @@ MIB = 1 << 20
 ASSUMED = {
     "profiles": (8, "per pod and minute", "profiles", "as measured: CPU and heap, each four times a minute. The five types that Alloy scrapes from a Go program by "
                  "default are 20 profiles: see the other assumptions"),
-    "kinds": (6, "", "types of values in these profiles", "two of CPU, four of heap (`src/profile/fleet/draw.rs`); beyond a size, each has separate files"),
+    "kinds": (6, "", "types of values in these profiles", "two of CPU, four of heap (`src/testing/fleet/draw.rs`); beyond a size, each has separate files"),
     "tenants": (1, "", "tenants, of equal size", "the usual installation; every flush writes separate files for each tenant"),
     "service_pods": (30, "", "pods of a service", "the measured fleet has three; a large fleet has larger services, not only more of them"),
     "retention": (30, "days", "retention of profiles", "a month, so that a release can be compared with the previous one"),
@@ -74,8 +74,8 @@ CODE = {
     "part": (8 * MIB, "bytes of each part of a larger file", "src/store/tables/bucket/mod.rs", "PART_BYTES: usize = 8 << 20"),
     "block": (MIB, "bytes of a block that a query reads", "src/store/tables/bucket/cache.rs", "BLOCK_BYTES: u64 = 1 << 20"),
     "timeout": (60, "timeout of a query in seconds", "src/query/common/types.rs", "timeout: Duration::from_mins(1)"),
-    "fleet_services": (20, "services of the measured fleet", "src/profile/fleet/shape.rs", "services: 20"),
-    "fleet_pods": (3, "pods of each of these services", "src/profile/fleet/shape.rs", "pods: 3"),
+    "fleet_services": (20, "services of the measured fleet", "src/testing/fleet/shape.rs", "services: 20"),
+    "fleet_pods": (3, "pods of each of these services", "src/testing/fleet/shape.rs", "pods: 3"),
 }
 # Requests to S3: source, PUT, LIST, GET, and the functions, by file below src/store or src/query. a: attempts of a commit; p: the probability that the last commit
 # of this server is older than the last checkpoint, so that the server must read the checkpoint.

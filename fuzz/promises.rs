@@ -4,17 +4,16 @@
 //! once broke a promise, and with random changes of both. In: bytes or text. Out: nothing, or a panic. The functions
 //! read and write no files.
 
-use alluvium::components;
-use alluvium::lang::eval::{NoScope, evaluate};
-use alluvium::lang::translate::{to_alloy, to_hcl};
-use alluvium::lang::{Diagnostics, Source, decode_text, fmt_named, parse, parse_expression, same};
-use alluvium::pipeline::component::Stability;
-use alluvium::pipeline::validate;
-use alluvium::profile::flamegraph::Tree;
-use alluvium::profile::jfr::{About, Recording};
-use alluvium::profile::{legacy, pprof, selector};
-use alluvium::wire::connect::Codec;
-use alluvium::wire::{files, ingest, otlp};
+use alluvium_lang::eval::{NoScope, evaluate};
+use alluvium_lang::translate::{to_alloy, to_hcl};
+use alluvium_lang::{Diagnostics, Source, decode_text, fmt_named, parse, parse_expression, same};
+use alluvium_pipeline::component::Stability;
+use alluvium_pipeline::validate;
+use alluvium_profile::flamegraph::Tree;
+use alluvium_profile::jfr::{About, Recording};
+use alluvium_profile::{legacy, pprof, selector};
+use alluvium_wire::connect::Codec;
+use alluvium_wire::{files, ingest, otlp};
 
 /// Any bytes are a configuration or cause diagnostics that can be rendered. Formatting keeps the meaning and the
 /// comments, and a second pass changes nothing. If a text parses, it is checked and also evaluated as an expression. Of
@@ -35,7 +34,7 @@ pub(super) fn language(data: &[u8]) {
     }
     if parses || sampled(data) {
         let sources = [("x.alloy".to_owned(), text)];
-        shown(&validate(&sources, components::ALL, Stability::Experimental));
+        shown(&validate(&sources, alluvium_components::ALL, Stability::Experimental));
     }
 }
 
@@ -122,7 +121,7 @@ fn formatted(path: &str, text: &str) -> bool {
             let (again, found) = parse(&Source::new(path, formatted.as_str()));
             assert!(!found.has_errors(), "the formatted text does not parse");
             assert!(file == again, "formatting changed the meaning");
-            let comments = |file: &alluvium::lang::ast::File| file.comments.iter().map(Vec::len).sum::<usize>();
+            let comments = |file: &alluvium_lang::ast::File| file.comments.iter().map(Vec::len).sum::<usize>();
             assert_eq!(comments(&file), comments(&again), "formatting changed the comments");
             assert_eq!(
                 fmt_named(path, &formatted).ok(),

@@ -4,13 +4,13 @@
 //! promise and with random changes of these inputs. In: bytes. Out: nothing, or a panic. The functions read and write
 //! no files.
 
-use alluvium::symbols::bytes::Bytes;
-use alluvium::symbols::functions::Functions;
-use alluvium::symbols::latest::Latest;
-use alluvium::symbols::pclntab::Pclntab;
-use alluvium::symbols::{Demangle, Ranges, dwarf, elf as elf_file, go as go_file, jitdump, kernel, perf_map, separate};
-use alluvium::unwind::walk::{Found, REGISTERS, Snapshot, walk};
-use alluvium::unwind::{Arch, Packed, Table, eh_frame, go as go_rules};
+use alluvium_symbols::bytes::Bytes;
+use alluvium_symbols::functions::Functions;
+use alluvium_symbols::latest::Latest;
+use alluvium_symbols::pclntab::Pclntab;
+use alluvium_symbols::{Demangle, Ranges, dwarf, elf as elf_file, go as go_file, jitdump, kernel, perf_map, separate};
+use alluvium_unwind::walk::{Found, REGISTERS, Snapshot, walk};
+use alluvium_unwind::{Arch, Packed, Table, eh_frame, go as go_rules};
 
 /// Any bytes as an ELF file. The unwind table, functions, lines, inlined calls and Go's table may be missing, but
 /// nothing panics, hangs or exceeds its memory limit.

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::profile::{Labels, RawProfile, SinkErrorKind};
 use alluvium::store::{Limits, Store, StoreConfig, SyncMode};
-use alluvium::telemetry::metrics::Scope;
+use alluvium_profile::{Labels, RawProfile, SinkErrorKind};
+use alluvium_telemetry::metrics::Scope;
 
 /// Number of profiles between two flushes. `START_EVERY` is the number between two restarts. A restart replays the log
 /// once and then uses a new folder.
@@ -45,7 +45,7 @@ impl StoreOfProfiles {
             id: "".into(),
             pprof: profile.to_vec().into(),
         };
-        for alluvium::profile::RefusedProfile { error, .. } in
+        for alluvium_profile::RefusedProfile { error, .. } in
             self.runtime.block_on(store.append(&"fuzz".parse().unwrap(), vec![raw]))
         {
             let refused = matches!(error.kind, SinkErrorKind::Invalid | SinkErrorKind::TooLarge);

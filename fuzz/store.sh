@@ -8,7 +8,7 @@
 set -eu
 if [ "${STORE_FUZZ_WRAPS:-}" ]; then
     case " $* " in
-    *" --crate-name alluvium "* | *" --crate-name store_flush "* | *" --crate-name pgwire "*fuzz_targets*)
+    *" --crate-name alluvium"* | *" --crate-name store_flush "* | *" --crate-name pgwire "*fuzz_targets*)
         exec "$@" --cfg fuzzing -Copt-level=1 -Cdebug-assertions=on -Coverflow-checks=on -Cpasses=sancov-module \
             -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
             -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares

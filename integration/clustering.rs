@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use alluvium::wire::proto::push::PushRequest;
+use alluvium_wire::proto::push::PushRequest;
 use axum::Router;
 use axum::extract::{Path as Parameter, State};
 use axum::http::header::CONTENT_TYPE;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use alluvium::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
-use alluvium::wire::proto::collector::{GetConfigRequest, GetConfigResponse};
+use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
+use alluvium_wire::proto::collector::{GetConfigRequest, GetConfigResponse};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};

@@ -8,7 +8,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use alluvium::wire::call::CallError;
+use alluvium_wire::call::CallError;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tokio::net::TcpStream;
 

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use alluvium::admin::listen::ListenOptions;
 use alluvium::server::ServerOptions;
 use alluvium::store::common::fault::{FaultHook, Faults, Place};
 use alluvium::store::common::schema::Table;
 use alluvium::store::{Store, StoreConfig};
-use alluvium::telemetry::metrics::Scope;
-use alluvium::wire::call::{CallError, Caller};
-use alluvium::wire::push::PushClient;
+use alluvium_admin::listen::ListenOptions;
+use alluvium_telemetry::metrics::Scope;
+use alluvium_wire::call::{CallError, Caller};
+use alluvium_wire::push::PushClient;
 
 use crate::harness::{TestServer, client};
 use crate::kill::numbered_at;

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium::profile::flamegraph::Tree;
-use alluvium::profile::pprof;
 use alluvium::server::ServerOptions;
-use alluvium::wire::querier::{QuerierClient, Selection};
+use alluvium_profile::flamegraph::Tree;
+use alluvium_profile::pprof;
+use alluvium_wire::querier::{QuerierClient, Selection};
 use serde_json::{Value, json};
 
 use crate::http_store::{CPU, Site, now_ms};

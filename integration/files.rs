@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use alluvium::profile::pprof;
+use alluvium_profile::pprof;
 
 use crate::program::other;
 use crate::tidy::root;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use alluvium::profile::pprof;
-use alluvium::wire::files::{self, FileFormat};
+use alluvium_profile::pprof;
+use alluvium_wire::files::{self, FileFormat};
 use serde_json::Value;
 
 use crate::files_tools::{Told, fixture, only, read, said, sum_of_lines};

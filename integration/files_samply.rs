@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use alluvium::profile::pprof;
-use alluvium::wire::files::FileFormat;
+use alluvium_profile::pprof;
+use alluvium_wire::files::FileFormat;
 use serde_json::Value;
 
 use crate::files_tools::{fixture, only, read, said};

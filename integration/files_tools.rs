@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use alluvium::profile::pprof::{self, Profile};
-use alluvium::wire::files::{self, FileFormat};
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_wire::files::{self, FileFormat};
 use serde_json::Value;
 
 use crate::java::busy;

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alluvium::profile::TimeSpan;
 use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::store::common::fault::{FaultHook, Faults, Place};
@@ -26,7 +25,8 @@ use alluvium::store::maintenance::{MaintenanceConfig, Work};
 use alluvium::store::tables::snapshot::SnapshotSource;
 use alluvium::store::tools::inspect;
 use alluvium::store::{Store, StoreConfig};
-use alluvium::telemetry::metrics::Scope;
+use alluvium_profile::TimeSpan;
+use alluvium_telemetry::metrics::Scope;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 

@@ -9,11 +9,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use alluvium::profile::pprof::gunzip;
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
-use alluvium::wire::connect::{Codec, decode};
-use alluvium::wire::files::synthetic;
-use alluvium::wire::proto::otlp::ExportProfilesServiceRequest;
+use alluvium_profile::pprof::gunzip;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_wire::connect::{Codec, decode};
+use alluvium_wire::files::synthetic;
+use alluvium_wire::proto::otlp::ExportProfilesServiceRequest;
 use prost::Message as _;
 
 use crate::tidy::root;

@@ -8,9 +8,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use alluvium::profile::{Labels, RawProfile};
-use alluvium::wire::call::Caller;
-use alluvium::wire::push::PushClient;
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::call::Caller;
+use alluvium_wire::push::PushClient;
 
 use crate::harness::client;
 use crate::program::{Address, Program, other};
@@ -191,10 +191,10 @@ async fn a_go_program_is_built_with_the_profiles_that_the_server_keeps_of_it() {
     alluvium(&source, &from_folder);
     let read = |name: &str| {
         let bytes = std::fs::read(source.join(name)).unwrap().into();
-        alluvium::profile::pprof::gunzip(&bytes, 64 << 20).unwrap()
+        alluvium_profile::pprof::gunzip(&bytes, 64 << 20).unwrap()
     };
     let [one, other] = ["default.pgo", "folder.pgo"].map(read);
-    let [one, other] = [&one, &other].map(|bytes| alluvium::profile::pprof::decode(bytes).unwrap());
+    let [one, other] = [&one, &other].map(|bytes| alluvium_profile::pprof::decode(bytes).unwrap());
     assert_eq!(one.values.iter().sum::<i64>(), other.values.iter().sum::<i64>());
     assert!(one.functions.iter().any(|function| function.start_line > 1));
 

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use alluvium::profile::pprof;
-use alluvium::wire::call::Caller;
-use alluvium::wire::querier::{QuerierClient, Selection};
+use alluvium_profile::pprof;
+use alluvium_wire::call::Caller;
+use alluvium_wire::querier::{QuerierClient, Selection};
 use bytes::Bytes;
 
 use crate::harness::client;
@@ -188,13 +188,13 @@ async fn capture(http: &reqwest::Client, target: &str, path: &str) -> Bytes {
 /// Sends the bytes unchanged, as an SDK would.
 async fn ingest(http: &reqwest::Client, url: &str, name: &str, captured: &Bytes) {
     let labels = [("__name__", name), ("service_name", "captured")];
-    let profile = alluvium::profile::RawProfile {
-        labels: alluvium::profile::Labels::from_pairs(labels),
+    let profile = alluvium_profile::RawProfile {
+        labels: alluvium_profile::Labels::from_pairs(labels),
         id: "".into(),
         pprof: captured.clone(),
     };
     let caller = Caller::new(http.clone(), url.parse().unwrap());
-    alluvium::wire::push::PushClient::new(caller)
+    alluvium_wire::push::PushClient::new(caller)
         .push(&[profile])
         .await
         .unwrap();

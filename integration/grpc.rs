@@ -6,16 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::base::BoxFuture;
-use alluvium::profile::pprof;
-use alluvium::profile::sink::Receiver;
-use alluvium::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use alluvium::server::{ProfileStore, ServerLimits, ServerOptions};
-use alluvium::wire::grpc_status;
-use alluvium::wire::proto::google::Profile;
-use alluvium::wire::proto::push::{PushRequest, PushResponse, RawProfileSeries};
-use alluvium::wire::proto::{querier, types};
-use alluvium::wire::push;
+use alluvium_base::BoxFuture;
+use alluvium_profile::pprof;
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
+use alluvium_wire::grpc_status;
+use alluvium_wire::proto::google::Profile;
+use alluvium_wire::proto::push::{PushRequest, PushResponse, RawProfileSeries};
+use alluvium_wire::proto::{querier, types};
+use alluvium_wire::push;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper_util::client::legacy::Client;
@@ -402,7 +402,7 @@ async fn answers_are_the_same_messages_by_every_protocol() {
         .await
         .unwrap();
     assert_eq!(
-        alluvium::wire::querier::flamegraph(graph.flamegraph.unwrap()),
+        alluvium_wire::querier::flamegraph(graph.flamegraph.unwrap()),
         by_connect
     );
     assert_eq!(by_connect.total, pushed.total());

@@ -5,19 +5,19 @@
 
 use std::sync::Arc;
 
-use alluvium::admin::listen::{ListenOptions, Listener};
-use alluvium::base::{BoxFuture, Shutdown};
-use alluvium::profile::sink::{ProfileSink, Receiver};
-use alluvium::profile::{RawProfile, RefusedProfile, SinkError, TenantId, Tenants};
 use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::access::{Access, AccessMetrics, AccessOptions, guard};
 use alluvium::server::tls::{PortTls, Protocols, TlsFiles};
 use alluvium::server::{ProfileStore, Readiness, ServerMetrics, ServerOptions, ServerState, router};
 use alluvium::store::tables::snapshot::{Snapshot, SnapshotSource};
-use alluvium::telemetry::metrics::Scope;
-use alluvium::wire::call::Caller;
-use alluvium::wire::push::PushClient;
-use alluvium::wire::querier::QuerierClient;
+use alluvium_admin::listen::{ListenOptions, Listener};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_profile::sink::{ProfileSink, Receiver};
+use alluvium_profile::{RawProfile, RefusedProfile, SinkError, TenantId, Tenants};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_wire::call::Caller;
+use alluvium_wire::push::PushClient;
+use alluvium_wire::querier::QuerierClient;
 
 pub(crate) use crate::program::client;
 

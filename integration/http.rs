@@ -6,15 +6,15 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use alluvium::base::BoxFuture;
-use alluvium::profile::pprof::{self, Profile, ValueType};
-use alluvium::profile::sink::Receiver;
-use alluvium::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use alluvium::server::{ProfileStore, ServerLimits, ServerOptions};
 use alluvium::store::Limits;
-use alluvium::wire::call::CallError;
-use alluvium::wire::connect::{self, Code, Codec};
-use alluvium::wire::push;
+use alluvium_base::BoxFuture;
+use alluvium_profile::pprof::{self, Profile, ValueType};
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
+use alluvium_wire::call::CallError;
+use alluvium_wire::connect::{self, Code, Codec};
+use alluvium_wire::push;
 use parking_lot::Mutex;
 use prost::Message;
 
@@ -532,7 +532,7 @@ async fn http2_without_tls_works_beside_http1() {
 async fn a_port_that_is_taken_is_one_clear_line() {
     let (server, _) = server(ServerOptions::default()).await;
     let address = server.url.strip_prefix("http://").unwrap();
-    let error = alluvium::admin::listen::Listener::bind(address, Default::default())
+    let error = alluvium_admin::listen::Listener::bind(address, Default::default())
         .await
         .unwrap_err();
     assert_eq!(

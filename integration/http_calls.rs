@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium::server::{ServerOptions, Settings};
-use alluvium::wire::connect::{self, Codec};
-use alluvium::wire::proto::{debuginfo, health, settings, status, vcs};
+use alluvium_wire::connect::{self, Codec};
+use alluvium_wire::proto::{debuginfo, health, settings, status, vcs};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prost::Message as _;

@@ -6,15 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use alluvium::profile::{Labels, RawProfile};
 use alluvium::server::ServerOptions;
-use alluvium::wire::connect::{self, Codec};
-use alluvium::wire::proto::google;
-use alluvium::wire::proto::otlp::{
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::connect::{self, Codec};
+use alluvium_wire::proto::google;
+use alluvium_wire::proto::otlp::{
     AnyValue, ExportProfilesServiceRequest, Function, KeyValue, Line, Location, Mapping, Profile, ProfilesDictionary,
     Resource, ResourceProfiles, Sample, ScopeProfiles, Stack, ValueType,
 };
-use alluvium::wire::querier::Selection;
+use alluvium_wire::querier::Selection;
 use prost::Message as _;
 use serde_json::{Value, json};
 

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alluvium::admin::listen::ListenOptions;
-use alluvium::base::BoxFuture;
-use alluvium::profile::sink::Receiver;
-use alluvium::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, TenantId};
 use alluvium::server::{ProfileStore, ServerOptions};
+use alluvium_admin::listen::ListenOptions;
+use alluvium_base::BoxFuture;
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, TenantId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;

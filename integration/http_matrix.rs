@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use alluvium::server::ServerOptions;
-use alluvium::wire::connect::{self, Codec};
-use alluvium::wire::proto::{querier, types};
+use alluvium_wire::connect::{self, Codec};
+use alluvium_wire::proto::{querier, types};
 use prost::Message;
 use serde_json::{Value, json};
 use tonic::Code;

@@ -5,9 +5,9 @@
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alluvium::profile::pprof::{self, Profile, gunzip};
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 use alluvium::server::ServerOptions;
+use alluvium_profile::pprof::{self, Profile, gunzip};
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 use bytes::Bytes;
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -210,8 +210,8 @@ async fn check(site: &Site, now: i64, ids: &[String], all: &[Vec<(String, i64)>]
 async fn what_was_pushed_with_an_id_is_listed_whoever_sent_it() {
     let site = Site::new(ServerOptions::default()).await;
     let now = now_seconds();
-    let profile = |id: &str, seed| alluvium::profile::RawProfile {
-        labels: alluvium::profile::Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "pushed")]),
+    let profile = |id: &str, seed| alluvium_profile::RawProfile {
+        labels: alluvium_profile::Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "pushed")]),
         id: id.into(),
         pprof: cpu(seed, now - 10 + seed as i64).into(),
     };

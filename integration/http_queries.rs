@@ -2,9 +2,9 @@
 //!
 //! Expected values come from the pushed profiles.
 
-use alluvium::profile::pprof::{self, Builder, Profile, SampleLabel, ValueType};
-use alluvium::profile::{Labels, RawProfile};
 use alluvium::server::{ServerLimits, ServerOptions};
+use alluvium_profile::pprof::{self, Builder, Profile, SampleLabel, ValueType};
+use alluvium_profile::{Labels, RawProfile};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

@@ -7,11 +7,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::admin::listen::ListenOptions;
-use alluvium::profile::pprof;
 use alluvium::query::{QueryEngine, QueryError, QueryLimits};
 use alluvium::server::ServerOptions;
-use alluvium::wire::querier::Selection;
+use alluvium_admin::listen::ListenOptions;
+use alluvium_profile::pprof;
+use alluvium_wire::querier::Selection;
 use serde_json::{Value, json};
 
 use crate::harness::{Nothing, Nowhere, TestServer};

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alluvium::admin::listen::ListenOptions;
-use alluvium::profile::pprof::{self, Profile};
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
-use alluvium::profile::{Labels, RawProfile};
 use alluvium::server::ServerOptions;
 use alluvium::store::{Store, StoreConfig};
-use alluvium::telemetry::metrics::Scope;
-use alluvium::wire::call::CallError;
-use alluvium::wire::proto::querier as proto;
-use alluvium::wire::querier::Selection;
+use alluvium_admin::listen::ListenOptions;
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_wire::call::CallError;
+use alluvium_wire::proto::querier as proto;
+use alluvium_wire::querier::Selection;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -525,7 +525,7 @@ async fn tenants_do_not_see_each_other() {
     );
     profile.time_nanos = now_ms() * 1_000_000;
     let of = |tenant: &str| site.server.caller("").with_tenant(tenant);
-    alluvium::wire::push::PushClient::new(of("one"))
+    alluvium_wire::push::PushClient::new(of("one"))
         .push(&[raw("a", &profile)])
         .await
         .unwrap();

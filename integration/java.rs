@@ -10,11 +10,11 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use alluvium::profile::jfr::{About, Recording};
-use alluvium::profile::pprof::{self, Profile};
-use alluvium::wire::connect::{self, Codec};
-use alluvium::wire::proto::push::{PushRequest, PushResponse};
-use alluvium::wire::push::PushBatch;
+use alluvium_profile::jfr::{About, Recording};
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_wire::connect::{self, Codec};
+use alluvium_wire::proto::push::{PushRequest, PushResponse};
+use alluvium_wire::push::PushBatch;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Multipart, RawQuery, State};
 use axum::response::{IntoResponse, Response};

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use alluvium::base::Shutdown;
-use alluvium::profile::pprof::{self, Function, Line, Location, Profile, ValueType};
-use alluvium::profile::{Labels, RawProfile};
 use alluvium::store::tools::inspect;
-use alluvium::wire::call::Caller;
-use alluvium::wire::push::PushClient;
+use alluvium_base::Shutdown;
+use alluvium_profile::pprof::{self, Function, Line, Location, Profile, ValueType};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::call::Caller;
+use alluvium_wire::push::PushClient;
 
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program, sql};

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use alluvium::store::common::fault::{FaultHook, Faults, Place};
 use alluvium::store::maintenance::Work;
 use alluvium::store::{Store, StoreConfig};
-use alluvium::telemetry::metrics::Scope;
+use alluvium_telemetry::metrics::Scope;
 
 use crate::workload::{self, Ledger, STRIDE, TENANTS, drawn};
 

@@ -5,10 +5,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alluvium::profile::pprof::{self, Function, Line, Location, Profile, ValueType};
-use alluvium::profile::{Labels, RawProfile};
-use alluvium::wire::call::Caller;
-use alluvium::wire::push::PushClient;
+use alluvium_profile::pprof::{self, Function, Line, Location, Profile, ValueType};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::call::Caller;
+use alluvium_wire::push::PushClient;
 
 use crate::harness::client;
 

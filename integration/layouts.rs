@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
-use alluvium::profile::{Labels, RawProfile, pprof};
 use alluvium::query::{QueryEngine, QueryLimits, StackQuery, TimeRange};
 use alluvium::store::common::schema::{LAYOUT_VERSION, Table};
 use alluvium::store::maintenance::Work;
 use alluvium::store::tables::snapshot::{Snapshot, SnapshotSource};
 use alluvium::store::tools::inspect;
 use alluvium::store::{Limits, Store, StoreConfig};
-use alluvium::telemetry::metrics::Scope;
+use alluvium_profile::{Labels, RawProfile, pprof};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 
 use crate::harness::{tenant, tenants};
 use crate::tidy::root;

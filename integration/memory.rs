@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alluvium::base::Shutdown;
-use alluvium::profile::fleet::{Fleet, FleetShape};
-use alluvium::profile::{RawProfile, pprof};
-use alluvium::wire::call::Caller;
-use alluvium::wire::push::PushClient;
+use alluvium_base::Shutdown;
+use alluvium_profile::{RawProfile, pprof};
+use alluvium_testing::fleet::{Fleet, FleetShape};
+use alluvium_wire::call::Caller;
+use alluvium_wire::push::PushClient;
 
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program, sql};

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use alluvium::app::remote::{MODULE, Remote};
-use alluvium::base::Shutdown;
-use alluvium::components::ALL;
-use alluvium::pipeline::{Controller, Options};
-use alluvium::telemetry::metrics::Scope;
-use alluvium::telemetry::process::{ProcessMetrics, ResourceMetrics};
+use alluvium_base::Shutdown;
+use alluvium_components::ALL;
+use alluvium_pipeline::{Controller, Options};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_telemetry::process::{ProcessMetrics, ResourceMetrics};
 
 use crate::tidy::{Findings, root, tracked_files};
 

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
-use alluvium::profile::pprof::{self, Builder, Location, Mapping, Profile, ValueType};
-use alluvium::profile::{Labels, RawProfile};
-use alluvium::wire::call::Caller;
-use alluvium::wire::push::PushClient;
+use alluvium_profile::pprof::{self, Builder, Location, Mapping, Profile, ValueType};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::call::Caller;
+use alluvium_wire::push::PushClient;
 
 use crate::harness::client;
 use crate::program::{Address, Program, other};

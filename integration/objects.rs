@@ -12,15 +12,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use alluvium::base::Shutdown;
-use alluvium::profile::SinkErrorKind;
 use alluvium::store::tables::bucket::options::S3Options;
 use alluvium::store::tables::bucket::{BucketOptions, Provider, Secret};
 use alluvium::store::tables::snapshot::SnapshotSource;
 use alluvium::store::{Store, StoreConfig};
-use alluvium::telemetry::metrics::Scope;
-use alluvium::wire::call::Caller;
-use alluvium::wire::push::PushClient;
+use alluvium_base::Shutdown;
+use alluvium_profile::SinkErrorKind;
+use alluvium_telemetry::metrics::Scope;
+use alluvium_wire::call::Caller;
+use alluvium_wire::push::PushClient;
 
 use crate::harness::{client, tenant};
 use crate::kill::{check, numbered, push_until_gone};

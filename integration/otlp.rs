@@ -5,18 +5,18 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use alluvium::base::Shutdown;
-use alluvium::components::ALL;
-use alluvium::pipeline::{Controller, Options};
-use alluvium::profile::pprof;
 use alluvium::server::{ServerLimits, ServerOptions};
-use alluvium::wire::connect::{self, Codec};
-use alluvium::wire::grpc_status;
-use alluvium::wire::proto::otlp::{
+use alluvium_base::Shutdown;
+use alluvium_components::ALL;
+use alluvium_pipeline::{Controller, Options};
+use alluvium_profile::pprof;
+use alluvium_wire::connect::{self, Codec};
+use alluvium_wire::grpc_status;
+use alluvium_wire::proto::otlp::{
     AnyValue, ExportProfilesServiceRequest, ExportProfilesServiceResponse, Function, KeyValue, KeyValueAndUnit, Line,
     Link, Location, Profile, ProfilesDictionary, Resource, ResourceProfiles, Sample, ScopeProfiles, Stack, ValueType,
 };
-use alluvium::wire::querier::Selection;
+use alluvium_wire::querier::Selection;
 use prost::Message as _;
 use serde_json::{Value, json};
 use tonic::{Code, Request};

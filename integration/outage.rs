@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use alluvium::profile::{Labels, RawProfile};
-use alluvium::wire::call::Caller;
-use alluvium::wire::connect::{self, Codec};
-use alluvium::wire::proto::push::{PushRequest, PushResponse};
-use alluvium::wire::push::{PushBatch, PushClient};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::call::Caller;
+use alluvium_wire::connect::{self, Codec};
+use alluvium_wire::proto::push::{PushRequest, PushResponse};
+use alluvium_wire::push::{PushBatch, PushClient};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alluvium::profile::pprof::{self, Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
-use alluvium::wire::call::Caller;
-use alluvium::wire::proto::push::{PushRequest, RawProfileSeries, RawSample};
-use alluvium::wire::proto::types::LabelPair;
-use alluvium::wire::push::PushClient;
+use alluvium_profile::pprof::{self, Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
+use alluvium_wire::call::Caller;
+use alluvium_wire::proto::push::{PushRequest, RawProfileSeries, RawSample};
+use alluvium_wire::proto::types::LabelPair;
+use alluvium_wire::push::PushClient;
 use bytes::Bytes;
 use prost::Message;
 

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use alluvium::profile::delta::{Delta, cumulative_types};
-use alluvium::profile::flamegraph::Tree;
-use alluvium::profile::pprof::{self, Profile};
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
-use alluvium::profile::top::TopTable;
+use alluvium_profile::delta::{Delta, cumulative_types};
+use alluvium_profile::flamegraph::Tree;
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_profile::top::TopTable;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 use bytes::Bytes;
 
 use crate::program::other;

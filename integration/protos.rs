@@ -132,7 +132,7 @@ fn generate(root: &Path, package: &str, source: &str, imports: &[&str], used: &U
         .bytes(["."])
         .service_generator(Box::new(Services));
     for import in imports {
-        messages.extern_path(format!(".{import}.v1"), format!("crate::wire::proto::{import}"));
+        messages.extern_path(format!(".{import}.v1"), format!("crate::proto::{import}"));
     }
     messages.compile_fds(descriptors.clone()).unwrap();
     let messages = std::fs::read_to_string(scratch.path().join(format!("{}.rs", file.package()))).unwrap();
@@ -162,8 +162,8 @@ fn json_form(file: &FileDescriptorProto, message: &DescriptorProto, used: &Used)
     let _ = write!(
         out,
         "
-impl crate::wire::json::ToJson for {} {{
-    fn write(&self, out: &mut crate::wire::json::Writer) {{
+impl crate::json::ToJson for {} {{
+    fn write(&self, out: &mut crate::json::Writer) {{
         out.message(|out| {{
 ",
         rust_type(message.name())
@@ -171,7 +171,7 @@ impl crate::wire::json::ToJson for {} {{
     for field in &message.field {
         let (name, rust) = (field.json_name(), rust_name(field));
         let value = match enumeration(field) {
-            _ if is_hexadecimal(field) => format!("crate::wire::json::HexText(&self.{rust})"),
+            _ if is_hexadecimal(field) => format!("crate::json::HexText(&self.{rust})"),
             None => format!("self.{rust}"),
             Some(kind) => enum_to_json(field, &rust, kind),
         };
@@ -193,7 +193,7 @@ fn read_form(out: &mut String, message: &DescriptorProto) {
     let _ = write!(
         out,
         "
-impl crate::wire::json::Fields for {} {{
+impl crate::json::Fields for {} {{
     const NAMES: &'static [[&'static str; 2]] = &[",
         rust_type(message.name())
     );
@@ -217,10 +217,7 @@ impl crate::wire::json::Fields for {} {{
                 format!("Enum(&mut self.{rust}, |name| {kind}::from_str_name(name).map(Into::into))")
             }
         };
-        let _ = writeln!(
-            out,
-            "            {index} => map.next_value_seed(crate::wire::json::{seed}),"
-        );
+        let _ = writeln!(out, "            {index} => map.next_value_seed(crate::json::{seed}),");
     }
     out.push_str("            _ => Ok(()),\n        }\n    }\n}\n");
 }
@@ -242,7 +239,7 @@ fn enumeration(field: &FieldDescriptorProto) -> Option<String> {
     let mut parts = field.type_name().rsplit('.');
     let name = parts.next().unwrap();
     let package = parts.nth(1).unwrap();
-    Some(format!("crate::wire::proto::{package}::{name}"))
+    Some(format!("crate::proto::{package}::{name}"))
 }
 
 /// Converts an enum value to its name.
@@ -311,13 +308,13 @@ pub trait {}: Clone + Send + Sync + 'static {{
             let (name, ask, reply) = (&method.name, &method.input_type, &method.output_type);
             let _ = writeln!(
                 out,
-                "    fn {name}(&self, call: crate::wire::service::Call<{ask}>) -> impl Future<Output = \
-                    crate::wire::service::CallResult<{reply}>> + Send;"
+                "    fn {name}(&self, call: crate::service::Call<{ask}>) -> impl Future<Output = \
+                    crate::service::CallResult<{reply}>> + Send;"
             );
         }
         out.push_str(
             "
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+    fn route(&self, routes: &mut impl crate::service::Routes) {
 ",
         );
         for method in &service.methods {

@@ -9,9 +9,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use alluvium::profile::{Labels, RawProfile};
 use alluvium::store::common::schema::Table;
 use alluvium::store::tables::snapshot::SnapshotSource;
+use alluvium_profile::{Labels, RawProfile};
 
 use crate::harness::{client, tenant};
 use crate::program::{Address, Program, other, sql};

@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use alluvium::profile::pprof::{self, Builder, Profile, SampleLabel, ValueType};
-use alluvium::profile::{Labels, RawProfile};
-use alluvium::wire::call::Caller;
-use alluvium::wire::push::PushClient;
+use alluvium_profile::pprof::{self, Builder, Profile, SampleLabel, ValueType};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::call::Caller;
+use alluvium_wire::push::PushClient;
 
 use crate::harness::client;
 use crate::http_store::now_ms;

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use alluvium::profile::pprof::{self, Builder, Profile, ValueType};
-use alluvium::profile::{Labels, RawProfile};
 use alluvium::server::ServerOptions;
-use alluvium::wire::call::{CallError, Caller};
-use alluvium::wire::push::PushClient;
+use alluvium_profile::pprof::{self, Builder, Profile, ValueType};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::call::{CallError, Caller};
+use alluvium_wire::push::PushClient;
 use futures::future::join_all;
 
 use crate::harness::client;

@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use alluvium::base::re2::Expression;
-use alluvium::profile::pprof::{self, Profile};
-use alluvium::profile::report::{Focus, Grouping, Options, Order, Report, Trim};
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
+use alluvium_base::re2::Expression;
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_profile::report::{Focus, Grouping, Options, Order, Report, Trim};
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 
 use crate::program::other;
 use crate::tidy::root;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
-use alluvium::profile::{Labels, RawProfile, pprof};
 use alluvium::store::common::schema::Table;
 use alluvium::store::tables::snapshot::{ScanFilter, SnapshotSource};
 use alluvium::store::{Limits, Store, StoreConfig};
-use alluvium::telemetry::metrics::Scope;
+use alluvium_profile::{Labels, RawProfile, pprof};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;

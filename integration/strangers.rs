@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alluvium::profile::pprof::{self, Profile, ValueType};
-use alluvium::profile::{Labels, RawProfile};
-use alluvium::wire::push;
+use alluvium_profile::pprof::{self, Profile, ValueType};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::push;
 use prost::Message as _;
 
 use crate::harness::client;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use alluvium::profile::pprof::{self, Builder, Profile, ValueType};
+use alluvium_profile::pprof::{self, Builder, Profile, ValueType};
 
 use crate::program::{PATIENCE, other};
 

@@ -6,35 +6,6 @@
 //! and `server` serves the HTTP routes. `docs/architecture.md` describes the modules, and a test in `integration/tidy`
 //! checks which modules may import which others.
 
-#![cfg_attr(
-    not(feature = "server"),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "the server uses more of the lower layers, so only its build shows which code is dead"
-    )
-)]
-
-pub mod base;
-pub mod telemetry;
-
-pub mod cluster;
-
-pub mod lang;
-pub mod profile;
-
-pub mod pipeline;
-pub mod symbols;
-pub mod unwind;
-
-pub mod ebpf;
-
-pub mod wire;
-
-pub mod admin;
-
-pub mod components;
-
 #[cfg(feature = "server")]
 pub mod query;
 #[cfg(feature = "server")]

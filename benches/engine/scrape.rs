@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use alluvium::profile::fleet::{Fleet, FleetShape, Kind};
-use alluvium::profile::pprof::{self, Profile, ValueType};
+use alluvium_profile::pprof::{self, Profile, ValueType};
+use alluvium_testing::fleet::{Fleet, FleetShape, Kind};
 
 /// Seconds between two scrapes of a target.
 const EVERY: u64 = 15;

@@ -1,7 +1,7 @@
 //! A load driver for any server that supports Pyroscope's protocols: `cargo bench --bench load -- run --url
 //! http://127.0.0.1:4040`.
 //!
-//! The driver pushes the profiles of a synthetic fleet ([`alluvium::profile::fleet`]) over push.v1 and queries over
+//! The driver pushes the profiles of a synthetic fleet ([`alluvium_testing::fleet`]) over push.v1 and queries over
 //! querier.v1, in JSON over HTTP. It reads the server's CPU time and peak memory from /proc, and prints one JSON
 //! document per mode. Only `POST /flush` is specific to Alluvium, and other servers may refuse it. `docs/benchmarks.md`
 //! lists the command for each figure.
@@ -22,7 +22,7 @@ mod work;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use alluvium::profile::fleet::FleetShape;
+use alluvium_testing::fleet::FleetShape;
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Value, json};
 

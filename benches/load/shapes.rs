@@ -1,7 +1,7 @@
 //! Loads of unusual shapes, each on Alluvium with an empty folder: small profiles, a disk that is busy with flushes and
 //! merges, and a wide fleet.
 
-use alluvium::profile::fleet::FleetShape;
+use alluvium_testing::fleet::FleetShape;
 use serde_json::{Map, Value, json};
 
 use crate::launch::{Launch, Running};

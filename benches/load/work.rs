@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use alluvium::profile::RawProfile;
-use alluvium::profile::fleet::{Fleet, FleetShape, TICK_SECONDS};
-use alluvium::profile::pprof;
-use alluvium::wire::push::to_request;
+use alluvium_profile::RawProfile;
+use alluvium_profile::pprof;
+use alluvium_testing::fleet::{Fleet, FleetShape, TICK_SECONDS};
+use alluvium_wire::push::to_request;
 use bytes::Bytes;
 use prost::Message;
 use tokio::sync::mpsc::{Receiver, Sender, channel};

@@ -3,12 +3,12 @@
 
 use std::process::Command;
 
-use alluvium::base::Shutdown;
 use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::access::{Access, AccessMetrics, AccessOptions};
 use alluvium::server::postgres::{PostgresError, PostgresOptions, PostgresServer, PostgresTls, PostgresUser};
 use alluvium::server::tls::TlsFiles;
-use alluvium::telemetry::metrics::Scope;
+use alluvium_base::Shutdown;
+use alluvium_telemetry::metrics::Scope;
 
 use super::{Doors, PASSWORD, authority, certificate};
 use crate::harness::Nothing;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use alluvium::server::ServerOptions;
 use alluvium::server::access::tokens;
-use alluvium::wire::proto::push::{PushRequest, PushResponse};
-use alluvium::wire::proto::querier::{ProfileTypesRequest, ProfileTypesResponse};
+use alluvium_wire::proto::push::{PushRequest, PushResponse};
+use alluvium_wire::proto::querier::{ProfileTypesRequest, ProfileTypesResponse};
 use http::Method;
 use prost::Message as _;
 use tonic::{Code, Request};

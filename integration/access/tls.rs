@@ -67,7 +67,7 @@ async fn the_port_speaks_tls_only_and_grpc_over_it() {
     assert_eq!(ask(&http, &server, &token).await, Some(200));
     assert_eq!(ask(&http, &server, "").await, Some(401));
     // gRPC needs HTTP/2, which client and server negotiate in the TLS handshake.
-    let message = alluvium::wire::proto::querier::ProfileTypesRequest::default().encode_to_vec();
+    let message = alluvium_wire::proto::querier::ProfileTypesRequest::default().encode_to_vec();
     let call = http
         .post(format!("{}{TYPES}", server.url))
         .header("content-type", "application/grpc");

@@ -13,8 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 use alluvium::cli::Cli;
-use alluvium::pipeline::component::Stability;
-use alluvium::{components, lang, pipeline};
+use alluvium_pipeline::component::Stability;
 use clap::{CommandFactory as _, Parser as _};
 
 use crate::tidy::{Findings, root, tracked_files};
@@ -65,7 +64,10 @@ fn every_link_leads_to_a_file_and_its_heading() {
 fn every_component_has_a_page_and_every_page_a_component() {
     let mut found = Findings::default();
     let mut names = BTreeSet::new();
-    for definition in components::ALL.iter().filter(|definition| definition.can_run()) {
+    for definition in alluvium_components::ALL
+        .iter()
+        .filter(|definition| definition.can_run())
+    {
         let path = format!("docs/components/{}.md", definition.name());
         match std::fs::read_to_string(root().join(&path)) {
             Err(_) => found.add(&path, 1, "a component without its page", definition.name()),
@@ -143,7 +145,7 @@ fn every_configuration_in_the_documentation_is_whole_valid_and_formatted() {
                 continue;
             }
             let text = block.text.as_str();
-            match lang::fmt(text) {
+            match alluvium_lang::fmt(text) {
                 Err(diagnostics) => found.add(&page.path, block.line, "does not parse", &diagnostics.render()),
                 Ok(formatted) if formatted.trim_end() != text.trim_end() => {
                     found.add(
@@ -156,7 +158,7 @@ fn every_configuration_in_the_documentation_is_whole_valid_and_formatted() {
                 Ok(_) => {}
             }
             let sources = [(page.path.clone(), text.to_owned())];
-            let diagnostics = pipeline::validate(&sources, components::ALL, Stability::Experimental);
+            let diagnostics = alluvium_pipeline::validate(&sources, alluvium_components::ALL, Stability::Experimental);
             if diagnostics.has_errors() {
                 found.add(&page.path, block.line, "is not valid", &diagnostics.render());
             }

@@ -4,12 +4,11 @@
 
 use std::fmt::Write as _;
 
-use alluvium::components;
-use alluvium::lang::catalogue::Example;
-use alluvium::lang::codes::{ALL, Code};
-use alluvium::lang::{Diagnostics, decode_text};
-use alluvium::pipeline::component::Stability;
-use alluvium::pipeline::{Controller, Options, validate};
+use alluvium_lang::catalogue::Example;
+use alluvium_lang::codes::{ALL, Code};
+use alluvium_lang::{Diagnostics, decode_text};
+use alluvium_pipeline::component::Stability;
+use alluvium_pipeline::{Controller, Options, validate};
 
 const PAGE: &str = "docs/reference/diagnostics.md";
 
@@ -47,7 +46,7 @@ fn every_example_triggers_its_code_and_is_right_once_mended() {
             let _ = writeln!(wrong, "{} is not right when mended:\n{}", code.id, found.render());
         }
         let name = format!("main.{}", fixed.language);
-        if alluvium::lang::fmt_named(&name, fixed.text).ok().as_deref() != Some(fixed.text) {
+        if alluvium_lang::fmt_named(&name, fixed.text).ok().as_deref() != Some(fixed.text) {
             let _ = writeln!(wrong, "{} is not formatted when mended", code.id);
         }
     }
@@ -145,7 +144,11 @@ fn name(example: Example) -> String {
 }
 
 fn checked(example: Example, text: String) -> Diagnostics {
-    validate(&[(name(example), text)], components::ALL, Stability::GenerallyAvailable)
+    validate(
+        &[(name(example), text)],
+        alluvium_components::ALL,
+        Stability::GenerallyAvailable,
+    )
 }
 
 fn loaded(code: Code, example: Example) -> Diagnostics {
@@ -157,7 +160,7 @@ fn loaded(code: Code, example: Example) -> Diagnostics {
         let folder = tempfile::tempdir().unwrap();
         let storage = folder.path().join("data-alluvium");
         std::fs::create_dir(&storage).unwrap();
-        let controller = Controller::new(components::ALL, Options::new(&storage));
+        let controller = Controller::new(alluvium_components::ALL, Options::new(&storage));
         let text = |example: Example| vec![(name(example), example.text.to_owned())];
         if example.how == "update" {
             controller.load(text(code.fixed().unwrap())).await.unwrap();
@@ -172,7 +175,7 @@ fn loaded(code: Code, example: Example) -> Diagnostics {
             Ok(warnings) => warnings,
             Err(found) => found,
         };
-        let without_path = |mut diagnostic: alluvium::lang::Diagnostic| {
+        let without_path = |mut diagnostic: alluvium_lang::Diagnostic| {
             diagnostic.message = diagnostic.message.replace(&here, "");
             diagnostic
         };

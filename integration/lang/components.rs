@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use alluvium::base::{BoxFuture, Shutdown};
-use alluvium::lang::argument_error::{ArgumentError, ArgumentErrors};
-use alluvium::lang::attribute::text;
-use alluvium::lang::body::{FromBody, Reader};
-use alluvium::lang::schema::{Arguments, Attribute, Block, Kind, RECEIVER, RECEIVERS, Schema, TARGETS};
-use alluvium::lang::value::{Capsule, Value};
-use alluvium::pipeline::component::{
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::argument_error::{ArgumentError, ArgumentErrors};
+use alluvium_lang::attribute::text;
+use alluvium_lang::body::{FromBody, Reader};
+use alluvium_lang::schema::{Arguments, Attribute, Block, Kind, RECEIVER, RECEIVERS, Schema, TARGETS};
+use alluvium_lang::value::{Capsule, Value};
+use alluvium_pipeline::component::{
     AnyDefinition, Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics,
 };
 use parking_lot::Mutex;
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 /// The components below and the program's import blocks, sorted by name.
 pub(super) fn definitions() -> Vec<&'static dyn AnyDefinition> {
     let imports = ["import.file", "import.git", "import.http", "import.string"];
-    let imports = imports.map(|name| alluvium::components::find(name).unwrap());
+    let imports = imports.map(|name| alluvium_components::find(name).unwrap());
     let own: [&'static dyn AnyDefinition; 7] = [&CHECKED, &EXPERIMENT, &FAILING, &PLANNED, &RECEIVING, &STRICT, &VALUE];
     imports.into_iter().chain(own).collect()
 }

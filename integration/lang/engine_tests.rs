@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use alluvium::base::{BoxFuture, Shutdown};
-use alluvium::lang::argument_error::ArgumentErrors;
-use alluvium::lang::attribute::FromValue;
-use alluvium::lang::body::FromBody;
-use alluvium::lang::schema::{Arguments, Attribute, Kind, Schema};
-use alluvium::lang::value::{Number, Value};
-use alluvium::pipeline::component::{
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::argument_error::ArgumentErrors;
+use alluvium_lang::attribute::FromValue;
+use alluvium_lang::body::FromBody;
+use alluvium_lang::schema::{Arguments, Attribute, Kind, Schema};
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::{
     AnyDefinition, Component, ComponentError, Context, Definition, Stability, no_metrics,
 };
-use alluvium::pipeline::{Controller, LoggingSettings, Options, RestartPolicy};
+use alluvium_pipeline::{Controller, LoggingSettings, Options, RestartPolicy};
 use parking_lot::Mutex;
 
 use super::components::definitions;
@@ -369,7 +369,7 @@ async fn logging_is_applied_after_a_successful_load_only() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metrics_tell_of_loads_and_components() {
-    let scope = alluvium::telemetry::metrics::Scope::new();
+    let scope = alluvium_telemetry::metrics::Scope::new();
     let engine = Engine::start(|options| options.metrics = scope.clone());
     engine
         .load("test.receiving \"r\" { }\n\ntest.failing \"f\" {\n\thealth = \"no\"\n}\n")
@@ -462,7 +462,7 @@ test.value "v" {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shipped_example_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let controller = Controller::new(alluvium::components::ALL, Options::new(folder.path()));
+    let controller = Controller::new(alluvium_components::ALL, Options::new(folder.path()));
     let stop = Shutdown::new();
     let task = tokio::spawn({
         let (controller, stop) = (controller.clone(), stop.clone());

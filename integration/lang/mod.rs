@@ -21,9 +21,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use alluvium::lang::{Diagnostics, Source};
-use alluvium::pipeline::component::Stability;
-use alluvium::pipeline::{Controller, Options, RestartPolicy, validate};
+use alluvium_lang::{Diagnostics, Source};
+use alluvium_pipeline::component::Stability;
+use alluvium_pipeline::{Controller, Options, RestartPolicy, validate};
 
 use components::definitions;
 
@@ -41,7 +41,7 @@ fn texts_are_formatted() {
         // The name of the section determines the language.
         let (name, text) = &sections[0];
         let path = if name == "in" { "in.alloy" } else { name };
-        match alluvium::lang::fmt_named(path, text) {
+        match alluvium_lang::fmt_named(path, text) {
             Ok(text) => text,
             Err(diagnostics) => diagnostics.render(),
         }
@@ -56,7 +56,7 @@ fn texts_are_cut_into_tokens() {
             text = text.replace(name, letter);
         }
         let source = Source::new("in.alloy", text);
-        let (tokens, diagnostics) = alluvium::lang::tokens(&source);
+        let (tokens, diagnostics) = alluvium_lang::tokens(&source);
         let mut out = String::new();
         for token in tokens {
             let (line, column) = source.position(token.span.start);
@@ -113,10 +113,10 @@ fn configurations_of_known_components_are_checked() {
             .iter()
             .map(|section| (section.0.clone(), section.1.clone()))
             .collect();
-        let found = validate(&sources, alluvium::components::ALL, Stability::GenerallyAvailable);
+        let found = validate(&sources, alluvium_components::ALL, Stability::GenerallyAvailable);
         let found: Diagnostics = found
             .into_iter()
-            .filter(|diagnostic| diagnostic.code != alluvium::lang::codes::WILL_NOT_RUN)
+            .filter(|diagnostic| diagnostic.code != alluvium_lang::codes::WILL_NOT_RUN)
             .collect();
         if found.is_empty() {
             "ok\n".to_owned()
@@ -148,7 +148,7 @@ async fn run(sections: &[Section], expected: &str) -> String {
         longest: Duration::from_mins(1),
     };
     let controller = Controller::new(&definitions(), options);
-    let stop = alluvium::base::Shutdown::new();
+    let stop = alluvium_base::Shutdown::new();
     let running = tokio::spawn({
         let (controller, stop) = (controller.clone(), stop.clone());
         async move { controller.run(stop).await }
@@ -358,15 +358,11 @@ fn shipped_configurations_are_formatted_and_valid() {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(
-            alluvium::lang::fmt_named(&name, &text).unwrap(),
+            alluvium_lang::fmt_named(&name, &text).unwrap(),
             text,
             "{name} is not formatted"
         );
-        let found = validate(
-            &[(name, text)],
-            alluvium::components::ALL,
-            Stability::GenerallyAvailable,
-        );
+        let found = validate(&[(name, text)], alluvium_components::ALL, Stability::GenerallyAvailable);
         assert!(found.is_empty(), "{}", found.render());
     }
     assert!(count >= 2);
@@ -377,10 +373,10 @@ fn the_twin_in_hcl_is_the_same_configuration() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
     let read = |name: &str| Source::new(name, std::fs::read_to_string(folder.join(name)).unwrap());
     let (river, hcl) = (read("alloy-like.river"), read("alloy-like.hcl"));
-    let (of_river, of_hcl) = (alluvium::lang::parse(&river).0, alluvium::lang::parse(&hcl).0);
+    let (of_river, of_hcl) = (alluvium_lang::parse(&river).0, alluvium_lang::parse(&hcl).0);
     // The comparison covers names, values and literals, but not positions and comments.
     assert_eq!(of_river, of_hcl);
-    let back = alluvium::lang::translate::to_alloy("alloy-like.hcl", hcl.text()).unwrap();
+    let back = alluvium_lang::translate::to_alloy("alloy-like.hcl", hcl.text()).unwrap();
     // The comments differ in the lines that name the files.
     let different = river
         .text()
@@ -396,9 +392,9 @@ fn hcl_is_read_and_converted() {
     check("hcl", 25, |sections| {
         let (name, text) = &sections[0];
         let converted = if name.ends_with(".hcl") {
-            alluvium::lang::translate::to_alloy(name, text)
+            alluvium_lang::translate::to_alloy(name, text)
         } else {
-            alluvium::lang::translate::to_hcl(name, text)
+            alluvium_lang::translate::to_hcl(name, text)
         };
         converted.unwrap_or_else(|found| found.render())
     });

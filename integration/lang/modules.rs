@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use alluvium::pipeline::component::Stability;
-use alluvium::pipeline::{Controller, Options};
+use alluvium_pipeline::component::Stability;
+use alluvium_pipeline::{Controller, Options};
 
 use super::components::definitions;
 use super::{Section, Watch, check_running, short, state};
@@ -50,7 +50,7 @@ async fn run(sections: &[Section], expected: &str) -> String {
         Stability::PublicPreview
     };
     let controller = Controller::new(&definitions(), options);
-    let stop = alluvium::base::Shutdown::new();
+    let stop = alluvium_base::Shutdown::new();
     let running = tokio::spawn({
         let (controller, stop) = (controller.clone(), stop.clone());
         async move { controller.run(stop).await }

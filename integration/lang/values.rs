@@ -3,11 +3,11 @@
 //! Besides the standard library, the scope has `secret` (the secret `hush`), `capsule` (of the kind `test.Thing`),
 //! `receiver` (a profile receiver) and `nothing` (null).
 
-use alluvium::lang::convert::{Step, convert};
-use alluvium::lang::eval::{Scope, evaluate};
-use alluvium::lang::schema::{Kind, RECEIVER, RECEIVERS, TARGETS};
-use alluvium::lang::value::{Capsule, Number, Value};
-use alluvium::lang::{Diagnostics, Source, parse_expression};
+use alluvium_lang::convert::{Step, convert};
+use alluvium_lang::eval::{Scope, evaluate};
+use alluvium_lang::schema::{Kind, RECEIVER, RECEIVERS, TARGETS};
+use alluvium_lang::value::{Capsule, Number, Value};
+use alluvium_lang::{Diagnostics, Source, parse_expression};
 
 use super::short;
 

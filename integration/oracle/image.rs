@@ -2,7 +2,7 @@
 //!
 //! In: `/proc/PID/maps` and the ELF files that it names. Out: a `framehop` unwinder with these files as modules, the
 //! way in which `.eh_frame` describes each address, and, for the third walk, Alluvium's own tables. This module
-//! computes the positions of code from the program headers. It uses only the line parser of `alluvium::ebpf`.
+//! computes the positions of code from the program headers. It uses only the line parser of `alluvium_ebpf`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use alluvium::ebpf::proc::{MapsLine, executable_mappings};
-use alluvium::unwind::{Packed, eh_frame};
+use alluvium_ebpf::proc::{MapsLine, executable_mappings};
+use alluvium_unwind::{Packed, eh_frame};
 use framehop::x86_64::{CacheX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder};
 use gimli::{
@@ -370,8 +370,8 @@ impl Image {
     }
 
     /// Returns Alluvium's own rule for an address, as the profiler finds it.
-    pub(super) fn found(&self, address: u64) -> alluvium::unwind::walk::Found {
-        use alluvium::unwind::walk::Found;
+    pub(super) fn found(&self, address: u64) -> alluvium_unwind::walk::Found {
+        use alluvium_unwind::walk::Found;
         let Some((code, address)) = self.at(address) else {
             return Found::NoMapping;
         };

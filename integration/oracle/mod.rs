@@ -31,9 +31,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use alluvium::ebpf::{Budget, Copied, Profiler, Scope, Settings};
-use alluvium::unwind::walk::{Snapshot, walk};
-use alluvium::unwind::{Arch, Stop};
+use alluvium_ebpf::{Budget, Copied, Profiler, Scope, Settings};
+use alluvium_unwind::walk::{Snapshot, walk};
+use alluvium_unwind::{Arch, Stop};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, Unwinder};
 

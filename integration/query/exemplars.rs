@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alluvium::profile::selector::parse;
 use alluvium::query::{Aggregation, ExemplarKind, HeatmapOf, HeatmapQuery, QueryEngine, SeriesQuery, TimeRange};
+use alluvium_profile::selector::parse;
 
 use super::fixture::{CPU, NOON, TestProfile, TestStore, profile};
 use super::{engine, stacks_of};

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alluvium::profile::{Labels, ProfileTypeId, SeriesId};
 use alluvium::store::common::schema::{Table, labels as labels_type};
 use alluvium::store::tables::snapshot::{FileEntry, HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
 use alluvium::store::tables::stats::Bounds;
+use alluvium_profile::{Labels, ProfileTypeId, SeriesId};
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Int32Builder, Int64Array, ListArray, ListBuilder, MapBuilder, MapFieldNames,
     RecordBatch, StringArray, StringBuilder, StructArray, TimestampMicrosecondArray,

@@ -107,7 +107,7 @@ fn minute() -> TimeRange {
 }
 
 fn stacks_of(profile_type: &str, selector: &str, range: TimeRange) -> StackQuery {
-    let matchers = alluvium::profile::selector::parse(selector).unwrap();
+    let matchers = alluvium_profile::selector::parse(selector).unwrap();
     StackQuery::new(profile_type.parse().unwrap(), matchers, range)
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use alluvium::profile::flamegraph::Tree;
-use alluvium::profile::pprof;
-use alluvium::profile::selector::parse;
 use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{Aggregation, Detail, ExemplarKind, GoPgo, QueryError, QueryLimits, SeriesQuery, TimeRange};
 use alluvium::store::tables::stats::Bounds;
+use alluvium_profile::flamegraph::Tree;
+use alluvium_profile::pprof;
+use alluvium_profile::selector::parse;
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestFrame, TestStore, profile};
 use super::{Keep, engine, engine_with, fill_with, minute, stacks_of, two_services};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use alluvium::profile::pprof;
-use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{QueryError, QueryLimits};
+use alluvium_profile::pprof;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};
 use super::{engine, engine_with, fill, minute, rows, stacks_of, two_services};

@@ -8,10 +8,10 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use alluvium::base::Shutdown;
 use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::postgres::{PostgresError, PostgresOptions, PostgresServer, PostgresTls, PostgresUser};
 use alluvium::server::tls::TlsFiles;
+use alluvium_base::Shutdown;
 use bytes::{Buf, BufMut, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use alluvium::base::Shutdown;
 use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::postgres::{PostgresOptions, PostgresServer, PostgresUser};
+use alluvium_base::Shutdown;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -7,9 +7,9 @@
 use std::iter;
 use std::time::Duration;
 
-use alluvium::base::Shutdown;
 use alluvium::query::QueryLimits;
 use alluvium::server::postgres::PostgresOptions;
+use alluvium_base::Shutdown;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -236,10 +236,11 @@ fn reachable<'p>(
     reached
 }
 
-/// Returns the module of a file: `store::head` for `src/store/head/mod.rs`. `main.rs` has no module that others use.
+/// Returns the module of a file: `store::head` for `src/store/head/mod.rs`, and `lang` for `src/lang/lib.rs`. `main.rs`
+/// has no module that others use.
 fn module_path(path: &str) -> Option<Vec<String>> {
     let rest = path.strip_prefix("src/")?.strip_suffix(".rs")?;
-    let rest = rest.strip_suffix("/mod").unwrap_or(rest);
+    let rest = rest.strip_suffix("/mod").or(rest.strip_suffix("/lib")).unwrap_or(rest);
     match rest {
         "main" => None,
         "lib" => Some(Vec::new()),

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use alluvium::store::Store;
-use alluvium::telemetry::metrics::Scope;
+use alluvium_telemetry::metrics::Scope;
 use tempfile::TempDir;
 
 use crate::workload::{self, Ledger, STRIDE, Say, TENANTS};

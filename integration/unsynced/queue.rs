@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use alluvium::base::Shutdown;
-use alluvium::profile::{Labels, RawProfile};
-use alluvium::wire::connect::{self, Codec};
-use alluvium::wire::proto::push::{PushRequest, PushResponse};
-use alluvium::wire::push::PushBatch;
+use alluvium_base::Shutdown;
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::connect::{self, Codec};
+use alluvium_wire::proto::push::{PushRequest, PushResponse};
+use alluvium_wire::push::PushBatch;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use alluvium::wire::call::CallError;
+use alluvium_wire::call::CallError;
 use tempfile::TempDir;
 
 use super::disk::Trouble;

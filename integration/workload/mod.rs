@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alluvium::profile::{RawProfile, TimeSpan};
 use alluvium::store::maintenance::deletion::request::Deletion;
 use alluvium::store::maintenance::{Downsampling, FreeFloor, MaintenanceConfig, SpaceLimits, Work};
 use alluvium::store::tools::inspect;
 use alluvium::store::{Limits, Store, StoreConfig};
-use alluvium::telemetry::metrics::Scope;
+use alluvium_profile::{RawProfile, TimeSpan};
+use alluvium_telemetry::metrics::Scope;
 
 use crate::harness::tenant;
 use crate::kill::numbered_at;

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
-use crate::admin::connections::Connections;
+use crate::connections::Connections;
 
 /// A body is slow if fewer bytes than this arrive in [`SLOW_TIME`].
 const SLOW_BYTES: usize = 16 << 10;

@@ -48,7 +48,7 @@ impl AllowedHosts {
 }
 
 /// Parses a host name for `--http.allowed-host`. The error describes a valid name.
-pub(crate) fn host_name(text: &str) -> Result<String, String> {
+pub fn host_name(text: &str) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_plain) {
         return Err("use a host name without a port, such as profiles.example.com".to_owned());

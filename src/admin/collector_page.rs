@@ -13,10 +13,10 @@ use axum::routing::get;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rust_embed::RustEmbed;
 
-use crate::admin::page::{Page, PageSource};
+use crate::page::{Page, PageSource};
 
 #[derive(RustEmbed)]
-#[folder = "ui/dist/collector"]
+#[folder = "../../ui/dist/collector"]
 #[allow_missing = true]
 struct Files;
 
@@ -31,13 +31,13 @@ struct Served {
 }
 
 /// Returns the routes of the page, each with `prefix`.
-pub(crate) fn router(prefix: &str) -> Router {
+pub fn router(prefix: &str) -> Router {
     let prefix = match prefix.trim_matches('/') {
         "" => String::new(),
         prefix => format!("/{prefix}"),
     };
     // In a route, brackets must be escaped.
-    let route = crate::admin::literal(&prefix);
+    let route = crate::literal(&prefix);
     let page = Page::new(PageSource {
         file: Files::get,
         document: "collector.html",

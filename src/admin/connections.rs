@@ -21,8 +21,8 @@ use hyper::body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::base::Shutdown;
-use crate::base::bytes::{ByteBudget, HeldBytes};
+use alluvium_base::Shutdown;
+use alluvium_base::bytes::{ByteBudget, HeldBytes};
 
 /// Responses of up to this many bytes are never refused, so that a request whose work is done gets its response.
 const FREE_BYTES: u64 = 1 << 10;

@@ -12,7 +12,7 @@ const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// Reads and drops the rest of a body, within limits. A client that sends its whole body before it reads the response
 /// then receives the refusal instead of a broken connection.
-pub(crate) async fn drain<Error>(body: &mut (impl Stream<Item = Result<Bytes, Error>> + Unpin)) {
+pub async fn drain<Error>(body: &mut (impl Stream<Item = Result<Bytes, Error>> + Unpin)) {
     let work = async {
         let mut drained = 0;
         while let Some(Ok(chunk)) = body.next().await {

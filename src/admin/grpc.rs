@@ -27,13 +27,13 @@ const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// Maximum length of an error message in bytes. The message is sent as a header, where percent-encoding may triple its
 /// length, and some clients (hyper) accept only 16 KiB of headers.
-pub(crate) const MESSAGE_BYTES: usize = 2 << 10;
+pub const MESSAGE_BYTES: usize = 2 << 10;
 
 /// Maximum length in bytes of a status with details, before base64. Longer details are omitted.
 const STATUS_BYTES: usize = 6 << 10;
 
 /// Builds a successful response. `body` is the message with its prefix, compressed if `compression` names an encoding.
-pub(crate) fn success(body: Body, compression: Option<&'static str>) -> Response {
+pub fn success(body: Body, compression: Option<&'static str>) -> Response {
     let trailers = HeaderMap::from_iter([(STATUS, HeaderValue::from_static("0"))]);
     let body = body.with_trailers(async move { Some(Ok(trailers)) });
     let mut response = Response::new(Body::new(body));
@@ -47,7 +47,7 @@ pub(crate) fn success(body: Body, compression: Option<&'static str>) -> Response
 
 /// Builds a failed response: no message, and the status in the headers. `details` is the encoded `google.rpc.Status`,
 /// empty for none.
-pub(crate) fn failure(code: i32, message: &str, details: &[u8]) -> Response {
+pub fn failure(code: i32, message: &str, details: &[u8]) -> Response {
     let mut response = Response::new(Body::empty());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
@@ -69,7 +69,7 @@ pub(crate) fn failure(code: i32, message: &str, details: &[u8]) -> Response {
 }
 
 /// Returns true when the client can read trailers: over HTTP/2, or over HTTP/1.1 with `TE: trailers`.
-pub(crate) fn takes_trailers<B>(request: &Request<B>) -> bool {
+pub fn takes_trailers<B>(request: &Request<B>) -> bool {
     let values = request.headers().get_all(TE).iter();
     let mut tokens = values
         .filter_map(|value| value.to_str().ok())
@@ -82,7 +82,7 @@ pub(crate) fn takes_trailers<B>(request: &Request<B>) -> bool {
 }
 
 /// Adapts a success to HTTP/1.1, which announces trailers in a header and sends the body without a length.
-pub(crate) fn announced(response: Response) -> Response {
+pub fn announced(response: Response) -> Response {
     // A body whose frames may be mapped does not state its length, so it is sent in chunks.
     let mut response = response.map(|body| Body::new(body.map_frame(|frame| frame)));
     let status = HeaderValue::from_static("grpc-status");
@@ -92,7 +92,7 @@ pub(crate) fn announced(response: Response) -> Response {
 
 /// Handles a gRPC-Web call with `answer`, which handles gRPC. The trailers become part of the body, and the whole body
 /// is base64 if the client requests it.
-pub(crate) async fn web<Work>(request: Request<Body>, answer: impl Fn(Request<Body>) -> Work) -> Response
+pub async fn web<Work>(request: Request<Body>, answer: impl Fn(Request<Body>) -> Work) -> Response
 where
     Work: Future<Output = Response>,
 {

@@ -26,14 +26,14 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tower::ServiceExt as _;
 
-use crate::admin::arriving::Arriving;
-use crate::admin::browser::{self, AllowedHosts, ArrivedAt};
-use crate::admin::connections::{self, Connections, Place, Sending};
-use crate::admin::peer::Peer;
-use crate::base::bytes::ByteBudget;
-use crate::base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, listen_reason};
-use crate::base::seldom::Seldom;
-use crate::base::{Shutdown, descriptors};
+use crate::arriving::Arriving;
+use crate::browser::{self, AllowedHosts, ArrivedAt};
+use crate::connections::{self, Connections, Place, Sending};
+use crate::peer::Peer;
+use alluvium_base::bytes::ByteBudget;
+use alluvium_base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, listen_reason};
+use alluvium_base::seldom::Seldom;
+use alluvium_base::{Shutdown, descriptors};
 
 /// Connection preface of an HTTP/2 client (RFC 9113, section 3.4).
 const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -171,7 +171,7 @@ impl Listener {
 
     /// Limits the response bytes that clients leave unread to this budget.
     #[must_use]
-    pub(crate) fn with_unread(self, unread: ByteBudget) -> Self {
+    pub fn with_unread(self, unread: ByteBudget) -> Self {
         Self {
             unread: Some(unread),
             ..self

@@ -19,7 +19,7 @@ use futures::stream::BoxStream;
 use serde::Deserialize;
 
 /// Terminator of every entry of a stream.
-pub(crate) const SEPARATOR: &str = "|;|";
+pub const SEPARATOR: &str = "|;|";
 
 /// Default window of flow counts in seconds; the same as in Alloy.
 const DEFAULT_WINDOW: u64 = 5;
@@ -28,7 +28,7 @@ const LONGEST_WINDOW: u64 = 60;
 
 /// Output format of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Form {
+pub enum Form {
     /// A line of text, as in Alloy.
     #[default]
     Text,
@@ -37,7 +37,7 @@ pub(crate) enum Form {
 
 /// Reason why a component cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// There is no such component: 404.
     Unknown(String),
     /// Live debugging is off: 500, as in Alloy.
@@ -53,7 +53,7 @@ pub(crate) type FlowStream = Arc<dyn Fn(&str, Duration) -> BoxStream<'static, By
 pub(crate) type Overview = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 
 #[derive(Clone)]
-pub(crate) struct LiveState {
+pub struct LiveState {
     /// `/api/v0/web/debug/{id}`
     pub watch: WatchStream,
     /// `/api/v0/web/graph` and `/api/v0/web/graph/{module}`
@@ -63,7 +63,7 @@ pub(crate) struct LiveState {
 }
 
 /// Returns the routes for this state.
-pub(crate) fn router(state: LiveState) -> Router {
+pub fn router(state: LiveState) -> Router {
     Router::new()
         .route("/api/v0/web/debug/{*id}", get(watch))
         .route("/api/v0/web/graph", get(flow))

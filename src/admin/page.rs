@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use parking_lot::Mutex;
 use rust_embed::EmbeddedFile;
 
-use crate::base::encoding;
+use alluvium_base::encoding;
 
 /// All content must come from this host, and other pages must not embed this one in a frame.
 const CONTENT_SECURITY_POLICY: &str =
@@ -35,7 +35,7 @@ const NO_PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 <p>The API works: see <code>docs/http-api.md</code>.</p></html>";
 
 /// The files of a page, with gzip copies of the text files.
-pub(crate) struct Page {
+pub struct Page {
     source: PageSource,
     /// Tag and gzip form of each compressed file, by path. There is at most one entry per text file.
     compressed: Mutex<HashMap<String, (String, Bytes)>>,
@@ -43,7 +43,7 @@ pub(crate) struct Page {
 
 /// Source of the files of a page.
 #[derive(Debug, Clone)]
-pub(crate) struct PageSource {
+pub struct PageSource {
     /// Returns the file at a path, if there is one.
     pub file: fn(&str) -> Option<EmbeddedFile>,
     pub document: &'static str,
@@ -60,7 +60,7 @@ struct Asset {
 
 impl Page {
     /// Creates a page that serves the files of `source`.
-    pub(crate) fn new(source: PageSource) -> Self {
+    pub fn new(source: PageSource) -> Self {
         Self {
             source,
             compressed: Mutex::default(),
@@ -69,7 +69,7 @@ impl Page {
 
     /// Returns the response to GET of `path`, which has no prefix and no leading `/`. Returns `None` when there is no
     /// such file or view.
-    pub(crate) fn get(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
+    pub fn get(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
         let path = path.trim_end_matches('/');
         if path != self.source.document
             && let Some(asset) = Some(path)
@@ -85,7 +85,7 @@ impl Page {
     }
 
     /// Returns the document with status 404. The page itself shows that the view does not exist.
-    pub(crate) fn not_found(&self, headers: &HeaderMap) -> Response {
+    pub fn not_found(&self, headers: &HeaderMap) -> Response {
         let mut headers = headers.clone();
         headers.remove(IF_NONE_MATCH);
         let mut response = self.document(&headers);

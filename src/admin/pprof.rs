@@ -12,8 +12,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 
-use crate::admin::profiling::{Profiling, ProfilingError};
-use crate::telemetry::logs::without_userinfo;
+use crate::profiling::{Profiling, ProfilingError};
+use alluvium_telemetry::logs::without_userinfo;
 
 /// Default of `seconds`, as in Go.
 const DEFAULT_SECONDS: u64 = 30;

@@ -12,10 +12,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::base::BoxFuture;
+use alluvium_base::BoxFuture;
 
 /// Builds a bundle over this duration; returns the bytes of a zip file.
-pub(crate) type Support = Arc<dyn Fn(Duration) -> BoxFuture<'static, Result<Vec<u8>, SupportError>> + Send + Sync>;
+pub type Support = Arc<dyn Fn(Duration) -> BoxFuture<'static, Result<Vec<u8>, SupportError>> + Send + Sync>;
 
 /// Reason why there is no bundle.
 #[derive(Debug, thiserror::Error)]

@@ -10,12 +10,12 @@ use axum::http::{Method, Request, StatusCode, header};
 use prometheus_client::metrics::counter::Counter;
 use tower::ServiceExt as _;
 
-use crate::admin::collector_page;
-use crate::admin::profiling::Profiling;
-use crate::admin::web::{self, Answer, Web};
-use crate::admin::{AdminState, SupportError, router};
-use crate::base::{BoxFuture, Shutdown};
-use crate::telemetry::metrics::Scope;
+use crate::collector_page;
+use crate::profiling::Profiling;
+use crate::web::{self, Answer, Web};
+use crate::{AdminState, SupportError, router};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_telemetry::metrics::Scope;
 
 fn state() -> AdminState {
     AdminState {

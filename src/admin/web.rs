@@ -14,16 +14,16 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 
-use crate::base::BoxFuture;
+use alluvium_base::BoxFuture;
 
 /// Maximum size of a request body for a component, 16 MiB.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
 /// Response of a component to a request; `None` when the component has no HTTP endpoints.
-pub(crate) type Answer = Option<BoxFuture<'static, http::Response<Bytes>>>;
+pub type Answer = Option<BoxFuture<'static, http::Response<Bytes>>>;
 
 /// Data that the API serves, in Alloy's format.
-pub(crate) trait Web: Send + Sync + 'static {
+pub trait Web: Send + Sync + 'static {
     /// Returns the components of a module, `""` for the root; `None` when there is no such module.
     fn components(&self, module: &str) -> Option<serde_json::Value>;
 
@@ -52,7 +52,7 @@ pub(crate) trait Web: Send + Sync + 'static {
 type Api = State<Arc<dyn Web>>;
 
 // `/api/v0/web/*`.
-pub(crate) fn router(web: Arc<dyn Web>) -> Router {
+pub fn router(web: Arc<dyn Web>) -> Router {
     Router::new()
         .route("/api/v0/web/components", get(components))
         .route("/api/v0/web/components/{*id}", get(component))
@@ -72,7 +72,7 @@ pub(crate) fn router(web: Arc<dyn Web>) -> Router {
 }
 
 // `/api/v0/component/*`.
-pub(crate) fn component_router(web: Arc<dyn Web>) -> Router {
+pub fn component_router(web: Arc<dyn Web>) -> Router {
     Router::new()
         .route("/api/v0/component/{*path}", any(serve))
         .with_state(web)

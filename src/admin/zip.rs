@@ -11,7 +11,7 @@ use flate2::write::DeflateEncoder;
 
 /// An archive that is being written.
 #[derive(Default)]
-pub(crate) struct ZipWriter {
+pub struct ZipWriter {
     bytes: Vec<u8>,
     directory: Vec<u8>,
     files: u16,
@@ -19,7 +19,7 @@ pub(crate) struct ZipWriter {
 
 /// Reason why an archive could not be written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ZipError {
+pub enum ZipError {
     /// The archive exceeds the limits of the format without zip64.
     #[error("the archive is too large: at most 4 GiB and 65535 files")]
     TooLarge,
@@ -37,7 +37,7 @@ const DEFLATED: u16 = 8;
 
 impl ZipWriter {
     /// Adds a file. `name` uses slashes between folders.
-    pub(crate) fn add(&mut self, name: &str, content: &[u8]) -> Result<(), ZipError> {
+    pub fn add(&mut self, name: &str, content: &[u8]) -> Result<(), ZipError> {
         let failed = |error| ZipError::Compress(name.to_owned(), error);
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(content).map_err(failed)?;
@@ -70,7 +70,7 @@ impl ZipWriter {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> Result<Vec<u8>, ZipError> {
+    pub fn finish(mut self) -> Result<Vec<u8>, ZipError> {
         let offset = small(self.bytes.len())?;
         let size = small(self.directory.len())?;
         self.bytes.append(&mut self.directory);

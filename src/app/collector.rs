@@ -11,10 +11,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use crate::admin::browser::AllowedHosts;
-use crate::admin::listen::{ListenOptions, Listener};
-use crate::admin::profiling::Profiling;
-use crate::admin::{self, AdminState, Support};
 use crate::app::foreign::Conversion;
 use crate::app::protection::{Protection, from_within};
 use crate::app::reload::{Reloader, shared};
@@ -23,20 +19,23 @@ use crate::app::sources::Sources;
 use crate::app::support::SupportBundle;
 use crate::app::web::{CollectorWeb, Controllers};
 use crate::app::{USER_AGENT, live};
-use crate::base::Shutdown;
-use crate::base::file::{create_folders, warn_of_open_folder};
-use crate::base::net::is_this_machine;
-use crate::cluster::{self, Agent, Cluster};
-use crate::components;
-use crate::pipeline::check::settings::http::HttpSettings;
-use crate::pipeline::check::settings::remote::RemoteSettings;
-use crate::pipeline::component::Stability;
-use crate::pipeline::component::live::LiveHub;
-use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::{Controller, LoggingSettings, Options};
-use crate::telemetry::logs::{LogHandle, Settings};
-use crate::telemetry::metrics::Scope;
-use crate::telemetry::process::{ProcessMetrics, ResourceMetrics};
+use alluvium_admin::browser::AllowedHosts;
+use alluvium_admin::listen::{ListenOptions, Listener};
+use alluvium_admin::profiling::Profiling;
+use alluvium_admin::{AdminState, Support};
+use alluvium_base::Shutdown;
+use alluvium_base::file::{create_folders, warn_of_open_folder};
+use alluvium_base::net::is_this_machine;
+use alluvium_cluster::{Agent, Cluster};
+use alluvium_pipeline::check::settings::http::HttpSettings;
+use alluvium_pipeline::check::settings::remote::RemoteSettings;
+use alluvium_pipeline::component::Stability;
+use alluvium_pipeline::component::live::LiveHub;
+use alluvium_pipeline::component::own_http::OwnHttp;
+use alluvium_pipeline::{Controller, LoggingSettings, Options};
+use alluvium_telemetry::logs::{LogHandle, Settings};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_telemetry::process::{ProcessMetrics, ResourceMetrics};
 
 /// Default address at which components reach the endpoints without a socket. It is the same as in Alloy.
 pub(crate) const MEMORY_ADDRESS: &str = "alloy.internal:12345";
@@ -65,7 +64,7 @@ pub(crate) struct CollectorOptions {
     /// Name of this collector. If empty, the host name is used.
     pub node_name: String,
     /// How this collector shares targets with other collectors. `None` if it does not share targets.
-    pub cluster: Option<cluster::Options>,
+    pub cluster: Option<alluvium_cluster::Options>,
     /// `User-Agent` of the components' requests.
     pub user_agent: String,
     /// The flags as given on the command line, for the support bundle.
@@ -79,6 +78,7 @@ pub(crate) struct CollectorOptions {
 }
 
 impl CollectorOptions {
+    #[cfg_attr(not(feature = "server"), allow(dead_code, reason = "only the demo and tests use it"))]
     pub(crate) fn new(config_path: impl Into<PathBuf>, storage_path: impl Into<PathBuf>) -> Self {
         Self {
             config_path: config_path.into(),
@@ -119,7 +119,7 @@ pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHa
         on_logging: Arc::new(move |asked: &LoggingSettings| apply_logging(&logs, asked, flags)),
         ..engine(options, metrics)
     };
-    Controller::new(components::ALL, settings)
+    Controller::new(alluvium_components::ALL, settings)
 }
 
 /// Returns the engine options that all controllers share.
@@ -153,7 +153,7 @@ fn controllers(
         ..engine(options, metrics.clone())
     };
     let remote = Remote::new(
-        Controller::new(components::ALL, remote),
+        Controller::new(alluvium_components::ALL, remote),
         &options.config_path,
         &options.storage_path,
         &options.user_agent,
@@ -171,7 +171,7 @@ fn controllers(
         live,
         ..engine(options, metrics.clone())
     };
-    (Controller::new(components::ALL, settings), remote)
+    (Controller::new(alluvium_components::ALL, settings), remote)
 }
 
 /// Runs a collector until `shutdown`.
@@ -258,7 +258,7 @@ async fn member(
     options: &CollectorOptions,
     http: SocketAddr,
     metrics: &Scope,
-) -> Result<Option<Agent>, cluster::ClusterError> {
+) -> Result<Option<Agent>, alluvium_cluster::ClusterError> {
     match &options.cluster {
         Some(cluster) => Agent::bind(cluster.clone(), http, metrics).await.map(Some),
         None => Ok(None),
@@ -316,12 +316,12 @@ impl Routes {
                 .support_bundle
                 .then(|| self.support(profiling, options.flags.clone())),
         };
-        let page =
-            admin::web::router(self.web.clone()).merge(admin::live::router(live::state(&self.controllers, shutdown)));
-        admin::router(state)
-            .merge(admin::web::component_router(self.web))
+        let page = alluvium_admin::web::router(self.web.clone())
+            .merge(alluvium_admin::live::router(live::state(&self.controllers, shutdown)));
+        alluvium_admin::router(state)
+            .merge(alluvium_admin::web::component_router(self.web))
             .merge(nested(page, &options.ui_path_prefix))
-            .merge(admin::collector_page::router(&options.ui_path_prefix))
+            .merge(alluvium_admin::collector_page::router(&options.ui_path_prefix))
     }
 
     fn support(&self, profiling: Profiling, flags: Vec<String>) -> Support {
@@ -358,7 +358,7 @@ fn last_load(controller: &Controller, what: &str) -> String {
 
 fn node_name(options: &CollectorOptions) -> String {
     match options.node_name.as_str() {
-        "" => crate::base::net::hostname(),
+        "" => alluvium_base::net::hostname(),
         name => name.to_owned(),
     }
 }
@@ -379,7 +379,7 @@ fn apply_logging(logs: &LogHandle, asked: &LoggingSettings, flags: Settings) {
 }
 
 fn nested(routes: axum::Router, prefix: &str) -> axum::Router {
-    match admin::literal(prefix.trim_matches('/')).as_str() {
+    match alluvium_admin::literal(prefix.trim_matches('/')).as_str() {
         "" => routes,
         prefix => axum::Router::new().nest(&format!("/{prefix}"), routes),
     }

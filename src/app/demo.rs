@@ -10,22 +10,21 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::admin;
-use crate::admin::browser::AllowedHosts;
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::live;
 use crate::app::serve_options::ServeOptions;
 use crate::app::server::{self, RunningServer};
 use crate::app::web::CollectorWeb;
-use crate::base::Shutdown;
-use crate::base::file::{create_folders, replace};
-use crate::base::net::hostname;
-use crate::cluster::Cluster;
-use crate::pipeline::Controller;
 use crate::server::access::AccessOptions;
 use crate::server::postgres::PostgresOptions;
 use crate::server::{Prometheus, ServerOptions};
-use crate::telemetry::logs::{LogHandle, Settings};
+use alluvium_admin::browser::AllowedHosts;
+use alluvium_base::Shutdown;
+use alluvium_base::file::{create_folders, replace};
+use alluvium_base::net::hostname;
+use alluvium_cluster::Cluster;
+use alluvium_pipeline::Controller;
+use alluvium_telemetry::logs::{LogHandle, Settings};
 
 /// Options of a demo: its addresses, its data folder, and the programs that it profiles.
 #[derive(Debug, Clone)]
@@ -98,8 +97,10 @@ pub(crate) async fn run(
         address,
         cluster: Cluster::default(),
     };
-    let routes = admin::web::router(Arc::new(web))
-        .merge(admin::live::router(live::state(&controller.clone().into(), &shutdown)));
+    let routes = alluvium_admin::web::router(Arc::new(web)).merge(alluvium_admin::live::router(live::state(
+        &controller.clone().into(),
+        &shutdown,
+    )));
     server.add_routes(axum::Router::new().nest(&prefix, routes.clone()));
     server.add_routes(routes);
     // The server must run longer than the collector, because it receives the collector's last profiles.
@@ -291,16 +292,16 @@ fn announce(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline::component::Stability;
+    use alluvium_pipeline::component::Stability;
 
     #[test]
     fn the_configuration_is_valid_and_formatted() {
         for machine in [Machine::Yes, Machine::No("missing capability CAP_BPF".to_owned())] {
             let text = configuration("127.0.0.1:4040", &["localhost:9090".to_owned()], &machine);
-            assert_eq!(crate::lang::fmt(&text).unwrap(), text);
-            let found = crate::pipeline::validate(
+            assert_eq!(alluvium_lang::fmt(&text).unwrap(), text);
+            let found = alluvium_pipeline::validate(
                 &[("demo".to_owned(), text)],
-                crate::components::ALL,
+                alluvium_components::ALL,
                 Stability::GenerallyAvailable,
             );
             assert!(found.is_empty(), "{}", found.render());
@@ -310,11 +311,11 @@ mod tests {
     #[tokio::test]
     async fn the_profiler_tells_whether_it_may_start() {
         let folder = tempfile::tempdir().unwrap();
-        let options = crate::pipeline::Options {
+        let options = alluvium_pipeline::Options {
             shutdown_deadline: STOP,
-            ..crate::pipeline::Options::new(folder.path())
+            ..alluvium_pipeline::Options::new(folder.path())
         };
-        let controller = Controller::new(crate::components::ALL, options);
+        let controller = Controller::new(alluvium_components::ALL, options);
         let shutdown = Shutdown::new();
         let nothing = configuration("127.0.0.1:1", &[], &Machine::No("--only-self".to_owned()));
         controller.load(vec![("demo", nothing)]).await.unwrap();
@@ -322,7 +323,7 @@ mod tests {
         let text = configuration("127.0.0.1:1", &[], &Machine::Yes);
         controller.load(vec![("demo", text)]).await.unwrap();
         let outcome = outcome(&controller, &shutdown).await;
-        let direct = crate::ebpf::Profiler::start(crate::ebpf::Settings::default());
+        let direct = alluvium_ebpf::Profiler::start(alluvium_ebpf::Settings::default());
         match (outcome, direct) {
             (Machine::Yes, Ok(_)) => {}
             (Machine::No(why), Err(error)) => assert_eq!(why, error.to_string()),

@@ -44,6 +44,7 @@ pub(crate) enum Fence {
     /// The collector, alone or beside a server.
     Collector,
     /// The server without a collector beside it.
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "this program has no server"))]
     Server,
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use serde::Deserialize;
 
-use crate::base::duration;
 use crate::store::Limits;
 use crate::store::rules::relabel_rules::{RelabelRules, RuleText, RulesText};
+use alluvium_base::duration;
 
 const MIB: f64 = 1_048_576.0;
 

@@ -13,12 +13,12 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::json;
 
-use crate::admin::live::{Form, LiveState, Refusal, SEPARATOR};
 use crate::app::web::Controllers;
-use crate::base::Shutdown;
-use crate::pipeline::Controller;
-use crate::pipeline::component::live::Batch;
-use crate::pipeline::run::live::WatchError;
+use alluvium_admin::live::{Form, LiveState, Refusal, SEPARATOR};
+use alluvium_base::Shutdown;
+use alluvium_pipeline::Controller;
+use alluvium_pipeline::component::live::Batch;
+use alluvium_pipeline::run::live::WatchError;
 
 /// Returns the state of the live debugging routes. Streams end at `shutdown`.
 pub(crate) fn state(controllers: &Controllers, shutdown: &Shutdown) -> LiveState {

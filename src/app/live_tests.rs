@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
-use crate::admin;
-use crate::admin::live::SEPARATOR;
 use crate::app::live::{push_json, state};
-use crate::base::Shutdown;
-use crate::components;
-use crate::components::common::testing::{Server, serve};
-use crate::pipeline::component::live::Entry;
-use crate::pipeline::{Controller, Options};
-use crate::wire::client::{ClientOptions, HttpClient};
+use alluvium_admin::live::SEPARATOR;
+use alluvium_base::Shutdown;
+use alluvium_pipeline::component::live::Entry;
+use alluvium_pipeline::{Controller, Options};
+use alluvium_testing::http::{Server, serve};
+use alluvium_wire::client::{ClientOptions, HttpClient};
 
 struct Served {
     controller: Controller,
@@ -28,10 +26,14 @@ struct Served {
 impl Served {
     async fn start(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let controller = Controller::new(components::ALL, Options::new(folder.path()));
+        let controller = Controller::new(alluvium_components::ALL, Options::new(folder.path()));
         load(&controller, config).await;
         let shutdown = Shutdown::new();
-        let (url, server) = serve(admin::live::router(state(&controller.clone().into(), &shutdown))).await;
+        let (url, server) = serve(alluvium_admin::live::router(state(
+            &controller.clone().into(),
+            &shutdown,
+        )))
+        .await;
         Self {
             controller,
             shutdown,

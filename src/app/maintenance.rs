@@ -12,9 +12,9 @@ use anyhow::{Context as _, ensure};
 use crate::app::config::{MaintenanceSection, TenantRetention};
 use crate::app::limits::LimitsSection;
 use crate::app::size::bytes;
-use crate::base::duration;
-use crate::profile::TenantId;
 use crate::store::maintenance::{Downsampling, FreeFloor, MaintenanceConfig, SpaceLimits};
+use alluvium_base::duration;
+use alluvium_profile::TenantId;
 
 /// Shortest time between rounds of maintenance.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
@@ -181,7 +181,7 @@ fn parsed(name: &str, text: &str) -> anyhow::Result<Duration> {
 mod tests {
     use super::*;
     use crate::app::config;
-    use crate::profile::tenant::tenant_id;
+    use alluvium_testing::tenant_id;
 
     const DAY: Duration = Duration::from_hours(24);
 

@@ -14,17 +14,17 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::admin::listen::ListenOptions;
 use crate::app::size;
-use crate::base::Shutdown;
-use crate::base::pressure::{MemoryPart, MemoryPressure};
 use crate::query::{QueryEngine, QueryLimits};
 use crate::server::ServerLimits;
 use crate::server::postgres::PostgresOptions;
 use crate::store::StoreConfig;
-use crate::telemetry::memory::give_back;
-use crate::telemetry::metrics::Scope;
-use crate::telemetry::process::own_memory;
+use alluvium_admin::listen::ListenOptions;
+use alluvium_base::Shutdown;
+use alluvium_base::pressure::{MemoryPart, MemoryPressure};
+use alluvium_telemetry::memory::give_back;
+use alluvium_telemetry::metrics::Scope;
+use alluvium_telemetry::process::own_memory;
 
 /// Memory of a server without profiles: threads, tables of the program, one merge. This part of the limit is not
 /// divided.

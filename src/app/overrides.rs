@@ -12,10 +12,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use serde::Deserialize;
 
 use crate::app::limits::LimitsSection;
-use crate::base::Shutdown;
-use crate::profile::TenantId;
 use crate::store::{Limits, TenantLimits};
-use crate::telemetry::metrics::Scope;
+use alluvium_base::Shutdown;
+use alluvium_profile::TenantId;
+use alluvium_telemetry::metrics::Scope;
 
 /// Path of the overrides file, and the time between two reads.
 #[derive(Debug, Clone)]

@@ -16,10 +16,10 @@ use tokio::sync::mpsc;
 
 use crate::app::sources::Sources;
 use crate::app::terminal::Colour;
-use crate::base::Shutdown;
-use crate::lang::Diagnostics;
-use crate::pipeline::Controller;
-use crate::telemetry::memory;
+use alluvium_base::Shutdown;
+use alluvium_lang::Diagnostics;
+use alluvium_pipeline::Controller;
+use alluvium_telemetry::memory;
 
 /// Time between two checks of the files if there is no event, because some file systems report no events.
 const LOOK_EVERY: Duration = Duration::from_secs(30);

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::app::reload::{Reloader, shared};
 use crate::app::sources::{self, Sources};
-use crate::base::Shutdown;
-use crate::components::ALL;
-use crate::pipeline::{Controller, Options};
+use alluvium_base::Shutdown;
+use alluvium_components::ALL;
+use alluvium_pipeline::{Controller, Options};
 
 fn config(label: &str) -> String {
     format!("discovery.relabel \"{label}\" {{\n\ttargets = []\n}}\n")

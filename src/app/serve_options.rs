@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::admin::browser::AllowedHosts;
 use crate::app::disk::DiskLimits;
 use crate::app::memory::MemoryLimit;
 use crate::app::overrides::OverridesFile;
@@ -16,6 +15,7 @@ use crate::store::common::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::tables::bucket::BucketOptions;
 use crate::store::{TenantLimits, TenantRules};
+use alluvium_admin::browser::AllowedHosts;
 
 /// Default address of the server.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:4040";

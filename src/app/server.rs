@@ -10,16 +10,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::admin::listen::{ListenOptions, Listener};
-use crate::admin::profiling::Profiling;
-use crate::admin::{self, AdminState};
 use crate::app::memory::{self, MemoryMetrics};
 use crate::app::overrides::Overrides;
 use crate::app::reload::give_back_later;
 use crate::app::serve_options::ServeOptions;
 use crate::app::settings::settings;
-use crate::base::Shutdown;
-use crate::base::net::is_this_machine;
 use crate::query::QueryEngine;
 use crate::server::access::{Access, AccessMetrics, guard};
 use crate::server::postgres::PostgresServer;
@@ -27,8 +22,13 @@ use crate::server::tls::{PortTls, Protocols};
 use crate::server::{Readiness, ServerMetrics, ServerState, router};
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::{Store, StoreConfig, StoreError};
-use crate::telemetry::metrics::Scope;
-use crate::telemetry::process::ProcessMetrics;
+use alluvium_admin::AdminState;
+use alluvium_admin::listen::{ListenOptions, Listener};
+use alluvium_admin::profiling::Profiling;
+use alluvium_base::Shutdown;
+use alluvium_base::net::is_this_machine;
+use alluvium_telemetry::metrics::Scope;
+use alluvium_telemetry::process::ProcessMetrics;
 
 /// Time limit for requests in progress after the signal to stop.
 const REQUEST_GRACE: Duration = Duration::from_secs(2);
@@ -138,7 +138,7 @@ impl RunningServer {
         ));
         let prefix = state.options.prefix.clone();
         let (ready, takes, healthy) = (readiness.clone(), store.clone(), store.clone());
-        let admin = admin::router(AdminState {
+        let admin = alluvium_admin::router(AdminState {
             metrics: metrics.clone(),
             ready: Arc::new(move || ready.reason().or_else(|| takes.unavailable()).map_or(Ok(()), Err)),
             healthy: Arc::new(move || healthy.unavailable().map_or(Ok(()), Err)),

@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN, ServeOptions};
-use crate::base::duration;
 use crate::server::{Settings, limit_values};
 use crate::store::tables::bucket::{BucketOptions, Provider};
+use alluvium_base::duration;
 
 /// Returns the settings to show for a server with these options.
 pub(crate) fn settings(options: &ServeOptions) -> Settings {
@@ -157,9 +157,9 @@ fn add_bucket(values: &mut BTreeMap<&'static str, Value>, bucket: Option<&Bucket
 mod tests {
     use super::*;
     use crate::app::config;
-    use crate::profile::TenantId;
     use crate::server::postgres::{PostgresOptions, PostgresUser};
     use crate::server::{AdminToken, Prometheus, ServerOptions};
+    use alluvium_profile::TenantId;
 
     #[test]
     fn what_is_shown_is_a_configuration_without_secrets() {

@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::base::Shutdown;
+use alluvium_base::Shutdown;
 
 /// Returns a token that the first SIGINT or SIGTERM cancels. At the second, the process exits with code 130.
 pub(crate) fn shutdown_signal() -> anyhow::Result<Shutdown> {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use parking_lot::Mutex;
 
 use crate::app::foreign::Conversion;
-use crate::lang::{Diagnostics, decode_text};
+use alluvium_lang::{Diagnostics, decode_text};
 
 /// Extensions of configuration files in a folder.
 const EXTENSIONS: [&str; 3] = ["alloy", "river", "hcl"];

@@ -2,24 +2,23 @@
 //!
 //! In: the running collector. Out: its configuration without secrets, its components, metrics at the start and the end
 //! of the requested period, and the log lines and a CPU profile of that period. The layout is the same as in Alloy,
-//! with `alluvium` in the names. The bundle contains no secrets. [`crate::pipeline::redact`] removes them from the
+//! with `alluvium` in the names. The bundle contains no secrets. [`alluvium_pipeline::redact`] removes them from the
 //! configuration, and component values show them as `(secret)`.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::admin::SupportError;
-use crate::admin::profiling::Profiling;
-use crate::admin::web::Web;
-use crate::admin::zip::{ZipError, ZipWriter};
 use crate::app::reload::Reloader;
 use crate::app::remote::{MODULE, Remote};
 use crate::app::web::Controllers;
-use crate::components;
-use crate::pipeline::redact;
-use crate::telemetry::logs::{LogHandle, without_userinfo};
-use crate::telemetry::metrics::Scope;
+use alluvium_admin::SupportError;
+use alluvium_admin::profiling::Profiling;
+use alluvium_admin::web::Web;
+use alluvium_admin::zip::{ZipError, ZipWriter};
+use alluvium_pipeline::redact;
+use alluvium_telemetry::logs::{LogHandle, without_userinfo};
+use alluvium_telemetry::metrics::Scope;
 
 /// Maximum size of the log lines in bytes, 16 MiB.
 const MAX_LOG_BYTES: usize = 16 << 20;
@@ -102,7 +101,7 @@ impl SupportBundle {
         // The path is the same as in Alloy's bundle.
         let remote = remote.map(|(path, text)| ("sources/remote-config/remote.alloy".to_owned(), path, text));
         for (name, path, text) in texts.chain(remote) {
-            files.push((name, redact(&path, &text, components::ALL).into_bytes()));
+            files.push((name, redact(&path, &text, alluvium_components::ALL).into_bytes()));
         }
         let packed = tokio::task::spawn_blocking(move || pack(&files)).await;
         packed

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use crate::lang::diagnostic::Diagnostics;
+use alluvium_lang::diagnostic::Diagnostics;
 
 /// Value of the flag `--color`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::admin::web::{Answer, Web};
 use crate::app::remote::MODULE;
-use crate::cluster::{Cluster, Part, View};
-use crate::pipeline::Controller;
+use alluvium_admin::web::{Answer, Web};
+use alluvium_cluster::{Cluster, Part, View};
+use alluvium_pipeline::Controller;
 
 /// The collector's data for its API.
 pub(crate) struct CollectorWeb {

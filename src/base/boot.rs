@@ -7,34 +7,34 @@ use std::time::Duration;
 
 /// A point in time, measured from a boot of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SinceBoot {
+pub struct SinceBoot {
     /// Identifier that differs for each boot.
-    pub(crate) id: String,
-    pub(crate) time: Duration,
+    pub id: String,
+    pub time: Duration,
 }
 
 impl SinceBoot {
     /// Returns the current moment, or `None` if the system does not offer the clock.
-    pub(crate) fn now() -> Option<Self> {
+    pub fn now() -> Option<Self> {
         let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let uptime = fs::read_to_string("/proc/uptime").ok()?;
         Self::of(id.trim(), uptime.split(' ').next()?)
     }
 
     /// Returns the time from `earlier` to this moment, or `None` if the system booted again between them.
-    pub(crate) fn since(&self, earlier: &Self) -> Option<Duration> {
+    pub fn since(&self, earlier: &Self) -> Option<Duration> {
         (self.id == earlier.id)
             .then(|| self.time.checked_sub(earlier.time))
             .flatten()
     }
 
     /// Formats both fields as one line, for a file.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         format!("boot {} {:.2}", self.id, self.time.as_secs_f64())
     }
 
     /// Parses a line that [`SinceBoot::text`] wrote.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
+    pub fn parse(line: &str) -> Option<Self> {
         let (id, seconds) = line.trim().strip_prefix("boot ")?.split_once(' ')?;
         Self::of(id, seconds)
     }

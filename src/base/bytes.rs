@@ -11,18 +11,18 @@ const UNIT_BYTES: usize = 1024;
 
 /// A budget in bytes. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct ByteBudget {
+pub struct ByteBudget {
     units: Arc<Semaphore>,
     all: u32,
 }
 
 /// A share of a budget, released on drop.
 #[derive(Debug)]
-pub(crate) struct HeldBytes(OwnedSemaphorePermit);
+pub struct HeldBytes(OwnedSemaphorePermit);
 
 impl ByteBudget {
     /// Creates a budget of `bytes`, rounded up to whole units. The minimum is one unit.
-    pub(crate) fn new(bytes: usize) -> Self {
+    pub fn new(bytes: usize) -> Self {
         let all = units(bytes).max(1);
         Self {
             units: Arc::new(Semaphore::new(all as usize)),
@@ -31,7 +31,7 @@ impl ByteBudget {
     }
 
     /// Waits until `bytes` are free, and takes them. If `bytes` exceeds the budget, takes the whole budget.
-    pub(crate) async fn take(&self, bytes: usize) -> HeldBytes {
+    pub async fn take(&self, bytes: usize) -> HeldBytes {
         let wanted = units(bytes).min(self.all);
         match self.units.clone().acquire_many_owned(wanted).await {
             Ok(permit) => HeldBytes(permit),
@@ -41,35 +41,35 @@ impl ByteBudget {
     }
 
     /// Takes `bytes` if they are free, and returns `None` otherwise.
-    pub(crate) fn try_take(&self, bytes: usize) -> Option<HeldBytes> {
+    pub fn try_take(&self, bytes: usize) -> Option<HeldBytes> {
         let permit = self.units.clone().try_acquire_many_owned(units(bytes)).ok()?;
         Some(HeldBytes(permit))
     }
 
     /// Returns the size of the whole budget in bytes.
-    pub(crate) fn total(&self) -> usize {
+    pub fn total(&self) -> usize {
         self.all as usize * UNIT_BYTES
     }
 
     /// Returns the number of bytes in use.
-    pub(crate) fn used(&self) -> usize {
+    pub fn used(&self) -> usize {
         self.total() - self.free()
     }
 
     /// Returns the number of free bytes.
-    pub(crate) fn free(&self) -> usize {
+    pub fn free(&self) -> usize {
         self.units.available_permits() * UNIT_BYTES
     }
 }
 
 impl HeldBytes {
     /// Returns the number of bytes that this share holds.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.0.num_permits() * UNIT_BYTES
     }
 
     /// Releases all held bytes beyond `bytes`.
-    pub(crate) fn keep(&mut self, bytes: usize) {
+    pub fn keep(&mut self, bytes: usize) {
         let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
         drop(self.0.split(more));
     }

@@ -11,7 +11,7 @@ const ENOUGH: u64 = 1 << 16;
 
 /// Raises the soft limit of the process to its hard limit, but to at most [`ENOUGH`]. The usual soft limit of 1,024
 /// exists for programs that call select(2), which cannot handle larger descriptors.
-pub(crate) fn raise_limit() {
+pub fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let Some(more) = more(limit) else { return };
     let raised = Rlimit {
@@ -30,12 +30,12 @@ fn more(limit: Rlimit) -> Option<u64> {
 }
 
 /// Returns the maximum number of connections of a listener: `most`, but at most half of the process's descriptors.
-pub(crate) fn for_connections(most: usize) -> usize {
+pub fn for_connections(most: usize) -> usize {
     share(most, getrlimit(Resource::Nofile).current)
 }
 
 /// Returns the maximum number of open untrusted files: `most`, but at most a quarter of the process's descriptors.
-pub(crate) fn for_strangers(most: usize) -> usize {
+pub fn for_strangers(most: usize) -> usize {
     share(most, getrlimit(Resource::Nofile).current.map(|limit| limit / 2))
 }
 

@@ -13,10 +13,10 @@ use hickory_resolver::system_conf::read_system_conf;
 type Configuration = (ResolverConfig, ResolverOpts);
 
 /// Source of the resolver configuration.
-pub(crate) struct System(Box<dyn Fn() -> Result<Configuration, String> + Send + Sync>);
+pub struct System(Box<dyn Fn() -> Result<Configuration, String> + Send + Sync>);
 
 /// A resolver with the search domains of the configuration.
-pub(crate) struct Lookups {
+pub struct Lookups {
     resolver: TokioResolver,
     search: Vec<Name>,
     dots: usize,
@@ -24,16 +24,16 @@ pub(crate) struct Lookups {
 
 impl System {
     /// Creates the source for this machine, which reads `/etc/resolv.conf`.
-    pub(crate) fn of_this_machine() -> Self {
+    pub fn of_this_machine() -> Self {
         Self::new(|| read_system_conf().map_err(|error| format!("cannot read /etc/resolv.conf: {error}")))
     }
 
-    pub(crate) fn new(read: impl Fn() -> Result<Configuration, String> + Send + Sync + 'static) -> Self {
+    pub fn new(read: impl Fn() -> Result<Configuration, String> + Send + Sync + 'static) -> Self {
         Self(Box::new(read))
     }
 
     /// Reads the current configuration and creates a resolver.
-    pub(crate) fn read(&self) -> Result<Lookups, String> {
+    pub fn read(&self) -> Result<Lookups, String> {
         let (config, mut options) = (self.0)()?;
         // The cache is off, because every lookup must return the current records. The hosts file is off, because it
         // contains only addresses.
@@ -52,7 +52,7 @@ impl System {
 
 impl Lookups {
     /// Returns the records of a name, after following its aliases.
-    pub(crate) async fn records(&self, name: &str, record: RecordType) -> Result<Vec<RData>, String> {
+    pub async fn records(&self, name: &str, record: RecordType) -> Result<Vec<RData>, String> {
         let mut failure = None;
         for candidate in self.candidates(name)? {
             match self.resolver.lookup(candidate.clone(), record).await {
@@ -66,7 +66,7 @@ impl Lookups {
     }
 
     /// Returns host and port of each SRV record of a name.
-    pub(crate) async fn services(&self, name: &str) -> Result<Vec<(String, u16)>, String> {
+    pub async fn services(&self, name: &str) -> Result<Vec<(String, u16)>, String> {
         let records = self.records(name, RecordType::SRV).await?;
         let service = |record| match record {
             RData::SRV(SRV { target, port, .. }) => Some((target.to_string(), port)),

@@ -21,10 +21,10 @@ const UNITS: [(&str, f64); 11] = [
 /// The text is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a duration such as \"15s\", \"500ms\" or \"1h30m\"")]
-pub(crate) struct DurationError(pub String);
+pub struct DurationError(pub String);
 
 /// Parses a non-negative duration.
-pub(crate) fn parse(text: &str) -> Result<Duration, DurationError> {
+pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let error = || DurationError(text.to_owned());
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest == "0" {
@@ -56,7 +56,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, DurationError> {
 }
 
 /// Formats a duration as Go does: `1h30m0s`, `1.5s`, `500ms`, `0s`.
-pub(crate) fn format(duration: Duration) -> String {
+pub fn format(duration: Duration) -> String {
     let nanoseconds = duration.as_nanos();
     if nanoseconds == 0 {
         return "0s".to_owned();

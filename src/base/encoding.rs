@@ -13,7 +13,7 @@ use http::header::ACCEPT_ENCODING;
 const COMPRESS_FROM_BYTES: usize = 4096;
 
 /// Returns true if `Accept-Encoding` lists `encoding`, unless its weight is 0.
-pub(crate) fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
+pub fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
     headers.get_all(ACCEPT_ENCODING).iter().any(|value| {
         value.to_str().unwrap_or_default().split(',').any(|entry| {
             let (name, weight) = entry.split_once(';').unwrap_or((entry, ""));
@@ -26,7 +26,7 @@ pub(crate) fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
 }
 
 /// Compresses the body with gzip. Returns `None` if the body is too small to benefit.
-pub(crate) fn gzip(body: &[u8]) -> Option<Bytes> {
+pub fn gzip(body: &[u8]) -> Option<Bytes> {
     if body.len() < COMPRESS_FROM_BYTES {
         return None;
     }

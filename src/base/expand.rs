@@ -12,7 +12,7 @@ use object::read::CompressionFormat;
 
 /// The reason why a section cannot be read or expanded.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ExpandError {
+pub enum ExpandError {
     #[error("more than {0} bytes")]
     TooLong(u64),
     #[error("cannot read a section: {0}")]
@@ -22,7 +22,7 @@ pub(crate) enum ExpandError {
 }
 
 /// Returns the uncompressed bytes of a section. Fails if there are more than `most`.
-pub(crate) fn section<'data>(section: &impl ObjectSection<'data>, most: u64) -> Result<Cow<'data, [u8]>, ExpandError> {
+pub fn section<'data>(section: &impl ObjectSection<'data>, most: u64) -> Result<Cow<'data, [u8]>, ExpandError> {
     if section.compressed_file_range()?.uncompressed_size > most {
         return Err(ExpandError::TooLong(most));
     }
@@ -46,7 +46,7 @@ fn unpack(packed: &[u8], size: u64) -> Option<Vec<u8>> {
 
 /// Removes the bytes after the last zero byte of a string table, which are an unterminated string. Otherwise, a reader
 /// would scan to the end of the section each time it reads such a string.
-pub(crate) fn whole_texts(texts: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+pub fn whole_texts(texts: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let end = texts.iter().rposition(|byte| *byte == 0).map_or(0, |last| last + 1);
     match texts {
         Cow::Borrowed(texts) => Cow::Borrowed(texts.get(..end).unwrap_or_default()),

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 pub(crate) type Run<'a> = &'a mut dyn FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>;
 
 /// Writes a file atomically: readers see either the old or the new contents. Only the owner may read the file.
-pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
+pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
     replace_by(path, contents, &mut |step| step())
 }
 
 /// Like [`replace`], but `run` executes each step (write, sync, rename, sync of the folder).
-pub(crate) fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
+pub fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
     let staged = Staged::new(path);
     let mut file = File::options()
         .write(true)
@@ -33,14 +33,14 @@ pub(crate) fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<(
 
 /// A file that is written under a temporary name and renamed once it is complete. Drop removes the temporary file if
 /// it still exists.
-pub(crate) struct Staged {
+pub struct Staged {
     path: PathBuf,
     temporary: PathBuf,
 }
 
 impl Staged {
     /// Prepares the file at `path`, without writing anything.
-    pub(crate) fn new(path: &Path) -> Self {
+    pub fn new(path: &Path) -> Self {
         Self {
             temporary: temporary_name(path),
             path: path.to_owned(),
@@ -48,22 +48,22 @@ impl Staged {
     }
 
     /// Returns the path of the temporary file.
-    pub(crate) fn temporary(&self) -> &Path {
+    pub fn temporary(&self) -> &Path {
         &self.temporary
     }
 
     /// Syncs the contents of the temporary file.
-    pub(crate) fn sync(&self) -> Result<()> {
+    pub fn sync(&self) -> Result<()> {
         File::open(&self.temporary)?.sync_all()
     }
 
     /// Renames the file to its final name and replaces an existing file.
-    pub(crate) fn replace(&self) -> Result<()> {
+    pub fn replace(&self) -> Result<()> {
         fs::rename(&self.temporary, &self.path)
     }
 
     /// Links the file under its final name. Fails if a file of that name exists.
-    pub(crate) fn link(&self) -> Result<()> {
+    pub fn link(&self) -> Result<()> {
         fs::hard_link(&self.temporary, &self.path)
     }
 }
@@ -77,7 +77,7 @@ impl Drop for Staged {
 
 /// Creates a folder and its missing parents, and makes their names durable. The name of `folder` itself is synced
 /// even if the folder exists, because an earlier process may have been killed right after creating it.
-pub(crate) fn create_folders(folder: &Path) -> Result<()> {
+pub fn create_folders(folder: &Path) -> Result<()> {
     let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
     let missing: Vec<&Path> = folder.ancestors().skip(1).take_while(is_missing).collect();
     fs::create_dir_all(folder)?;
@@ -86,7 +86,7 @@ pub(crate) fn create_folders(folder: &Path) -> Result<()> {
 }
 
 /// Syncs the folder that contains `path`, so that the name of the file is durable.
-pub(crate) fn sync_parent(path: &Path) -> Result<()> {
+pub fn sync_parent(path: &Path) -> Result<()> {
     match path.parent() {
         // A relative path with a single part is in the current folder.
         Some(folder) if folder.as_os_str().is_empty() => File::open(".")?.sync_all(),
@@ -98,14 +98,14 @@ pub(crate) fn sync_parent(path: &Path) -> Result<()> {
 /// Returns a temporary name in the folder of `path`. The name starts with a dot, so readers of the tables' logs skip
 /// it. The name is unique across processes. Otherwise, another writer of `path` could change the temporary file between
 /// its sync and its link.
-pub(crate) fn temporary_name(path: &Path) -> PathBuf {
+pub fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
 /// Creates a file in memory that disappears with its last handle. The file can hold data even if the disk is full.
 #[allow(unsafe_code, reason = "the standard library has no memfd_create(2)")]
-pub(crate) fn in_memory() -> Result<File> {
+pub fn in_memory() -> Result<File> {
     // SAFETY: the name is a constant that ends with a zero byte, and the call accesses no other memory.
     let descriptor = unsafe { libc::memfd_create(c"alluvium".as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
@@ -118,13 +118,13 @@ pub(crate) fn in_memory() -> Result<File> {
 /// Makes the process create folders and files that only its user may access (0700 and 0600), including those that
 /// libraries create. A default ACL of a folder (`setfacl -d`) takes precedence.
 #[allow(unsafe_code, reason = "the standard library has no umask(2)")]
-pub(crate) fn keep_new_files_private() {
+pub fn keep_new_files_private() {
     // SAFETY: umask(2) accepts any number, cannot fail and accesses no memory of this process.
     unsafe { libc::umask(0o077) };
 }
 
 /// Logs a warning when other users may read a folder.
-pub(crate) fn warn_of_open_folder(folder: &Path) -> Result<()> {
+pub fn warn_of_open_folder(folder: &Path) -> Result<()> {
     let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
     if mode & 0o007 != 0 {
         tracing::warn!(

@@ -14,7 +14,7 @@ use serde::de::{
 };
 
 /// Parses a value that takes up the whole text.
-pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
+pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let value = T::deserialize(Go(&mut deserializer))?;
     deserializer.end()?;

@@ -9,7 +9,7 @@ use std::ptr;
 
 /// Returns all addresses of all interfaces, each with the name of its interface, in the order of the system.
 #[allow(unsafe_code, reason = "the standard library does not list network interfaces")]
-pub(crate) fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
+pub fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
     let mut list: *mut libc::ifaddrs = ptr::null_mut();
     // SAFETY: `list` is a valid place for the pointer that the function writes.
     if unsafe { libc::getifaddrs(&raw mut list) } != 0 {

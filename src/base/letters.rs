@@ -3,12 +3,12 @@
 //! has one lower case, also at the end of a word.
 
 /// Converts the text to upper case.
-pub(crate) fn to_upper(text: &str) -> String {
+pub fn to_upper(text: &str) -> String {
     text.chars().map(upper).collect()
 }
 
 /// Converts the text to lower case.
-pub(crate) fn to_lower(text: &str) -> String {
+pub fn to_lower(text: &str) -> String {
     text.chars().map(lower).collect()
 }
 

@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// Pause after a failed accept (for example without free file descriptors), so that the loop does not spin.
-pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Shortest time between two log lines about failed accepts.
-pub(crate) const ACCEPT_WARNING: Duration = Duration::from_secs(10);
+pub const ACCEPT_WARNING: Duration = Duration::from_secs(10);
 
 /// Describes why a listener could not be opened.
-pub(crate) fn listen_reason(error: &Error) -> String {
+pub fn listen_reason(error: &Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => "another program uses the port".to_owned(),
         _ => error.to_string(),
@@ -21,7 +21,7 @@ pub(crate) fn listen_reason(error: &Error) -> String {
 }
 
 /// Returns true if an accept failed because the client disconnected first. The next client may be waiting already.
-pub(crate) fn has_left(error: &Error) -> bool {
+pub fn has_left(error: &Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused
@@ -29,12 +29,12 @@ pub(crate) fn has_left(error: &Error) -> bool {
 }
 
 /// Returns true for a loopback address, which other machines cannot reach.
-pub(crate) fn is_this_machine(address: IpAddr) -> bool {
+pub fn is_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
 /// Returns the name of this machine, or `localhost` if it cannot be read.
-pub(crate) fn hostname() -> String {
+pub fn hostname() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()
         .map(|name| name.trim().to_owned())

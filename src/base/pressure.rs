@@ -10,22 +10,22 @@ pub struct MemoryPressure(Arc<AtomicBool>);
 
 impl MemoryPressure {
     /// Sets the flag. Returns true if its value changed.
-    pub(crate) fn set(&self, is_short: bool) -> bool {
+    pub fn set(&self, is_short: bool) -> bool {
         self.0.swap(is_short, Ordering::Relaxed) != is_short
     }
 
-    pub(crate) fn is_short(&self) -> bool {
+    pub fn is_short(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// A part of the process whose memory has a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MemoryPart {
+pub struct MemoryPart {
     /// Value of the label `part` in metrics.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Estimated number of bytes in use.
-    pub(crate) used: u64,
+    pub used: u64,
     /// Maximum number of bytes that the part may hold.
-    pub(crate) limit: u64,
+    pub limit: u64,
 }

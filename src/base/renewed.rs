@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
-pub(crate) struct Renewed<T> {
+pub struct Renewed<T> {
     files: Vec<PathBuf>,
     current: Mutex<(Stamp, T)>,
 }
@@ -20,7 +20,7 @@ type Stamp = Vec<Option<SystemTime>>;
 
 impl<T: Clone> Renewed<T> {
     /// Reads the files for the first time.
-    pub(crate) fn read<E>(files: Vec<PathBuf>, read: impl FnOnce() -> Result<T, E>) -> Result<Self, E> {
+    pub fn read<E>(files: Vec<PathBuf>, read: impl FnOnce() -> Result<T, E>) -> Result<Self, E> {
         // The stamp is taken before the read, so that a file that is replaced during the read is read again.
         let stamp = stamp(&files);
         let current = Mutex::new((stamp, read()?));
@@ -28,7 +28,7 @@ impl<T: Clone> Renewed<T> {
     }
 
     /// Returns the value, after reading the files again if one of them has changed.
-    pub(crate) fn current<E: Display>(&self, read: impl FnOnce() -> Result<T, E>) -> T {
+    pub fn current<E: Display>(&self, read: impl FnOnce() -> Result<T, E>) -> T {
         let now = stamp(&self.files);
         let mut current = self.current.lock();
         if current.0 != now {

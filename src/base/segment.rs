@@ -15,42 +15,42 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// First bytes of a segment file without a key.
-pub(crate) const MAGIC: [u8; 8] = *b"ALLUSEG\x01";
+pub const MAGIC: [u8; 8] = *b"ALLUSEG\x01";
 /// First bytes of a segment file with a key. No single flipped bit turns one magic into the other.
 const KEYED_MAGIC: [u8; 8] = *b"ALLUSEG\xfe";
 /// Bytes of the magic and the copies of the key.
-pub(crate) const KEYED_HEADER_BYTES: usize = 20;
+pub const KEYED_HEADER_BYTES: usize = 20;
 
 /// Bytes that precede each payload.
-pub(crate) const RECORD_HEADER_BYTES: usize = 8;
+pub const RECORD_HEADER_BYTES: usize = 8;
 
 /// Maximum number of bytes whose checksums a search for valid records computes. This takes some seconds.
 const SEARCH_BYTES: u64 = 4 << 30;
 
 /// Largest payload that a reader accepts (1 GiB). A larger length is damage, not data.
-pub(crate) const MAX_RECORD_BYTES: usize = 1 << 30;
+pub const MAX_RECORD_BYTES: usize = 1 << 30;
 
 /// Appends the framing of `payload` and the payload itself to `out`. The caller writes and syncs `out`.
-pub(crate) fn encode_record(payload: &[u8], out: &mut Vec<u8>) {
+pub fn encode_record(payload: &[u8], out: &mut Vec<u8>) {
     encode_record_parts(&[payload], out);
 }
 
 /// Like [`encode_record`], for a payload in several parts. The caller need not copy a header and a shared body into one
 /// buffer.
-pub(crate) fn encode_record_parts(parts: &[&[u8]], out: &mut Vec<u8>) {
+pub fn encode_record_parts(parts: &[&[u8]], out: &mut Vec<u8>) {
     Key::NONE.encode(parts, out);
 }
 
 /// The initial value of the checksums of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key(u32);
+pub struct Key(u32);
 
 impl Key {
     /// The initial value in a segment without a key.
     const NONE: Self = Self(0);
 
     /// Creates a key that nobody can predict.
-    pub(crate) fn random() -> Self {
+    pub fn random() -> Self {
         Self(rand::random())
     }
 
@@ -66,7 +66,7 @@ impl Key {
     }
 
     /// Appends a payload in several parts, with its framing.
-    pub(crate) fn encode(self, parts: &[&[u8]], out: &mut Vec<u8>) {
+    pub fn encode(self, parts: &[&[u8]], out: &mut Vec<u8>) {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let mut hasher = crc32fast::Hasher::new_with_initial(self.0);
         for part in parts {
@@ -81,21 +81,21 @@ impl Key {
     }
 
     /// Returns the checksum of a record with this payload.
-    pub(crate) fn checksum(self, payload: &[u8]) -> u32 {
+    pub fn checksum(self, payload: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new_with_initial(self.0);
         hasher.update(payload);
         hasher.finalize()
     }
 
     /// Creates a new segment at `path` and writes its header, without syncing it. Fails if the file exists.
-    pub(crate) fn create(self, path: &Path) -> io::Result<File> {
+    pub fn create(self, path: &Path) -> io::Result<File> {
         create_with(path, &self.header())
     }
 }
 
 /// The first bytes of a segment file: the magic, and the key if the file has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Opening {
+pub struct Opening {
     pub key: Key,
     /// Offset of the first record.
     pub bytes: usize,
@@ -106,7 +106,7 @@ pub(crate) struct Opening {
 impl Opening {
     /// Reads the opening of a file. The magic and one of the three copies of the key may be damaged. Returns `None`
     /// if `data` is too short.
-    pub(crate) fn of(data: &[u8]) -> Option<Self> {
+    pub fn of(data: &[u8]) -> Option<Self> {
         let magic = data.first_chunk::<8>()?;
         let distance = |other: [u8; 8]| -> u32 {
             let pairs = magic.iter().zip(other);
@@ -133,7 +133,7 @@ impl Opening {
 }
 
 /// Creates a new segment without a key at `path` and writes its magic, without syncing it. Fails if the file exists.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
+pub fn create(path: &Path) -> io::Result<File> {
     create_with(path, &MAGIC)
 }
 
@@ -145,7 +145,7 @@ fn create_with(path: &Path, header: &[u8]) -> io::Result<File> {
 
 /// The result of reading a whole segment.
 #[derive(Debug, Default)]
-pub(crate) struct SegmentContents {
+pub struct SegmentContents {
     /// Payloads in the order in which they were written.
     pub records: Vec<bytes::Bytes>,
     /// Offset at which the last valid record ends. The caller may truncate the file there before it appends again.
@@ -159,7 +159,7 @@ pub(crate) struct SegmentContents {
 
 /// Reads all records of the segment at `path`. Fails with the error of the file system, or with `InvalidData` if the
 /// file is not a segment.
-pub(crate) fn read(path: &Path) -> io::Result<SegmentContents> {
+pub fn read(path: &Path) -> io::Result<SegmentContents> {
     let mut data = Vec::new();
     File::open(path)?.read_to_end(&mut data)?;
     parse(bytes::Bytes::from(data)).map_err(|reason| {
@@ -172,7 +172,7 @@ pub(crate) fn read(path: &Path) -> io::Result<SegmentContents> {
 
 /// Splits the bytes of a segment file into records. A file that is shorter than its opening has no records: the process
 /// was stopped while it created the file.
-pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
+pub fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
     match Opening::of(&data) {
         Some(opening) if opening.damaged_bytes == 0 => Ok(records(data, opening.bytes, opening.key)),
         Some(_) => Err(format!("it starts with {:02x?}", &data[..MAGIC.len()])),
@@ -184,7 +184,7 @@ pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
 }
 
 /// Splits the bytes of a segment file into records, from `position` on, where a valid or damaged record begins.
-pub(crate) fn records(data: bytes::Bytes, mut position: usize, key: Key) -> SegmentContents {
+pub fn records(data: bytes::Bytes, mut position: usize, key: Key) -> SegmentContents {
     let mut contents = SegmentContents {
         valid_bytes: position as u64,
         ..SegmentContents::default()

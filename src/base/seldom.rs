@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// A message that is logged at most once per interval.
 #[derive(Debug)]
-pub(crate) struct Seldom {
+pub struct Seldom {
     every: Duration,
     last: Option<Instant>,
     unsaid: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Seldom {
 
 impl Seldom {
     /// Creates a message that is logged at most once in `every`.
-    pub(crate) const fn new(every: Duration) -> Self {
+    pub const fn new(every: Duration) -> Self {
         Self {
             every,
             last: None,
@@ -22,7 +22,7 @@ impl Seldom {
 
     /// Returns `None` if the message must not be logged yet, and otherwise the number of messages suppressed since
     /// the last one.
-    pub(crate) fn say(&mut self) -> Option<u64> {
+    pub fn say(&mut self) -> Option<u64> {
         if self.last.is_some_and(|last| last.elapsed() < self.every) {
             self.unsaid += 1;
             return None;

@@ -18,9 +18,9 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::app::fence::Fence;
-use crate::base::descriptors::raise_limit;
-use crate::base::file::keep_new_files_private;
-use crate::telemetry::logs;
+use alluvium_base::descriptors::raise_limit;
+use alluvium_base::file::keep_new_files_private;
+use alluvium_telemetry::logs;
 
 /// The command line of the program.
 #[derive(Debug, Parser)]

@@ -4,9 +4,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use crate::base::interfaces;
-use crate::cluster::codec::is_possible;
-use crate::cluster::join::host_and_port;
+use crate::codec::is_possible;
+use crate::join::host_and_port;
+use alluvium_base::interfaces;
 
 /// Interface name that stands for all interfaces.
 const ALL: &str = "all";

@@ -15,17 +15,17 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::base::Shutdown;
-use crate::base::net::{is_this_machine, listen_reason};
-use crate::cluster::advertise;
-use crate::cluster::envelope::{Envelope, LONGEST_DATAGRAM, Refused, read_secret};
-use crate::cluster::join::{self, Found, Place};
-use crate::cluster::member::{Member, check_name};
-use crate::cluster::membership::{Event, Membership};
-use crate::cluster::metrics::ClusterMetrics;
-use crate::cluster::readiness::Readiness;
-use crate::cluster::view::{Cluster, Part, View};
-use crate::telemetry::metrics::Scope;
+use crate::advertise;
+use crate::envelope::{Envelope, LONGEST_DATAGRAM, Refused, read_secret};
+use crate::join::{self, Found, Place};
+use crate::member::{Member, check_name};
+use crate::membership::{Event, Membership};
+use crate::metrics::ClusterMetrics;
+use crate::readiness::Readiness;
+use crate::view::{Cluster, Part, View};
+use alluvium_base::Shutdown;
+use alluvium_base::net::{is_this_machine, listen_reason};
+use alluvium_telemetry::metrics::Scope;
 
 /// Minimum time between two change notices to components.
 const NOTICE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ const BETWEEN_FAREWELLS: Duration = Duration::from_millis(50);
 
 /// Options for the membership of this program in a cluster.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Options {
+pub struct Options {
     /// Name of this member, unique in the cluster.
     pub name: String,
     /// Name of the cluster; datagrams of other clusters are ignored.
@@ -71,7 +71,7 @@ pub(crate) struct Options {
 
 /// The reason why this program cannot join a cluster.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ClusterError {
+pub enum ClusterError {
     /// A flag has a value that cannot be used.
     #[error("--cluster.{0}: {1}")]
     Flag(&'static str, String),
@@ -81,7 +81,7 @@ pub(crate) enum ClusterError {
 }
 
 /// A member whose port is open. [`Agent::run`] runs it.
-pub(crate) struct Agent {
+pub struct Agent {
     socket: UdpSocket,
     envelope: Envelope,
     membership: Membership,
@@ -105,7 +105,7 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Creates a member and opens its port. `http` is the address of the program's HTTP endpoints.
-    pub(crate) async fn bind(options: Options, http: SocketAddr, scope: &Scope) -> Result<Self, ClusterError> {
+    pub async fn bind(options: Options, http: SocketAddr, scope: &Scope) -> Result<Self, ClusterError> {
         let wrong = |flag: &'static str| move |error: String| ClusterError::Flag(flag, error);
         check_name(&options.name).map_err(wrong("node-name"))?;
         let secret = options.secret.as_deref().map(read_secret).transpose();
@@ -159,12 +159,12 @@ impl Agent {
     }
 
     /// Returns the cluster as components see it.
-    pub(crate) fn cluster(&self) -> Cluster {
+    pub fn cluster(&self) -> Cluster {
         Cluster::new(self.views.subscribe())
     }
 
     /// Runs until `shutdown`, then leaves the cluster.
-    pub(crate) async fn run(mut self, shutdown: Shutdown) {
+    pub async fn run(mut self, shutdown: Shutdown) {
         let mut lookups: JoinSet<Found> = JoinSet::new();
         loop {
             self.show().await;

@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{Agent, ClusterError, Options};
-use crate::base::Shutdown;
-use crate::cluster::view::{Cluster, Part};
-use crate::telemetry::metrics::Scope;
+use crate::view::{Cluster, Part};
+use alluvium_base::Shutdown;
+use alluvium_telemetry::metrics::Scope;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::{Buf, BufMut, TryGetError};
 use foca::{Header, Message, State};
 
-use crate::cluster::member::{self, Member};
+use crate::member::{self, Member};
 
 /// Encodes and decodes messages of the member at this address.
 pub(super) struct Codec {

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use crate::base::dns::System;
-use crate::cluster::codec::is_possible;
+use crate::codec::is_possible;
+use alluvium_base::dns::System;
 
 /// Maximum number of addresses in the list.
 const MOST_ADDRESSES: usize = 64;

@@ -18,7 +18,7 @@ pub(crate) const LONGEST_NAME: usize = 128;
 
 /// A member. If two members have the same name, the one that started last wins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Member {
+pub struct Member {
     /// Name, unique among members. The ring is computed from the names.
     pub name: Arc<str>,
     /// Time of the start or of the last return to the cluster, in microseconds since 1970. If the clock was set back,
@@ -30,7 +30,7 @@ pub(crate) struct Member {
 
 impl Member {
     /// Creates a member that starts now.
-    pub(crate) fn new(name: Arc<str>, address: SocketAddr) -> Self {
+    pub fn new(name: Arc<str>, address: SocketAddr) -> Self {
         Self {
             name,
             started: microseconds(),

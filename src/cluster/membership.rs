@@ -14,9 +14,9 @@ use foca::{Codec as _, Config, Foca, NoCustomBroadcast, Notification, PeriodicPa
 use rand::rngs::StdRng;
 use tokio::time::Instant;
 
-use crate::cluster::codec::Codec;
-use crate::cluster::envelope::{LONGEST_MESSAGE, Refused};
-use crate::cluster::member::Member;
+use crate::codec::Codec;
+use crate::envelope::{LONGEST_MESSAGE, Refused};
+use crate::member::Member;
 
 /// Maximum number of known members, including gone ones. With a thousand members, shares of targets are small.
 pub(super) const MOST_MEMBERS: usize = 1024;

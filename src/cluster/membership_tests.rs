@@ -9,8 +9,8 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::time::Instant;
 
 use super::{Event, MOST_MEMBERS, Membership};
-use crate::cluster::envelope::{LONGEST_MESSAGE, Refused};
-use crate::cluster::member::Member;
+use crate::envelope::{LONGEST_MESSAGE, Refused};
+use crate::member::Member;
 
 const LATENCY: Duration = Duration::from_millis(2);
 /// Maximum time until a change is known: the time that the documentation promises, less the second between two notices

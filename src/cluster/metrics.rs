@@ -4,9 +4,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::cluster::envelope::Refused;
-use crate::cluster::view::{Part, View};
-use crate::telemetry::metrics::Scope;
+use crate::envelope::Refused;
+use crate::view::{Part, View};
+use alluvium_telemetry::metrics::Scope;
 
 type Labels = Vec<(&'static str, String)>;
 

@@ -44,7 +44,7 @@ impl Ring {
 }
 
 /// Computes the key of a target or another object from its labels, which must be sorted by name.
-pub(crate) fn key<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> u64 {
+pub fn key<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> u64 {
     let mut hash = Xxh3::new();
     for (name, value) in labels {
         for text in [name, value] {

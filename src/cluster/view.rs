@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::cluster::member::Member;
-use crate::cluster::ring::Ring;
+use crate::member::Member;
+use crate::ring::Ring;
 
 /// The cluster of this program; by default, the program runs alone. Clones are handles to the same cluster.
 #[derive(Clone, Default)]
 pub struct Cluster(Option<Arc<watch::Receiver<Arc<View>>>>);
 
 /// A handle that notifies one observer of changes.
-pub(crate) struct Changes(Option<watch::Receiver<Arc<View>>>);
+pub struct Changes(Option<watch::Receiver<Arc<View>>>);
 
 /// The cluster as this member sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub struct View {
     /// All members, including this one, sorted.
     pub members: Vec<Member>,
     /// This member, as it appears in `members`.
@@ -31,7 +31,7 @@ pub(crate) struct View {
 
 /// The state of a member, with Alloy's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// The member owns no keys, because it has not found the others yet or there are too few of them.
     Viewer,
     /// The member owns its share of the keys.
@@ -42,7 +42,7 @@ pub(crate) enum Part {
 
 /// The owner of a key. Members that know of each other agree on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub enum Owner {
     /// The member that has this view.
     Own,
     /// The member with this name.
@@ -56,7 +56,7 @@ impl Part {
     pub(crate) const ALL: [Self; 3] = [Self::Viewer, Self::Participant, Self::Terminating];
 
     /// The name of the state in Alloy's metrics and API.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
             Self::Participant => "participant",
@@ -67,7 +67,7 @@ impl Part {
 
 impl View {
     /// Creates the view of `own`, which knows `others`. Takes milliseconds for hundreds of members.
-    pub(crate) fn new(own: Member, others: Vec<Member>, part: Part) -> Self {
+    pub fn new(own: Member, others: Vec<Member>, part: Part) -> Self {
         let mut members = others;
         members.push(own.clone());
         members.sort_unstable();
@@ -80,7 +80,7 @@ impl View {
     }
 
     /// Returns the owner of a key, as this member sees it.
-    pub(crate) fn owner(&self, key: u64) -> Owner {
+    pub fn owner(&self, key: u64) -> Owner {
         match (self.part, self.ring.owner(key)) {
             (Part::Participant, Some(name)) if *name == self.own.name && self.bears_its_name() => Owner::Own,
             (Part::Participant, Some(name)) => Owner::Other(name.clone()),
@@ -89,7 +89,7 @@ impl View {
     }
 
     /// Returns true if this member owns its share of the keys.
-    pub(crate) fn is_participant(&self) -> bool {
+    pub fn is_participant(&self) -> bool {
         self.part == Part::Participant
     }
 
@@ -102,17 +102,17 @@ impl View {
 
 impl Cluster {
     /// Creates a cluster that receives its views from this channel.
-    pub(crate) fn new(views: watch::Receiver<Arc<View>>) -> Self {
+    pub fn new(views: watch::Receiver<Arc<View>>) -> Self {
         Self(Some(Arc::new(views)))
     }
 
     /// Returns the current view; `None` for a program that runs alone.
-    pub(crate) fn view(&self) -> Option<Arc<View>> {
+    pub fn view(&self) -> Option<Arc<View>> {
         self.0.as_ref().map(|views| views.borrow().clone())
     }
 
     /// Returns a handle that notifies its owner of changes after this call.
-    pub(crate) fn changes(&self) -> Changes {
+    pub fn changes(&self) -> Changes {
         let changes = self.0.as_deref().map(|views| {
             let mut views = views.clone();
             views.mark_unchanged();
@@ -124,7 +124,7 @@ impl Cluster {
 
 impl Changes {
     /// Waits for the next change; never returns in a program that runs alone.
-    pub(crate) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         if let Some(views) = &mut self.0
             && views.changed().await.is_ok()
         {

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use aya::maps::MapData;
 
-use crate::unwind::Line;
+use alluvium_unwind::Line;
 
 // BPF_MAP_TYPE_ARRAY
 const ARRAY: u32 = 2;

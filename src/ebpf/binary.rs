@@ -12,18 +12,18 @@ use std::time::{Duration, Instant};
 
 use object::Object;
 
-use crate::ebpf::bounds::{Bounds, LeftOut, Said};
-use crate::ebpf::foreign::{Ending, Kept, Opener, Root};
-use crate::ebpf::go_rows;
-use crate::ebpf::proc::{self, MapsLine, ProcessKey};
-use crate::symbols::bytes::Bytes;
-use crate::symbols::calls::Call;
-use crate::symbols::elf::{self, Cache, Head, Limited, Segment};
-use crate::symbols::functions::{Functions, has_symbols};
-use crate::symbols::pclntab::Pclntab;
-use crate::symbols::separate::{self, Link};
-use crate::symbols::{self, Demangle, Ranges, dwarf};
-use crate::unwind::{Arch, Packed, Table, eh_frame};
+use crate::bounds::{Bounds, LeftOut, Said};
+use crate::foreign::{Ending, Kept, Opener, Root};
+use crate::go_rows;
+use crate::proc::{self, MapsLine, ProcessKey};
+use alluvium_symbols::bytes::Bytes;
+use alluvium_symbols::calls::Call;
+use alluvium_symbols::elf::{self, Cache, Head, Limited, Segment};
+use alluvium_symbols::functions::{Functions, has_symbols};
+use alluvium_symbols::pclntab::Pclntab;
+use alluvium_symbols::separate::{self, Link};
+use alluvium_symbols::{Demangle, Ranges, dwarf};
+use alluvium_unwind::{Arch, Packed, Table, eh_frame};
 
 #[derive(Debug)]
 pub struct Binary {
@@ -167,7 +167,7 @@ impl Binary {
             });
         } else if let Some(unpacked) = packed.and_then(|packed| separate::unpack(&packed)) {
             let symbols = Source::Bytes(unpacked.into());
-            *read += symbols::bytes::Source::held(&symbols) as u64;
+            *read += alluvium_symbols::bytes::Source::held(&symbols) as u64;
             self.visit(&symbols, |file| {
                 own = file.with_packed(std::mem::take(&mut own), &symbols);
             });
@@ -246,11 +246,11 @@ impl BinaryFunctions {
     }
 }
 
-impl symbols::bytes::Source for Source {
+impl alluvium_symbols::bytes::Source for Source {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
         match self {
-            Self::File(kept) => symbols::bytes::Source::read_at(&kept.file, offset, into),
-            Self::Bytes(bytes) => symbols::bytes::Source::read_at(&bytes.as_ref(), offset, into),
+            Self::File(kept) => alluvium_symbols::bytes::Source::read_at(&kept.file, offset, into),
+            Self::Bytes(bytes) => alluvium_symbols::bytes::Source::read_at(&bytes.as_ref(), offset, into),
             Self::None => 0,
         }
     }
@@ -321,8 +321,8 @@ impl Elf<'_, '_> {
 
     fn go(&self, bytes: &Bytes<'_>) -> Option<Pclntab> {
         match self {
-            Self::File(file) => symbols::go::find(file, bytes),
-            Self::Bytes(file) => symbols::go::find(file, bytes),
+            Self::File(file) => alluvium_symbols::go::find(file, bytes),
+            Self::Bytes(file) => alluvium_symbols::go::find(file, bytes),
         }
     }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::base::seldom::Seldom;
+use alluvium_base::seldom::Seldom;
 
 /// The kind of data that was left out, as the metric names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LeftOut {
+pub enum LeftOut {
     /// A file, because too many are open.
     File,
     /// A part of a file, because its headers, tables or sections are too long, alone or together.
@@ -25,10 +25,10 @@ pub(crate) enum LeftOut {
 
 impl LeftOut {
     /// All kinds, in the order of their numbers.
-    pub(crate) const ALL: [Self; 5] = [Self::File, Self::Part, Self::Table, Self::Names, Self::Mappings];
+    pub const ALL: [Self; 5] = [Self::File, Self::Part, Self::Table, Self::Names, Self::Mappings];
 
     /// Returns the name in metrics and logs.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Part => "part",
@@ -40,11 +40,11 @@ impl LeftOut {
 }
 
 /// Number of omissions of each kind, in the order of [`LeftOut::ALL`].
-pub(crate) type Excesses = [u64; LeftOut::ALL.len()];
+pub type Excesses = [u64; LeftOut::ALL.len()];
 
 /// Counts and logs omissions. Clones share the counts.
 #[derive(Debug, Clone)]
-pub(crate) struct Bounds {
+pub struct Bounds {
     counts: Arc<[AtomicU64; LeftOut::ALL.len()]>,
     warning: Arc<Mutex<Seldom>>,
 }
@@ -72,7 +72,7 @@ impl Said {
 
 impl Bounds {
     /// Returns the number of omissions of each kind so far.
-    pub(crate) fn excesses(&self) -> Excesses {
+    pub fn excesses(&self) -> Excesses {
         std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed))
     }
 

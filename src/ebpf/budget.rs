@@ -9,7 +9,7 @@ pub struct Budget {
 
 impl Budget {
     /// Smallest useful budget. Below it, the profiler would drop every table at once.
-    pub(crate) const SMALLEST: usize = 8 << 20;
+    pub const SMALLEST: usize = 8 << 20;
 
     /// Creates a budget of `bytes` bytes, but at least [`Self::SMALLEST`].
     pub fn new(bytes: usize) -> Self {

@@ -4,13 +4,13 @@
 //! In: records of copies and of frames. Out: pairs of both, bounded in bytes. There are no copies unless
 //! [`Settings::copies`] enables them.
 //!
-//! [`Settings::copies`]: crate::ebpf::Settings::copies
+//! [`Settings::copies`]: crate::Settings::copies
 
 use std::collections::HashMap;
 
-use crate::ebpf::records::Record;
-use crate::unwind::Stop;
-use crate::unwind::walk::{OwnedSnapshot, Snapshot};
+use crate::records::Record;
+use alluvium_unwind::Stop;
+use alluvium_unwind::walk::{OwnedSnapshot, Snapshot};
 
 /// A user stack that the BPF program walked, with a copy of its first bytes.
 #[derive(Debug, Clone)]
@@ -88,8 +88,8 @@ impl Copies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ebpf::records::{Head, write_kernel_only, write_snapshot};
-    use crate::unwind::walk::REGISTERS;
+    use crate::records::{Head, write_kernel_only, write_snapshot};
+    use alluvium_unwind::walk::REGISTERS;
 
     /// Creates a record of `kind` with this time.
     fn record(kind: u8, time: u64) -> Vec<u8> {
@@ -123,7 +123,7 @@ mod tests {
             if let Some(time) = copy {
                 let bytes = record(2, time);
                 let record = Record::parse(&bytes).unwrap();
-                let crate::ebpf::records::User::Snapshot(stack) = record.user else {
+                let crate::records::User::Snapshot(stack) = record.user else {
                     panic!("{record:?}")
                 };
                 copies.hold(&record, &stack);

@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 
 /// CPU time of the profiler's threads. Each thread reports its own CPU time from time to time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cost {
+pub struct Cost {
     threads: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
 }
 
 /// CPU time account of one thread.
 #[derive(Debug)]
-pub(crate) struct ThreadCost {
+pub struct ThreadCost {
     nanos: Arc<AtomicU64>,
     /// CPU time of the thread before it started to work for the profiler.
     before: u64,
@@ -22,7 +22,7 @@ pub(crate) struct ThreadCost {
 
 impl Cost {
     /// Opens an account for the calling thread.
-    pub(crate) fn thread(&self) -> ThreadCost {
+    pub fn thread(&self) -> ThreadCost {
         let nanos = Arc::new(AtomicU64::new(0));
         self.threads.lock().push(nanos.clone());
         ThreadCost {
@@ -43,7 +43,7 @@ impl Cost {
 
 impl ThreadCost {
     /// Reports the CPU time of the thread so far. The caller must be that thread.
-    pub(crate) fn note(&self) {
+    pub fn note(&self) {
         self.nanos
             .store(thread_nanos().saturating_sub(self.before), Ordering::Relaxed);
     }

@@ -11,8 +11,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::ebpf::bytes::{u16_at, u32_at, u64_at};
-use crate::ebpf::perf_sample;
+use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::perf_sample;
 
 /// `sizeof(struct perf_event_attr)` up to and including `sig_data` (version 7).
 const ATTRIBUTE_SIZE: usize = 128;

@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use crate::ebpf::arrays::SharedArray;
-use crate::ebpf::binary::Binary;
-use crate::ebpf::bounds::{Bounds, LeftOut, Said};
-use crate::ebpf::cost::Cost;
-use crate::ebpf::foreign::{MAX_KEPT, Opener};
-use crate::ebpf::proc::{MapsLine, ProcessKey};
-use crate::ebpf::rows::Rows;
-use crate::ebpf::trampolines;
-use crate::unwind::{Line, Packed, Table};
+use crate::arrays::SharedArray;
+use crate::binary::Binary;
+use crate::bounds::{Bounds, LeftOut, Said};
+use crate::cost::Cost;
+use crate::foreign::{MAX_KEPT, Opener};
+use crate::proc::{MapsLine, ProcessKey};
+use crate::rows::Rows;
+use crate::trampolines;
+use alluvium_unwind::{Line, Packed, Table};
 
 /// Id of a binary, or of one of the special places that have no binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fstatfs, open, openat2};
 use rustix::io::Errno;
 
-use crate::base::descriptors;
-use crate::ebpf::bounds::Bounds;
-use crate::ebpf::proc::{MapsLine, ProcessKey};
+use crate::bounds::Bounds;
+use crate::proc::{MapsLine, ProcessKey};
+use alluvium_base::descriptors;
 
 /// Why a file was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
     kept: Arc<AtomicUsize>,
     /// Counts the parts omitted from the files that this opener opened.
-    pub(crate) bounds: Bounds,
+    pub bounds: Bounds,
 }
 
 /// A file that stays open. It counts against the limit until it is dropped.
@@ -494,7 +494,7 @@ mod tests {
         std::fs::copy("/bin/sleep", &program).unwrap();
         let mut child = Command::new(&program).arg("600").spawn().unwrap();
         let mapped = || {
-            let lines = crate::ebpf::proc::executable_mappings(child.id()).unwrap();
+            let lines = crate::proc::executable_mappings(child.id()).unwrap();
             lines.into_iter().find(|line| line.path == program.to_str().unwrap())
         };
         let mut line = mapped();
@@ -507,7 +507,7 @@ mod tests {
         pipe(&program);
         let key = ProcessKey {
             pid: child.id(),
-            start: crate::ebpf::proc::start(child.id()),
+            start: crate::proc::start(child.id()),
         };
         let later = ProcessKey {
             start: key.start + 1_000_000_000,

@@ -3,10 +3,10 @@
 //! In: the function table and the table from `.eh_frame`. Out: one table. The file is read only through the page
 //! cache of its reader.
 
-use crate::symbols::bytes::Bytes;
-use crate::symbols::pclntab::Pclntab;
-use crate::unwind::go::{Function, rows};
-use crate::unwind::{Arch, Table};
+use alluvium_symbols::bytes::Bytes;
+use alluvium_symbols::pclntab::Pclntab;
+use alluvium_unwind::go::{Function, rows};
+use alluvium_unwind::{Arch, Table};
 
 /// Maximum number of rows, as for `.eh_frame`.
 const MAX_ROWS: usize = 4_000_000;

@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 
 use aya::maps::MapData;
 
-use crate::ebpf::arrays::{KernelMapping, SharedArray, array, shared_array};
-use crate::ebpf::files::{Change, FileId};
-use crate::ebpf::object::KernelMaps;
-use crate::ebpf::process::Process;
-use crate::unwind::Line;
+use crate::arrays::{KernelMapping, SharedArray, array, shared_array};
+use crate::files::{Change, FileId};
+use crate::object::KernelMaps;
+use crate::process::Process;
+use alluvium_unwind::Line;
 
 pub(crate) struct KernelSide {
     /// `None` if there is no BPF program.

@@ -8,19 +8,19 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::ebpf::binary::{Binary, BinaryFunctions, Lines};
-use crate::ebpf::bounds::{LeftOut, Said};
-use crate::ebpf::budget::Budget;
-use crate::ebpf::files::FileId;
-use crate::ebpf::foreign::Opener;
-use crate::ebpf::proc::ProcessKey;
-use crate::ebpf::run_time::RunTimes;
-use crate::ebpf::window::ProcessInfo;
-use crate::symbols::{Demangle, Ranges, kernel};
+use crate::binary::{Binary, BinaryFunctions, Lines};
+use crate::bounds::{LeftOut, Said};
+use crate::budget::Budget;
+use crate::files::FileId;
+use crate::foreign::Opener;
+use crate::proc::ProcessKey;
+use crate::run_time::RunTimes;
+use crate::window::ProcessInfo;
+use alluvium_symbols::{Demangle, Ranges, kernel};
 
 /// Looked-up names of the kernel and of binaries, bounded in bytes. The least recently used names are dropped first.
 #[derive(Debug)]
-pub(crate) struct NameCache {
+pub struct NameCache {
     /// Names of kernel functions.
     pub kernel: KernelNames,
     /// Names that runtimes wrote for the code that they generated.
@@ -79,7 +79,7 @@ const LINES_WAIT: Duration = Duration::from_mins(5);
 
 impl NameCache {
     /// Creates an empty cache with a budget. `opener` opens the files to read.
-    pub(crate) fn new(budget: Budget, opener: Opener) -> Self {
+    pub fn new(budget: Budget, opener: Opener) -> Self {
         Self {
             kernel: KernelNames::default(),
             run_times: RunTimes::new(opener.clone()),
@@ -189,7 +189,7 @@ impl NameCache {
     }
 
     /// Returns the size of indexes and names in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.index_bytes() + self.held().map(|(_, _, bytes)| bytes).sum::<usize>()
     }
 
@@ -213,7 +213,7 @@ impl NameCache {
     }
 
     /// Ends a window. Drops the names and indexes that exceed the budget, least recently used first.
-    pub(crate) fn end_window(&mut self) {
+    pub fn end_window(&mut self) {
         self.age += 1;
         let mut held: Vec<(Holder, u64, usize)> = self.held().collect();
         held.sort_unstable_by_key(|(holder, used, _)| (*used, *holder));
@@ -288,7 +288,7 @@ impl FileNames {
 
 /// Names of kernel functions.
 #[derive(Debug, Default)]
-pub(crate) struct KernelNames {
+pub struct KernelNames {
     /// Names looked up so far; an empty name for an address without one.
     pub names: Ranges,
     /// All symbols, and when they were read; `None` if they were dropped or not needed yet.
@@ -376,7 +376,7 @@ mod tests {
 
     impl Programs {
         fn new() -> Self {
-            use crate::symbols::testing::{Section, made};
+            use alluvium_testing::elf::{Section, made};
 
             let mut symbol = vec![0; 24];
             symbol.extend([1, 0, 0, 0, 0x12, 0, 1, 0]);
@@ -404,7 +404,7 @@ mod tests {
             if !path.exists() {
                 std::fs::hard_link(self.folder.path().join("0"), &path).unwrap();
             }
-            let line = crate::ebpf::proc::MapsLine::of_file(&path);
+            let line = crate::proc::MapsLine::of_file(&path);
             let own = ProcessKey {
                 pid: std::process::id(),
                 start: 0,

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::ebpf::bounds::Said;
-use crate::ebpf::files::FileId;
-use crate::ebpf::name_cache::NameCache;
-use crate::ebpf::window::{Frame, Places, ProcessInfo, Stacks, Window};
-use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
-use crate::symbols::Demangle;
-use crate::symbols::calls::Call;
+use crate::bounds::Said;
+use crate::files::FileId;
+use crate::name_cache::NameCache;
+use crate::window::{Frame, Places, ProcessInfo, Stacks, Window};
+use alluvium_profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
+use alluvium_symbols::Demangle;
+use alluvium_symbols::calls::Call;
 
 /// Where a profile shows the name of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Comm {
+pub enum Comm {
     /// The profile does not show it.
     #[default]
     None,
@@ -27,7 +27,7 @@ pub(crate) enum Comm {
 
 /// Options for the contents of profiles.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Style {
+pub struct Style {
     /// Form of C++ and Rust names.
     pub demangle: Demangle,
     /// Where the name of the thread appears.
@@ -40,7 +40,7 @@ pub(crate) struct Style {
 
 /// Time of a window, and the CPU time of a tick in it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
+pub struct Span {
     /// Start as Unix time in nanoseconds.
     pub start_nanos: i64,
     /// Length of the window in nanoseconds.
@@ -50,7 +50,7 @@ pub(crate) struct Span {
 }
 
 /// Looks up the names of all frames of a window.
-pub(crate) struct Namer<'a> {
+pub struct Namer<'a> {
     cache: &'a mut NameCache,
     style: Style,
     /// Bytes of the profiles written so far.
@@ -65,7 +65,7 @@ const MAX_WRITTEN: usize = 256 << 20;
 
 impl<'a> Namer<'a> {
     /// Creates a namer that stores names in `cache`.
-    pub(crate) fn new(cache: &'a mut NameCache, style: Style) -> Self {
+    pub fn new(cache: &'a mut NameCache, style: Style) -> Self {
         Self {
             cache,
             style,
@@ -75,7 +75,7 @@ impl<'a> Namer<'a> {
     }
 
     /// Looks up all unknown kernel functions of a window at once.
-    pub(crate) fn learn_kernel(&mut self, window: &Window) {
+    pub fn learn_kernel(&mut self, window: &Window) {
         let frames = window
             .processes
             .values()
@@ -89,7 +89,7 @@ impl<'a> Namer<'a> {
 
     /// Looks up the unknown functions of some stacks. All addresses of a binary are looked up together, because
     /// reading its line numbers is expensive.
-    pub(crate) fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
+    pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
         let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
         for frame in stacks
             .flat_map(|stacks| stacks.weights.keys())
@@ -108,7 +108,7 @@ impl<'a> Namer<'a> {
 
     /// Returns the profile of some processes as uncompressed pprof bytes. The sample type is `cpu` in nanoseconds.
     #[expect(clippy::iter_over_hash_type, reason = "samples of a profile have no order")]
-    pub(crate) fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
+    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
         let named: Vec<Vec<(Frame, Arc<[Call]>)>> = parts
             .iter()
             .map(|(process, stacks)| self.names(process, stacks, places))

@@ -8,7 +8,7 @@ use aya::maps::{HashOfMaps, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::PerfEvent;
 use aya::{Ebpf, EbpfLoader};
 
-use crate::ebpf::window::Accounts;
+use crate::window::Accounts;
 
 #[cfg(target_arch = "x86_64")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.x86_64.bpf.o");
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_object_for_64_bit_arm_has_the_same_parts_and_is_relocated() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/bpf/out/profiler.aarch64.bpf.o");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/out/profiler.aarch64.bpf.o");
         let mut arm = aya_obj::Object::parse(&std::fs::read(path).unwrap()).unwrap();
         let native = aya_obj::Object::parse(OBJECT).unwrap();
         let parts = |object: &aya_obj::Object| {

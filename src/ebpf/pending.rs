@@ -6,12 +6,12 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::ebpf::files::{FileId, Files, Lookup};
-use crate::ebpf::process::{Image, mapping_at};
-use crate::ebpf::records::Record;
-use crate::ebpf::window::ProcessInfo;
-use crate::unwind::walk::{Found, OwnedSnapshot, Snapshot, walk};
-use crate::unwind::{Arch, Stop};
+use crate::files::{FileId, Files, Lookup};
+use crate::process::{Image, mapping_at};
+use crate::records::Record;
+use crate::window::ProcessInfo;
+use alluvium_unwind::walk::{Found, OwnedSnapshot, Snapshot, walk};
+use alluvium_unwind::{Arch, Stop};
 
 /// Maximum number of user frames, as in the BPF program.
 const MAX_FRAMES: usize = 896;

@@ -3,9 +3,9 @@
 //! This is for systems that allow perf_event_open(2) but deny bpf(2). The kernel stack arrives as addresses. For
 //! the user stack, each tick copies the registers and the top of the stack, which the profiler walks in user space.
 
-use crate::ebpf::bytes::{u32_at, u64_at};
-use crate::ebpf::records::{self, Head};
-use crate::unwind::walk::{self, Snapshot};
+use crate::bytes::{u32_at, u64_at};
+use crate::records::{self, Head};
+use alluvium_unwind::walk::{self, Snapshot};
 
 /// PERF_SAMPLE_TID, TIME, CALLCHAIN, PERIOD, REGS_USER and STACK_USER.
 pub(crate) const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 13;
@@ -112,7 +112,7 @@ pub(super) fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ebpf::records::{Record, User};
+    use crate::records::{Record, User};
 
     fn with_registers() -> Vec<u8> {
         let mut words = vec![2];

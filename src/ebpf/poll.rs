@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use crate::ebpf::cost::{Cost, Governor};
-use crate::ebpf::events::{Clock, ProcessEvent, SampleRing, SideBand, online_cpus};
-use crate::ebpf::object::{KernelSide, StartError};
-use crate::ebpf::perf_sample::{self, Sample};
-use crate::ebpf::records::time_of;
-use crate::ebpf::window::{Accounts, Window};
-use crate::ebpf::work::{Batch, Work};
+use crate::cost::{Cost, Governor};
+use crate::events::{Clock, ProcessEvent, SampleRing, SideBand, online_cpus};
+use crate::object::{KernelSide, StartError};
+use crate::perf_sample::{self, Sample};
+use crate::records::time_of;
+use crate::window::{Accounts, Window};
+use crate::work::{Batch, Work};
 
 /// Interval between polls.
 const POLL: Duration = Duration::from_millis(100);

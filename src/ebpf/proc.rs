@@ -122,7 +122,7 @@ fn parse_line(line: &str) -> Option<MapsLine> {
 }
 
 /// Returns the path of the program. It is empty for kernel threads and if it cannot be read.
-pub(crate) fn executable(pid: u32) -> String {
+pub fn executable(pid: u32) -> String {
     std::fs::read_link(format!("/proc/{pid}/exe"))
         .map(|path| {
             let path = path.to_string_lossy();
@@ -169,7 +169,7 @@ pub(crate) fn container_id(pid: u32) -> String {
 
 /// Returns the innermost container id in a cgroup file, from any of its lines. An id is 64 hexadecimal digits between
 /// other characters (`/docker/ID`, `cri-containerd-ID.scope`, `/kubepods/.../ID`).
-pub(crate) fn container_id_of(cgroup: &str) -> &str {
+pub fn container_id_of(cgroup: &str) -> &str {
     for line in cgroup.lines() {
         let found = line
             .rsplit(|char: char| !char.is_ascii_hexdigit())
@@ -183,7 +183,7 @@ pub(crate) fn container_id_of(cgroup: &str) -> &str {
 
 /// Returns the id of a process in its own namespace. In a container, this id differs from `pid`, the id on the host.
 /// The name of a perf map contains this id. If it cannot be read, returns `pid`.
-pub(crate) fn namespaced_pid(pid: u32) -> u32 {
+pub fn namespaced_pid(pid: u32) -> u32 {
     let read = || {
         let status = text(pid, "status").ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;

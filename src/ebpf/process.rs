@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::ebpf::arrays::KernelMapping;
-use crate::ebpf::bounds::{LeftOut, Said};
-use crate::ebpf::files::{FileId, Files};
-use crate::ebpf::proc::{self, MapsLine};
-use crate::ebpf::window::{Frame, ProcessInfo};
+use crate::arrays::KernelMapping;
+use crate::bounds::{LeftOut, Said};
+use crate::files::{FileId, Files};
+use crate::proc::{self, MapsLine};
+use crate::window::{Frame, ProcessInfo};
 
 /// Maximum number of mappings kept per process. It is also the limit of the BPF program's search.
 const MAX_MAPPINGS: usize = 16_000;

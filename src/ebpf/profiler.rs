@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-use crate::ebpf::cost::{Cost, Governor};
-use crate::ebpf::events::online_cpus;
-use crate::ebpf::foreign::Opener;
-use crate::ebpf::object::{KernelMaps, LoadSettings, StartError, load};
-use crate::ebpf::poll::{Order, Poller, Source};
-use crate::ebpf::settings::{Choice, Settings};
-use crate::ebpf::window::Window;
-use crate::ebpf::worker::Worker;
+use crate::cost::{Cost, Governor};
+use crate::events::online_cpus;
+use crate::foreign::Opener;
+use crate::object::{KernelMaps, LoadSettings, StartError, load};
+use crate::poll::{Order, Poller, Source};
+use crate::settings::{Choice, Settings};
+use crate::window::Window;
+use crate::worker::Worker;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Engine {
@@ -122,12 +122,12 @@ impl Profiler {
     }
 
     /// Returns the account to which threads that look up names report their CPU time.
-    pub(crate) fn cost(&self) -> &Cost {
+    pub fn cost(&self) -> &Cost {
         &self.cost
     }
 
     /// Returns the opener, which opens files of processes and counts the refused ones.
-    pub(crate) fn opener(&self) -> &Opener {
+    pub fn opener(&self) -> &Opener {
         &self.opener
     }
 }
@@ -177,7 +177,7 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
         }
         Err(error) if error.is_of_program() => {
             // The kernel may also deny perf events. Then the error of the BPF program is reported.
-            crate::ebpf::events::SampleRing::open(0, 1_000_000_000)
+            crate::events::SampleRing::open(0, 1_000_000_000)
                 .map(|_| events(error.to_string()))
                 .map_err(|_| error)
         }
@@ -191,8 +191,8 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::ebpf::budget::Budget;
-    use crate::ebpf::settings::Scope;
+    use crate::budget::Budget;
+    use crate::settings::Scope;
 
     /// Starts a thread that is busy until `stop` is set. The thread returns the nanoseconds of CPU time that it used.
     fn spin(stop: &Arc<AtomicBool>) -> JoinHandle<u64> {

@@ -1,8 +1,8 @@
 //! Records that the BPF program writes to its ring, as borrowed views. `bpf/include/records.h` defines the layout.
 
-use crate::ebpf::bytes::{u16_at, u32_at, u64_at};
-use crate::unwind::Stop;
-use crate::unwind::walk::{REGISTERS, Snapshot};
+use crate::bytes::{u16_at, u32_at, u64_at};
+use alluvium_unwind::Stop;
+use alluvium_unwind::walk::{REGISTERS, Snapshot};
 
 /// Length of `struct record`.
 const HEAD: usize = 64;

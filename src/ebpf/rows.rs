@@ -3,8 +3,8 @@
 //!
 //! In: a packed table, or the kernel's memory. Out: the row for an address. `files` decides which tables exist.
 
-use crate::ebpf::arrays::SharedArray;
-use crate::unwind::{Line, Packed, Row, packed};
+use crate::arrays::SharedArray;
+use alluvium_unwind::{Line, Packed, Row, packed};
 
 /// A table, in this process's memory or in the kernel's.
 #[derive(Debug)]

@@ -9,17 +9,17 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::ebpf::bounds::{LeftOut, Said};
-use crate::ebpf::foreign::{Ending, Opener, Refusal, Root};
-use crate::ebpf::proc::{self, ProcessKey};
-use crate::ebpf::window::ProcessInfo;
-use crate::symbols::bytes::Bytes;
-use crate::symbols::latest::Latest;
-use crate::symbols::{Ranges, jitdump, perf_map};
+use crate::bounds::{LeftOut, Said};
+use crate::foreign::{Ending, Opener, Refusal, Root};
+use crate::proc::{self, ProcessKey};
+use crate::window::ProcessInfo;
+use alluvium_symbols::bytes::Bytes;
+use alluvium_symbols::latest::Latest;
+use alluvium_symbols::{Ranges, jitdump, perf_map};
 
 /// Names of all processes that generate code.
 #[derive(Debug)]
-pub(crate) struct RunTimes {
+pub struct RunTimes {
     processes: HashMap<ProcessKey, RunTime>,
     opener: Opener,
     /// Number of bytes of files that may still be read in this window.

@@ -1,6 +1,6 @@
 //! Settings of a profiler that its users choose.
 
-use crate::ebpf::budget::Budget;
+use crate::budget::Budget;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
@@ -15,7 +15,7 @@ pub struct Settings {
     /// CPU limit of the profiler as a share of one CPU. The rate is lowered to stay within it. `None` for no limit.
     pub cpu_limit: Option<f64>,
     pub engine: Choice,
-    /// If true, each user stack is also copied into [`Window::copies`](crate::ebpf::Window::copies), to compare the
+    /// If true, each user stack is also copied into [`Window::copies`](crate::Window::copies), to compare the
     /// walk of the BPF program with other unwinders. Multiplies the cost.
     pub copies: bool,
 }

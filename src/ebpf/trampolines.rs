@@ -9,8 +9,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use crate::ebpf::proc::MapsLine;
-use crate::unwind::{Arch, Row, Rule};
+use crate::proc::MapsLine;
+use alluvium_unwind::{Arch, Row, Rule};
 
 /// Size of the memory that Python allocates for trampolines.
 const ARENA_BYTES: u64 = 64 << 10;

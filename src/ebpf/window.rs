@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ebpf::binary::Binary;
-use crate::ebpf::copies::Copied;
-use crate::ebpf::files::FileId;
-use crate::ebpf::proc::ProcessKey;
-use crate::unwind::Stop;
+use crate::binary::Binary;
+use crate::copies::Copied;
+use crate::files::FileId;
+use crate::proc::ProcessKey;
+use alluvium_unwind::Stop;
 
 /// An address in a binary, or at one of the special places of [`FileId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -137,7 +137,7 @@ pub struct Window {
 
 impl Window {
     /// Returns the number of nanoseconds between two ticks at the end of the window.
-    pub(crate) fn period_nanos(&self) -> i64 {
+    pub fn period_nanos(&self) -> i64 {
         1_000_000_000 / i64::from(self.hertz.max(1))
     }
 

@@ -4,8 +4,8 @@
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::Sender;
 
-use crate::ebpf::events::ProcessEvent;
-use crate::ebpf::window::{Accounts, Window};
+use crate::events::ProcessEvent;
+use crate::window::{Accounts, Window};
 
 /// Number of bytes that an event counts in the backlog, in addition to its texts.
 const EVENT_BYTES: usize = 128;

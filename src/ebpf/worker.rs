@@ -9,21 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use crate::ebpf::copies::Copies;
-use crate::ebpf::cost::{Cost, ThreadCost};
-use crate::ebpf::events::ProcessEvent;
-use crate::ebpf::files::{FileId, Files};
-use crate::ebpf::foreign::Opener;
-use crate::ebpf::kernel_side::KernelSide;
-use crate::ebpf::object::KernelMaps;
-use crate::ebpf::pending::{Pass, Pending, Waiting};
-use crate::ebpf::proc::{self, MapsLine};
-use crate::ebpf::process::{Process, push_kernel, push_user};
-use crate::ebpf::records::{Record, User};
-use crate::ebpf::settings::{Scope, Settings};
-use crate::ebpf::window::{Accounts, Filling, Frame, ProcessInfo, Window};
-use crate::ebpf::work::{Batch, Work};
-use crate::unwind::Stop;
+use crate::copies::Copies;
+use crate::cost::{Cost, ThreadCost};
+use crate::events::ProcessEvent;
+use crate::files::{FileId, Files};
+use crate::foreign::Opener;
+use crate::kernel_side::KernelSide;
+use crate::object::KernelMaps;
+use crate::pending::{Pass, Pending, Waiting};
+use crate::proc::{self, MapsLine};
+use crate::process::{Process, push_kernel, push_user};
+use crate::records::{Record, User};
+use crate::settings::{Scope, Settings};
+use crate::window::{Accounts, Filling, Frame, ProcessInfo, Window};
+use crate::work::{Batch, Work};
+use alluvium_unwind::Stop;
 
 pub(crate) struct Worker {
     settings: Settings,

@@ -6,8 +6,8 @@
 use std::mem::{self, Discriminant};
 use std::sync::Arc;
 
-use crate::lang::source::{Source, Span};
-use crate::lang::token::TokenKind;
+use crate::source::{Source, Span};
+use crate::token::TokenKind;
 
 /// A parsed file; incomplete when it has syntax errors.
 #[derive(Debug, Clone)]

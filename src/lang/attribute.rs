@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::schema::Kind;
-use crate::lang::value::{Number, Value};
+use crate::argument_error::ArgumentError;
+use crate::schema::Kind;
+use crate::value::{Number, Value};
 
 /// The type of an attribute.
 pub trait FromValue: Sized {
@@ -41,53 +41,54 @@ pub struct OptionalSecret(pub Value);
 
 /// A duration of more than zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Interval(Duration);
+pub struct Interval(Duration);
 
 /// A whole number of at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Positive(u64);
+pub struct Positive(u64);
 
 /// A whole number of at least zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Natural(u64);
+pub struct Natural(u64);
 
 /// A number of bytes, written as a number or as a text such as `512MiB` or `1GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ByteSize(u64);
+pub struct ByteSize(u64);
 
 /// A string or a list that is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NotEmpty<T>(pub T);
+pub struct NotEmpty<T>(pub T);
 
 impl Interval {
     /// Returns the duration, which is never zero.
-    pub(crate) fn get(self) -> Duration {
+    pub fn get(self) -> Duration {
         self.0
     }
 }
 
 impl Positive {
     /// Returns the number, which is at least one. A number that does not fit into `usize` becomes `usize::MAX`.
-    pub(crate) fn get(self) -> usize {
+    pub fn get(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }
 
 impl Natural {
     /// Returns the number, which may be zero.
-    pub(crate) fn get(self) -> u64 {
+    pub fn get(self) -> u64 {
         self.0
     }
 }
 
 impl ByteSize {
     /// Returns the size as a number of bytes.
-    pub(crate) fn get(self) -> u64 {
+    pub fn get(self) -> u64 {
         self.0
     }
 }
 
 /// Declares an enum whose variants are the allowed texts of an attribute.
+#[macro_export]
 macro_rules! choices {
     (
         $(#[doc = $about:literal])*
@@ -106,22 +107,22 @@ macro_rules! choices {
             const ALL: &'static [(&'static str, Self)] = &[ $( ($text, Self::$variant) ),+ ];
         }
 
-        impl $crate::lang::attribute::FromValue for $name {
-            const KIND: $crate::lang::schema::Kind = $crate::lang::schema::Kind::String;
+        impl $crate::attribute::FromValue for $name {
+            const KIND: $crate::schema::Kind = $crate::schema::Kind::String;
 
             fn from_value(
                 name: &str,
-                value: &$crate::lang::value::Value,
-            ) -> Result<Self, $crate::lang::argument_error::ArgumentError> {
-                $crate::lang::attribute::choose(name, value, Self::ALL)
+                value: &$crate::value::Value,
+            ) -> Result<Self, $crate::argument_error::ArgumentError> {
+                $crate::attribute::choose(name, value, Self::ALL)
             }
         }
     };
 }
-pub(crate) use choices;
+pub use choices;
 
 /// Returns the choice whose text is `value`.
-pub(crate) fn choose<T: Copy>(name: &str, value: &Value, choices: &[(&str, T)]) -> Result<T, ArgumentError> {
+pub fn choose<T: Copy>(name: &str, value: &Value, choices: &[(&str, T)]) -> Result<T, ArgumentError> {
     let given = text(value).unwrap_or_default();
     let found = choices.iter().find(|(choice, _)| *choice == &*given);
     found.map(|(_, chosen)| *chosen).ok_or_else(|| {
@@ -291,7 +292,7 @@ impl FromValue for Duration {
     const KIND: Kind = Kind::Duration;
 
     fn from_value(_: &str, value: &Value) -> Result<Self, ArgumentError> {
-        let parsed = text(value).and_then(|text| crate::base::duration::parse(&text).ok());
+        let parsed = text(value).and_then(|text| alluvium_base::duration::parse(&text).ok());
         Ok(parsed.unwrap_or_default())
     }
 }

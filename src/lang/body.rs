@@ -3,13 +3,13 @@
 //!
 //! In: [`Arguments`] that fit their schema. Out: a struct, or all errors with their paths. From one table, the macro
 //! [`arguments!`] generates struct, schema, defaults, documentation and conversion. The types of single attributes are
-//! in [`crate::lang::attribute`].
+//! in [`crate::attribute`].
 
 use std::sync::Arc;
 
-use crate::lang::argument_error::ArgumentErrors;
-use crate::lang::attribute::FromValue;
-use crate::lang::schema::{ArgumentBlock, Arguments, Schema};
+use crate::argument_error::ArgumentErrors;
+use crate::attribute::FromValue;
+use crate::schema::{ArgumentBlock, Arguments, Schema};
 
 /// A body as a typed value. [`arguments!`] implements this trait. If the struct of a body differs from the text, the
 /// trait is implemented by hand.
@@ -30,7 +30,7 @@ pub trait FromBody: Sized {
 
 /// A block that has a label, with its body.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Labelled<T> {
+pub struct Labelled<T> {
     /// The label as written, without quotes.
     pub label: Arc<str>,
     /// The typed body of the block.
@@ -189,6 +189,7 @@ impl<'a> Reader<'a> {
 ///
 /// A default is a literal of the configuration language that is also a Rust literal. `check` names a function that
 /// takes the struct and validates combinations of attributes.
+#[macro_export]
 macro_rules! arguments {
     (
         $(#[doc = $about:literal])*
@@ -205,47 +206,47 @@ macro_rules! arguments {
         $(#[doc = $about])*
         #[derive(Clone, Debug, PartialEq)]
         $vis struct $name {
-            $( $(#[doc = $doc])+ pub(crate) $field: $type, )*
-            $($( $(#[doc = $block_doc])+ pub(crate) $block: $block_type, )*)?
-            $($( pub(crate) $shared: $shared_type, )*)?
+            $( $(#[doc = $doc])+ $vis $field: $type, )*
+            $($( $(#[doc = $block_doc])+ $vis $block: $block_type, )*)?
+            $($( $vis $shared: $shared_type, )*)?
         }
 
-        impl $crate::lang::body::FromBody for $name {
-            const SCHEMA: &'static $crate::lang::schema::Schema = {
-                const OWN: &[$crate::lang::schema::Attribute] = &[ $( $crate::lang::schema::Attribute {
-                    name: $crate::lang::body::key!($field $($key)?),
-                    kind: <$type as $crate::lang::attribute::FromValue>::KIND,
-                    required: $crate::lang::body::is_required!($type $(, $default)?),
-                    default: $crate::lang::body::default!($($default)?),
+        impl $crate::body::FromBody for $name {
+            const SCHEMA: &'static $crate::schema::Schema = {
+                const OWN: &[$crate::schema::Attribute] = &[ $( $crate::schema::Attribute {
+                    name: $crate::body::key!($field $($key)?),
+                    kind: <$type as $crate::attribute::FromValue>::KIND,
+                    required: $crate::body::is_required!($type $(, $default)?),
+                    default: $crate::body::default!($($default)?),
                     doc: concat!($($doc),+).trim_ascii_start(),
                 } ),* ];
-                const OWN_BLOCKS: &[$crate::lang::schema::Block] = &[ $($( $crate::lang::schema::Block {
-                    name: $crate::lang::body::key!($block $($block_key)?),
-                    labelled: <$block_type as $crate::lang::body::FromBlocks>::IS_LABELLED,
-                    many: <$block_type as $crate::lang::body::FromBlocks>::IS_MANY,
+                const OWN_BLOCKS: &[$crate::schema::Block] = &[ $($( $crate::schema::Block {
+                    name: $crate::body::key!($block $($block_key)?),
+                    labelled: <$block_type as $crate::body::FromBlocks>::IS_LABELLED,
+                    many: <$block_type as $crate::body::FromBlocks>::IS_MANY,
                     required: false,
-                    implied: <$block_type as $crate::lang::body::FromBlocks>::IS_IMPLIED,
-                    schema: <$block_type as $crate::lang::body::FromBlocks>::BODY,
+                    implied: <$block_type as $crate::body::FromBlocks>::IS_IMPLIED,
+                    schema: <$block_type as $crate::body::FromBlocks>::BODY,
                     defaults: &[ $($( (stringify!($override), stringify!($value)) ),*)? ],
                     doc: concat!($($block_doc),+).trim_ascii_start(),
                 } ),*)? ];
-                &$crate::lang::schema::Schema {
-                    attributes: $crate::lang::schema::attributes!(
-                        OWN $($(, <$shared_type as $crate::lang::body::FromBody>::SCHEMA.attributes)*)?
+                &$crate::schema::Schema {
+                    attributes: $crate::schema::attributes!(
+                        OWN $($(, <$shared_type as $crate::body::FromBody>::SCHEMA.attributes)*)?
                     ),
-                    blocks: $crate::lang::schema::blocks!(
-                        OWN_BLOCKS $($(, <$shared_type as $crate::lang::body::FromBody>::SCHEMA.blocks)*)?
+                    blocks: $crate::schema::blocks!(
+                        OWN_BLOCKS $($(, <$shared_type as $crate::body::FromBody>::SCHEMA.blocks)*)?
                     ),
                 }
             };
 
             fn from_body(
-                body: &$crate::lang::schema::Arguments,
-            ) -> Result<Self, $crate::lang::argument_error::ArgumentErrors> {
+                body: &$crate::schema::Arguments,
+            ) -> Result<Self, $crate::argument_error::ArgumentErrors> {
                 #[allow(unused_mut, reason = "a body may be empty")]
-                let mut reader = $crate::lang::body::Reader::new(body);
-                $( let $field = reader.attribute::<$type>($crate::lang::body::key!($field $($key)?)); )*
-                $($( let $block = reader.blocks::<$block_type>($crate::lang::body::key!($block $($block_key)?)); )*)?
+                let mut reader = $crate::body::Reader::new(body);
+                $( let $field = reader.attribute::<$type>($crate::body::key!($field $($key)?)); )*
+                $($( let $block = reader.blocks::<$block_type>($crate::body::key!($block $($block_key)?)); )*)?
                 $($( let $shared = reader.shared::<$shared_type>(); )*)?
                 let whole = || Some(Self {
                     $( $field: $field?, )*
@@ -259,9 +260,11 @@ macro_rules! arguments {
         }
     };
 }
-pub(crate) use arguments;
+pub use arguments;
 
 /// Evaluates to the name of a field in the configuration.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! key {
     ($field:ident) => {
         stringify!($field)
@@ -270,20 +273,24 @@ macro_rules! key {
         $key
     };
 }
-pub(crate) use key;
+pub use key;
 
 /// Evaluates to true if an attribute is required: it has no default, and its type needs a value.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! is_required {
     ($type:ty) => {
-        !<$type as $crate::lang::attribute::FromValue>::IS_OPTIONAL
+        !<$type as $crate::attribute::FromValue>::IS_OPTIONAL
     };
     ($type:ty, $default:tt) => {
         false
     };
 }
-pub(crate) use is_required;
+pub use is_required;
 
 /// Evaluates to a default as an expression of the configuration language.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! default {
     () => {
         None
@@ -292,21 +299,21 @@ macro_rules! default {
         Some(stringify!($default))
     };
 }
-pub(crate) use default;
+pub use default;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::argument_error::ArgumentError;
-    use crate::lang::ast::{Expression, Statement};
-    use crate::lang::attribute::{Interval, choices};
-    use crate::lang::convert::convert;
-    use crate::lang::decode::{Resolve, decode};
-    use crate::lang::diagnostic::Diagnostic;
-    use crate::lang::eval::{NoScope, evaluate};
-    use crate::lang::schema::Kind;
-    use crate::lang::value::Value;
-    use crate::lang::{Source, parse};
+    use crate::argument_error::ArgumentError;
+    use crate::ast::{Expression, Statement};
+    use crate::attribute::{Interval, choices};
+    use crate::convert::convert;
+    use crate::decode::{Resolve, decode};
+    use crate::diagnostic::Diagnostic;
+    use crate::eval::{NoScope, evaluate};
+    use crate::schema::Kind;
+    use crate::value::Value;
+    use crate::{Source, parse};
 
     choices! {
         /// Kind of the objects in the example.

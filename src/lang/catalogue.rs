@@ -7,7 +7,7 @@
 //! while the storage folder is unusable), `update` (it is loaded after the fixed text, while the storage folder is
 //! unusable). Tests load every example; the reference page and `alluvium validate --explain` print the examples.
 
-use crate::lang::codes::{ALL, Code, TEXTS};
+use crate::codes::{ALL, Code, TEXTS};
 
 /// An example of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The diagnostic codes: one per line; a code is never reused.
 //!
 //! A new code needs a line here and a file `catalogue/ID.md` with its explanation and examples (see
-//! [`crate::lang::catalogue`] for the format). Then `UPDATE_EXPECT=1 cargo test --test integration catalogue`
+//! [`crate::catalogue`] for the format). Then `UPDATE_EXPECT=1 cargo test --test integration catalogue`
 //! regenerates the reference page. A code that is no longer reported is removed.
 //!
 //! `E00` lexical, `E01` grammar, `E02` evaluation, `E03` a body against its schema, `E04` the graph, `E05` components,

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::base::duration;
-use crate::lang::schema::{Kind, TARGETS};
-use crate::lang::value::{Fields, Number, Value};
+use crate::schema::{Kind, TARGETS};
+use crate::value::{Fields, Number, Value};
+use alluvium_base::duration;
 
 /// The error of a value that does not fit a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn convert(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
 }
 
 /// Returns the name of a type for messages.
-pub(crate) fn kind_name(kind: &Kind) -> String {
+pub fn kind_name(kind: &Kind) -> String {
     match kind {
         Kind::Bool => "bool",
         Kind::Int | Kind::Uint | Kind::Float => "number",
@@ -85,7 +85,7 @@ pub(crate) fn kind_name(kind: &Kind) -> String {
 }
 
 /// Returns the name of a type with its element type: `list(map(string))`.
-pub(crate) fn full_kind_name(kind: &Kind) -> String {
+pub fn full_kind_name(kind: &Kind) -> String {
     match kind {
         Kind::List(inner) => format!("list({})", full_kind_name(inner)),
         Kind::Map(inner) => format!("map({})", full_kind_name(inner)),
@@ -94,7 +94,7 @@ pub(crate) fn full_kind_name(kind: &Kind) -> String {
 }
 
 /// Returns the name of a value's type for messages.
-pub(crate) fn value_name(value: &Value) -> String {
+pub fn value_name(value: &Value) -> String {
     match value {
         Value::Capsule(capsule) => format!("capsule(\"{}\")", capsule.kind),
         other => other.kind_name().to_owned(),
@@ -102,7 +102,7 @@ pub(crate) fn value_name(value: &Value) -> String {
 }
 
 /// Formats a number in the shortest decimal form without an exponent.
-pub(crate) fn format_number(number: Number) -> String {
+pub fn format_number(number: Number) -> String {
     match number {
         Number::Int(value) => value.to_string(),
         Number::Uint(value) => value.to_string(),

@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::lang::ast::{self, Expression, ExpressionKind, Identifier, Statement};
-use crate::lang::codes;
-use crate::lang::convert::{ConversionError, Step, convert};
-use crate::lang::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::lang::eval::{NoScope, Scope, evaluate};
-use crate::lang::parser::parse_expression;
-use crate::lang::schema::{ArgumentBlock, Arguments, Attribute, Kind, Schema};
-use crate::lang::source::{Source, Span};
-use crate::lang::value::{Fields, Number, Value};
+use crate::ast::{self, Expression, ExpressionKind, Identifier, Statement};
+use crate::codes;
+use crate::convert::{ConversionError, Step, convert};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::eval::{NoScope, Scope, evaluate};
+use crate::parser::parse_expression;
+use crate::schema::{ArgumentBlock, Arguments, Attribute, Kind, Schema};
+use crate::source::{Source, Span};
+use crate::value::{Fields, Number, Value};
 
 /// Turns the expression of an attribute into a value of its type.
-pub(crate) trait Resolve {
+pub trait Resolve {
     /// Returns the converted value; `None` if it is not known yet.
     fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic>;
 
@@ -31,7 +31,7 @@ pub(crate) trait Resolve {
 }
 
 /// Evaluates in a scope where every value is known.
-pub(crate) struct Evaluate<'a> {
+pub struct Evaluate<'a> {
     /// The scope whose names have values.
     pub scope: &'a dyn Scope,
     /// Precomputed defaults that many bodies share.
@@ -64,7 +64,7 @@ impl Resolve for Evaluate<'_> {
 /// Attribute names and defaults of schemas, computed once and shared by all bodies. Holds a list for each schema of the
 /// program that has been used.
 #[derive(Default)]
-pub(crate) struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
+pub struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
 
 /// Address and length of a schema's attributes and of the overrides. Both are constants, so addresses identify them.
 type DefaultsKey = ((usize, usize), (usize, usize));
@@ -92,7 +92,7 @@ impl Defaults {
 }
 
 /// Result of decoding a body.
-pub(crate) struct Decoded {
+pub struct Decoded {
     /// Its values. An invalid value is null; an attribute whose value is not known yet is absent.
     pub arguments: Arguments,
     /// Errors and warnings about the body.
@@ -100,7 +100,7 @@ pub(crate) struct Decoded {
 }
 
 /// Decodes `body`. A missing attribute is reported at `header`.
-pub(crate) fn decode(
+pub fn decode(
     source: &Source,
     header: Span,
     body: &[Statement],
@@ -121,8 +121,7 @@ pub(crate) fn decode(
 
 /// Returns the arguments of an empty body; required attributes are null. Fails if a default does not have the type of
 /// its attribute. The table test of every component calls this function.
-#[cfg(test)]
-pub(crate) fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
+pub fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let arguments = default_arguments(schema, &[], &mut diagnostics);
     // Blocks that are not implied have defaults too, which are checked here but not returned.
@@ -136,12 +135,12 @@ pub(crate) fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
 }
 
 /// Returns the value of an omitted attribute; null if it has no default, or a default of the wrong type.
-pub(crate) fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static str)]) -> Value {
+pub fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static str)]) -> Value {
     default_value(attribute, overrides, &mut Diagnostics::new())
 }
 
 /// Creates a type error, placed at the invalid part of the expression if this part can be located.
-pub(crate) fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
+pub fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
     let mut at = expression;
     let mut rest = String::new();
     for step in &error.path {
@@ -169,7 +168,7 @@ pub(crate) fn wrong_type(source: &Source, expression: &Expression, error: &Conve
 }
 
 /// Returns the span of the attribute or block with a path such as `rule[2].action`; `fallback` if it does not exist.
-pub(crate) fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
+pub fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
     if path.is_empty() {
         return fallback;
     }
@@ -427,7 +426,6 @@ fn suggestion<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone,
     }
 }
 
-#[cfg(test)]
 fn default_arguments(schema: &Schema, overrides: &[(&'static str, &'static str)], out: &mut Diagnostics) -> Arguments {
     let attributes = schema
         .attributes

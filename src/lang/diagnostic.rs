@@ -7,8 +7,8 @@ use std::fmt;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
-use crate::lang::codes::Code;
-use crate::lang::source::{Source, Span};
+use crate::codes::Code;
+use crate::source::{Source, Span};
 
 /// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +68,7 @@ impl Diagnostic {
     }
 
     /// Creates a warning at `span` of `source`.
-    pub(crate) fn warning(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
+    pub fn warning(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
             ..Self::error(code, source, span, message)
@@ -84,14 +84,14 @@ impl Diagnostic {
 
     /// Adds a hint, if there is one.
     #[must_use]
-    pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Self {
+    pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
         self.hint = hint;
         self
     }
 
     /// Adds a remark about another range.
     #[must_use]
-    pub(crate) fn note_at(mut self, source: &Source, span: Span, message: impl Into<String>) -> Self {
+    pub fn note_at(mut self, source: &Source, span: Span, message: impl Into<String>) -> Self {
         self.notes.push(Note {
             message: message.into(),
             place: Some((source.clone(), span)),
@@ -305,7 +305,7 @@ fn json_place(source: &Source, span: Span) -> serde_json::Map<String, serde_json
 }
 
 /// Returns the candidate that is most similar to `name`, if it is similar enough for a typing error.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let chars: Vec<char> = name.chars().collect();
     candidates
         .into_iter()
@@ -368,7 +368,7 @@ fn floor_boundary(text: &str, offset: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::codes;
+    use crate::codes;
 
     #[test]
     fn an_excerpt_marks_the_place_and_gives_the_hint() {

@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use crate::lang::ast::{Expression, ExpressionKind, Identifier};
-use crate::lang::codes::{self, Code};
-use crate::lang::convert::value_name;
-use crate::lang::diagnostic::{Diagnostic, nearest};
-use crate::lang::source::{Source, Span};
-use crate::lang::stdlib;
-use crate::lang::token::TokenKind;
-use crate::lang::value::{Fields, Number, Value};
+use crate::ast::{Expression, ExpressionKind, Identifier};
+use crate::codes::{self, Code};
+use crate::convert::value_name;
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::source::{Source, Span};
+use crate::stdlib;
+use crate::token::TokenKind;
+use crate::value::{Fields, Number, Value};
 
 /// Names that expressions may refer to.
 pub trait Scope {
@@ -37,7 +37,7 @@ pub fn evaluate(source: &Source, expression: &Expression, scope: &dyn Scope) -> 
 
 /// Returns the names of an expression that is a chain of names: `a`, `b` and `c` for `a.b.c`. Returns an empty list for
 /// any other expression.
-pub(crate) fn traversal(expression: &Expression) -> Vec<Identifier> {
+pub fn traversal(expression: &Expression) -> Vec<Identifier> {
     let mut names = Vec::new();
     let mut current = expression;
     loop {
@@ -60,7 +60,7 @@ pub(crate) fn traversal(expression: &Expression) -> Vec<Identifier> {
 }
 
 /// Returns the value of a quoted string literal; `None` if its escapes produce invalid UTF-8.
-pub(crate) fn unquote(text: &str) -> Option<String> {
+pub fn unquote(text: &str) -> Option<String> {
     if let Some(raw) = text.strip_prefix('`') {
         return Some(raw.strip_suffix('`').unwrap_or(raw).replace('\r', ""));
     }
@@ -236,7 +236,7 @@ impl Evaluator<'_> {
                 index.and_then(|index| items.get(index)).cloned().ok_or_else(|| {
                     let message = format!(
                         "index {} is out of range of array with length {}",
-                        crate::lang::convert::format_number(*number),
+                        crate::convert::format_number(*number),
                         items.len()
                     );
                     self.error(codes::BAD_INDEX, key_at, message)
@@ -261,7 +261,7 @@ impl Evaluator<'_> {
 }
 
 /// Returns the field of a value that `.name` selects.
-pub(crate) fn field(source: &Source, value: &Value, name: &Identifier) -> Result<Value, Diagnostic> {
+pub fn field(source: &Source, value: &Value, name: &Identifier) -> Result<Value, Diagnostic> {
     let Value::Object(fields) = value else {
         let message = format!("cannot access field `{}` of a {}", name.name, value_name(value));
         return Err(Diagnostic::error(codes::UNKNOWN_FIELD, source, name.span, message));

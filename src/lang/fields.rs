@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::lang::value::{Fields, Number, Value};
+    use crate::value::{Fields, Number, Value};
 
     fn number(value: i64) -> Value {
         Value::Number(Number::Int(value))

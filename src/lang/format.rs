@@ -6,10 +6,10 @@
 //! the formatter moves comments inside a statement to the lines above the statement and prints again. If the second
 //! attempt fails too, the text stays unchanged.
 
-use crate::lang::ast::{File, Statement};
-use crate::lang::diagnostic::Diagnostics;
-use crate::lang::source::{Source, Span};
-use crate::lang::{hcl, parser, printer};
+use crate::ast::{File, Statement};
+use crate::diagnostic::Diagnostics;
+use crate::source::{Source, Span};
+use crate::{hcl, parser, printer};
 
 /// Maximum number of passes before the text counts as unstable. All shipped Alloy files are stable after the first.
 const MAX_PASSES: usize = 6;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Quotes a string with double quotes, with escapes where they are needed.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for letter in text.chars() {
@@ -35,7 +35,7 @@ pub(crate) fn quote_lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::eval::unquote;
+    use crate::eval::unquote;
 
     #[test]
     fn what_is_quoted_reads_as_it_was() {

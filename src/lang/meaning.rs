@@ -4,9 +4,9 @@
 
 use std::mem;
 
-use crate::lang::ast::{Expression, ExpressionKind, File, Statement};
-use crate::lang::eval::literal;
-use crate::lang::token::TokenKind;
+use crate::ast::{Expression, ExpressionKind, File, Statement};
+use crate::eval::literal;
+use crate::token::TokenKind;
 
 /// True if two files have the same meaning.
 pub fn same(left: &File, right: &File) -> bool {

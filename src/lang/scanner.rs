@@ -3,10 +3,10 @@
 //! Scanning never fails as a whole: invalid text is reported and becomes [`TokenKind::Illegal`]. Comments are tokens,
 //! so that the printer can put them back. The rules are those of Alloy's scanner: see the language reference.
 
-use crate::lang::codes::{self, Code};
-use crate::lang::diagnostic::{Diagnostic, Diagnostics};
-use crate::lang::source::{Source, Span};
-use crate::lang::token::{Token, TokenKind};
+use crate::codes::{self, Code};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::{Source, Span};
+use crate::token::{Token, TokenKind};
 
 /// Returns all tokens of a text, including comments and terminators but not the end of the file, and the errors.
 pub fn tokens(source: &Source) -> (Vec<Token>, Diagnostics) {
@@ -364,7 +364,7 @@ impl<'a> Scanner<'a> {
 }
 
 /// True for a text that can name an attribute or a block label.
-pub(crate) fn is_identifier(text: &str) -> bool {
+pub fn is_identifier(text: &str) -> bool {
     let mut letters = text.chars();
     letters.next().is_some_and(is_letter)
         && letters.all(|letter| is_letter(letter) || is_digit(letter))

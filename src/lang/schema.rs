@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::lang::value::{Fields, Value};
+use crate::value::{Fields, Value};
 
 /// The body of a block: its attributes and inner blocks, each list sorted by name.
 #[derive(Debug)]
@@ -216,26 +216,30 @@ joining!(
 );
 
 /// `attributes!(OWN, http_client::ATTRIBUTES)`: joins lists of attributes into one sorted list.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! attributes {
     ($($list:expr),+ $(,)?) => {{
-        const LISTS: &[&[$crate::lang::schema::Attribute]] = &[$($list),+];
-        const ALL: [$crate::lang::schema::Attribute; $crate::lang::schema::count_attributes(LISTS)] =
-            $crate::lang::schema::join_attributes(LISTS);
+        const LISTS: &[&[$crate::schema::Attribute]] = &[$($list),+];
+        const ALL: [$crate::schema::Attribute; $crate::schema::count_attributes(LISTS)] =
+            $crate::schema::join_attributes(LISTS);
         &ALL
     }};
 }
-pub(crate) use attributes;
+pub use attributes;
 
 /// `blocks!(OWN, http_client::BLOCKS)`: joins lists of blocks into one sorted list.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! blocks {
     ($($list:expr),+ $(,)?) => {{
-        const LISTS: &[&[$crate::lang::schema::Block]] = &[$($list),+];
-        const ALL: [$crate::lang::schema::Block; $crate::lang::schema::count_blocks(LISTS)] =
-            $crate::lang::schema::join_blocks(LISTS);
+        const LISTS: &[&[$crate::schema::Block]] = &[$($list),+];
+        const ALL: [$crate::schema::Block; $crate::schema::count_blocks(LISTS)] =
+            $crate::schema::join_blocks(LISTS);
         &ALL
     }};
 }
-pub(crate) use blocks;
+pub use blocks;
 
 /// Compares names by bytes, for use at compile time.
 const fn is_before(left: &str, right: &str) -> bool {
@@ -252,7 +256,7 @@ const fn is_before(left: &str, right: &str) -> bool {
 
 /// An evaluated body that fits its schema: every attribute of the schema is present with its declared type (defaults
 /// filled in, null if not set). In a check, an attribute is absent while its value is not known. Durations are kept as
-/// strings that are known to parse. [`crate::lang::body`] converts the body to a typed value.
+/// strings that are known to parse. [`crate::body`] converts the body to a typed value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
     /// Attribute values by name.

@@ -1,8 +1,8 @@
 //! Decodes the bytes of a configuration as UTF-8.
 
-use crate::lang::codes;
-use crate::lang::diagnostic::Diagnostic;
-use crate::lang::source::{Source, Span};
+use crate::codes;
+use crate::diagnostic::Diagnostic;
+use crate::source::{Source, Span};
 
 /// Returns the text of a file, or an error at the first byte that is not UTF-8. `path` names the file in diagnostics.
 pub fn decode_text(path: &str, bytes: Vec<u8>) -> Result<String, Diagnostic> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::lang::source::Span;
+use crate::source::Span;
 
 /// A token and its position in the source, which contains the token's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

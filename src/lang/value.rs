@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::lang::fields::SortedFields;
+use crate::fields::SortedFields;
 
 /// A value. A clone is cheap, since clones share everything large.
 #[derive(Clone, Default)]
@@ -66,7 +66,7 @@ pub struct FunctionError {
 /// An opaque value that components pass to each other, such as a receiver.
 #[derive(Clone)]
 pub struct Capsule {
-    /// The name of its kind in schemas ([`crate::lang::schema::Kind::Capsule`]).
+    /// The name of its kind in schemas ([`crate::schema::Kind::Capsule`]).
     pub kind: &'static str,
     /// The value itself; two capsules are equal if they share the allocation.
     pub value: Arc<dyn Any + Send + Sync>,
@@ -82,7 +82,7 @@ impl Capsule {
     }
 
     /// Returns the wrapped value if it is a `T`.
-    pub(crate) fn downcast<T: Any + Send + Sync + Clone>(&self) -> Option<T> {
+    pub fn downcast<T: Any + Send + Sync + Clone>(&self) -> Option<T> {
         self.value.downcast_ref::<T>().cloned()
     }
 }
@@ -106,7 +106,7 @@ impl Value {
     }
 
     /// Returns the name of the kind in Alloy's messages.
-    pub(crate) fn kind_name(&self) -> &'static str {
+    pub fn kind_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "bool",

@@ -11,11 +11,11 @@ use std::ops::Range;
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile};
+use crate::decoded::Columns;
+use crate::pprof::{Builder, Function, Line, Location, Mapping, Profile};
 
 /// Receives calls and values, to store or to count them.
-pub(crate) trait Calls {
+pub trait Calls {
     /// A call together with its callers.
     type Node: Copy;
 
@@ -32,14 +32,14 @@ pub(crate) trait Calls {
 /// The profile would exceed a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the profile has more than {limit} {what}")]
-pub(crate) struct TooMany {
+pub struct TooMany {
     what: &'static str,
     limit: usize,
 }
 
 /// Numbers that determine the memory that a profile needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Size {
+pub struct Size {
     /// Number of nodes of the tree, without its root.
     pub calls: usize,
     /// Number of bytes of the texts of frames.
@@ -52,7 +52,7 @@ pub(crate) struct Size {
 
 impl Size {
     /// Limits for every upload. The limits on stacks and frames are the same as for folded text.
-    pub(crate) const MOST: Self = Self {
+    pub const MOST: Self = Self {
         calls: 1 << 19,
         text: 16 << 20,
         stacks: 1 << 18,
@@ -61,7 +61,7 @@ impl Size {
 
     /// Returns the needed memory in bytes: nodes and their table, texts twice, columns with room for twice as many
     /// entries, and the profile that is written from the columns.
-    pub(crate) fn bytes(self) -> usize {
+    pub fn bytes(self) -> usize {
         // Each node may have its own frame, up to the limit.
         let names = self.calls.min(MAX_NAMES);
         let parts = [
@@ -84,14 +84,14 @@ const MAX_LOOKED_UP: usize = 1 << 31;
 
 /// A size that grows up to a limit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub struct Room {
     used: Size,
     most: Size,
 }
 
 impl Room {
     /// Creates a size of zero with the limit `most`.
-    pub(crate) fn new(most: Size) -> Self {
+    pub fn new(most: Size) -> Self {
         let used = Size::default();
         Self { used, most }
     }
@@ -123,16 +123,22 @@ fn check(found: usize, limit: usize, what: &'static str) -> Result<(), TooMany> 
 
 /// Counts the maximum size of a tree of the same calls, without storing the calls. A node is represented by the number
 /// of its frames.
-pub(crate) struct Counter(Room);
+pub struct Counter(Room);
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Counter {
     /// Creates a counter that stops at [`Size::MOST`].
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self(Room::new(Size::MOST))
     }
 
     /// Returns the counted numbers.
-    pub(crate) fn size(&self) -> Size {
+    pub fn size(&self) -> Size {
         self.0.used
     }
 }
@@ -157,14 +163,14 @@ impl Calls for Counter {
 
 /// Index of a node of a [`CallTree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct NodeId(u32);
+pub struct NodeId(u32);
 
 /// Index of a frame of a [`CallTree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct FrameId(u32);
+pub struct FrameId(u32);
 
 /// Calls with their values.
-pub(crate) struct CallTree {
+pub struct CallTree {
     room: Room,
     /// Number of bytes of texts that were looked up as frames.
     looked_up: usize,
@@ -198,7 +204,7 @@ const ROOT: NodeId = NodeId(0);
 
 impl CallTree {
     /// Creates a tree without calls. The tree may grow until `room` is used up.
-    pub(crate) fn new(room: Room) -> Self {
+    pub fn new(room: Room) -> Self {
         let root = Node {
             caller: ROOT,
             frame: FrameId(u32::MAX),
@@ -218,12 +224,12 @@ impl CallTree {
     }
 
     /// Returns the frame of a function. The file may be empty and the line 0.
-    pub(crate) fn frame(&mut self, name: &str, file: &str, line: i64) -> Result<FrameId, TooMany> {
+    pub fn frame(&mut self, name: &str, file: &str, line: i64) -> Result<FrameId, TooMany> {
         self.frame_in(name, file, line, "")
     }
 
     /// Returns the frame of a function in a binary. Each text may be empty.
-    pub(crate) fn frame_in(&mut self, name: &str, file: &str, line: i64, binary: &str) -> Result<FrameId, TooMany> {
+    pub fn frame_in(&mut self, name: &str, file: &str, line: i64, binary: &str) -> Result<FrameId, TooMany> {
         let length = name.len() + file.len() + binary.len();
         self.looked_up = self.looked_up.saturating_add(length);
         check(self.looked_up, MAX_LOOKED_UP, "bytes of names to look up")?;
@@ -262,7 +268,7 @@ impl CallTree {
     }
 
     /// Returns the node of a call of `frame` by `caller`.
-    pub(crate) fn call_frame(&mut self, caller: NodeId, frame: FrameId) -> Result<NodeId, TooMany> {
+    pub fn call_frame(&mut self, caller: NodeId, frame: FrameId) -> Result<NodeId, TooMany> {
         if let Some(known) = self.callees.get(&(caller, frame)) {
             return Ok(*known);
         }
@@ -281,11 +287,7 @@ impl CallTree {
 
     /// Returns the samples as columns of a profile, with each value multiplied by `scale`. The other fields of the
     /// profile come from `about`. The columns are `None` if there is no sample. Also returns the remaining room.
-    pub(crate) fn into_columns(
-        mut self,
-        about: Profile<'static>,
-        scale: i64,
-    ) -> Result<(Option<Columns>, Room), TooMany> {
+    pub fn into_columns(mut self, about: Profile<'static>, scale: i64) -> Result<(Option<Columns>, Room), TooMany> {
         let samples = self.nodes.iter().filter(|node| node.value != 0);
         let (stacks, frames) = samples.fold((0, 0usize), |(stacks, frames), node| {
             (stacks + 1, frames.saturating_add(node.depth as usize))
@@ -377,7 +379,7 @@ fn profile<'a>(text: &'a str, frames: &[Frame], nodes: &[Node], about: Profile<'
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof::ValueType;
+    use crate::pprof::ValueType;
 
     fn about() -> Profile<'static> {
         Profile {

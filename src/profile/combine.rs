@@ -6,8 +6,8 @@
 
 use hashbrown::HashSet;
 
-use crate::profile::pprof::{Builder, Profile, ValueType};
-use crate::profile::report::units;
+use crate::pprof::{Builder, Profile, ValueType};
+use crate::report::units;
 
 /// The reason why profiles cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +79,7 @@ pub fn combine<'a>(profiles: &[&Profile<'a>]) -> Result<Option<Profile<'a>>, Com
 }
 
 /// Converts the values of one sample type of a profile to another unit.
-pub(crate) fn in_unit<'a>(profile: &Profile<'a>, value: usize, unit: &'a str) -> Result<Profile<'a>, CombineError> {
+pub fn in_unit<'a>(profile: &Profile<'a>, value: usize, unit: &'a str) -> Result<Profile<'a>, CombineError> {
     let mut converted = profile.clone();
     let width = profile.sample_types.len();
     if let Some(kind) = converted.sample_types.get_mut(value) {
@@ -92,7 +92,7 @@ pub(crate) fn in_unit<'a>(profile: &Profile<'a>, value: usize, unit: &'a str) ->
 }
 
 /// Returns the finer of two units of a sample type.
-pub(crate) fn finer<'a>(kind: &str, first: &'a str, other: &'a str) -> Result<&'a str, CombineError> {
+pub fn finer<'a>(kind: &str, first: &'a str, other: &'a str) -> Result<&'a str, CombineError> {
     if first == other {
         return Ok(first);
     }
@@ -213,7 +213,7 @@ fn scaled(value: i64, kind: ValueType<'_>, unit: &str) -> Result<i64, CombineErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof::Mapping;
+    use crate::pprof::Mapping;
 
     /// Creates a profile with one sample for each row of values, in functions `f0`, `f1`, ...
     fn profile<'a>(types: &[(&'a str, &'a str)], rows: &[&[i64]]) -> Profile<'a> {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use self_cell::self_cell;
 
-use crate::profile::pprof::{self, Profile, Strings};
-use crate::profile::{Labels, RawProfile};
+use crate::pprof::{self, Profile, Strings};
+use crate::{Labels, RawProfile};
 
 self_cell! {
     struct Cell {
@@ -31,7 +31,7 @@ impl Columns {
     }
 
     /// Creates columns with their own buffer, into which each text of the profile is copied once.
-    pub(crate) fn copied(profile: Profile<'_>) -> Self {
+    pub fn copied(profile: Profile<'_>) -> Self {
         let mut strings = Strings::default();
         let profile = profile.map_texts(|text| {
             strings.index(text);
@@ -102,7 +102,7 @@ pub struct DecodedProfile {
 impl DecodedProfile {
     /// Returns the profile as bytes, and its columns. If it was not received as pprof, it is encoded without
     /// compression.
-    pub(crate) fn into_parts(self) -> (RawProfile, Columns) {
+    pub fn into_parts(self) -> (RawProfile, Columns) {
         let pprof = self.pprof.unwrap_or_else(|| pprof::encode(self.columns.get()).into());
         let raw = RawProfile {
             labels: self.labels,
@@ -116,10 +116,10 @@ impl DecodedProfile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::BoxFuture;
-    use crate::profile::pprof::{Builder, ValueType};
-    use crate::profile::synthetic::{Names, Shape, cpu_profile};
-    use crate::profile::{ProfileSink, RefusedProfile};
+    use crate::pprof::{Builder, ValueType};
+    use crate::synthetic::{Names, Shape, cpu_profile};
+    use crate::{ProfileSink, RefusedProfile};
+    use alluvium_base::BoxFuture;
 
     fn decoded(pprof: Option<Bytes>) -> DecodedProfile {
         let columns = Columns::read(Bytes::from_static(b"main;work"), |text| {

@@ -10,7 +10,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::profile::pprof::{Profile, SampleLabel, StackHasher, ValueType, encode};
+use crate::pprof::{Profile, SampleLabel, StackHasher, ValueType, encode};
 
 /// The values of one target and type that are needed for the next difference.
 #[derive(Debug, Default)]
@@ -191,7 +191,7 @@ fn hash_types(profile: &Profile<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof::{Function, Line, Location, decode};
+    use crate::pprof::{Function, Line, Location, decode};
 
     const TYPES: [&str; 4] = ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"];
 

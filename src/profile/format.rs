@@ -22,7 +22,7 @@ const COUNTS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "K"), (1.0, "")]
 
 /// Formats `value` in the largest unit in which the value is at least 1. `unit` is the unit of `value`, as in a profile
 /// type.
-pub(crate) fn value(value: i64, unit: &str) -> String {
+pub fn value(value: i64, unit: &str) -> String {
     let value = value as f64;
     match unit {
         "nanoseconds" | "ns" => scaled(value, &NANOSECONDS, " "),
@@ -36,7 +36,7 @@ pub(crate) fn value(value: i64, unit: &str) -> String {
 }
 
 /// Formats `part` as a share of `whole`: `12.34%`, or 0% if `whole` is 0.
-pub(crate) fn share(part: i64, whole: i64) -> String {
+pub fn share(part: i64, whole: i64) -> String {
     if whole == 0 {
         return "0%".to_owned();
     }

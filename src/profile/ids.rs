@@ -14,7 +14,7 @@ pub struct SeriesId(pub i64);
 pub struct StackId(pub i64);
 
 /// An identity that table columns hold as a number.
-pub(crate) trait Id: Copy + Ord + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
+pub trait Id: Copy + Ord + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
     /// Creates the identity with these bits.
     fn from_bits(bits: i64) -> Self;
 

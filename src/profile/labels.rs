@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Name of the label that holds the profile's name (`process_cpu`, `memory`, ...) between collector and store.
-pub(crate) const PROFILE_NAME: &str = "__name__";
+pub const PROFILE_NAME: &str = "__name__";
 /// Name of the label that identifies the service of a profile.
-pub(crate) const SERVICE_NAME: &str = "service_name";
+pub const SERVICE_NAME: &str = "service_name";
 
 /// A set of labels, sorted by name, with distinct names. It is cheap to clone, because clones share the pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -125,7 +125,7 @@ impl Labels {
     /// Returns this set with the labels of `others`. If a label is in both, the value from `others` is used. Copies no
     /// texts.
     #[must_use]
-    pub(crate) fn with_all<'a>(&self, others: impl IntoIterator<Item = (&'a Arc<str>, &'a Arc<str>)>) -> Self {
+    pub fn with_all<'a>(&self, others: impl IntoIterator<Item = (&'a Arc<str>, &'a Arc<str>)>) -> Self {
         let others = others.into_iter().map(|(name, value)| (name.clone(), value.clone()));
         Self::from_pairs(self.0.iter().cloned().chain(others))
     }

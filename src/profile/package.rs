@@ -7,7 +7,7 @@
 
 /// Returns the package of a frame, or an empty text if unknown. The result is a part of one of the arguments, or a
 /// constant.
-pub(crate) fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
+pub fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
     if is_kernel(mapping) {
         return "kernel";
     }
@@ -29,7 +29,7 @@ pub(crate) fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) ->
 }
 
 /// Returns the hue of a package in degrees, 0 to 359: 32-bit FNV-1a over its UTF-8 bytes, modulo 360.
-pub(crate) fn hue(package: &str) -> u32 {
+pub fn hue(package: &str) -> u32 {
     let hash = package.bytes().fold(0x811c_9dc5u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     });
@@ -38,7 +38,7 @@ pub(crate) fn hue(package: &str) -> u32 {
 
 /// Returns true for packages that are drawn almost without colour: the kernel, language runtimes and standard
 /// libraries.
-pub(crate) fn is_runtime(package: &str) -> bool {
+pub fn is_runtime(package: &str) -> bool {
     const NAMES: [&str; 8] = [
         "kernel",
         "runtime",

@@ -33,7 +33,7 @@ impl ProfileTypeId {
     }
 
     /// Parses the five parts. Fails for any other number of parts.
-    pub(crate) fn parts(&self) -> Result<ProfileType, ProfileTypeError> {
+    pub fn parts(&self) -> Result<ProfileType, ProfileTypeError> {
         self.0.parse()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::profile::Labels;
+use crate::Labels;
 
 /// A profile in transit: labels and the bytes as received.
 #[derive(Clone, Debug)]
@@ -14,6 +14,6 @@ pub struct RawProfile {
     /// Id that the sender assigned (a UUID in the push protocol); empty if there is none.
     pub id: Arc<str>,
     /// pprof protobuf bytes, gzip-compressed or not (detected by the magic). All clones of the profile share the bytes.
-    /// Between components, the bytes may be an [`Upload`](crate::profile::upload::Upload), which has its own magic.
+    /// Between components, the bytes may be an [`Upload`](crate::upload::Upload), which has its own magic.
     pub pprof: Bytes,
 }

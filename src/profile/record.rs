@@ -3,21 +3,21 @@
 //! `version u8 | time i64 (Unix ms) | fields of the file | id | label count u32 | (name, value)* | pprof to the end`.
 //! Numbers are little endian, and a text is `length u32 | UTF-8`. Each kind of file may add its own numbers and texts
 //! between time and id, depending on the version. The log stores two limits and the tenant there, and since version 2
-//! the relabel rules. The queue stores nothing there. [`crate::base::segment`] adds framing and checksums. Files on
+//! the relabel rules. The queue stores nothing there. [`alluvium_base::segment`] adds framing and checksums. Files on
 //! disk have this layout: a change requires a new version, and the old version must stay readable.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::profile::{Labels, RawProfile};
+use crate::{Labels, RawProfile};
 
 /// The version of most records.
 const VERSION: u8 = 1;
 
 /// The reason why a payload is not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum RecordError {
+pub enum RecordError {
     /// A later release or another program wrote the record.
     #[error("unknown record version {0}")]
     Version(u8),
@@ -36,16 +36,16 @@ pub(crate) enum RecordError {
 }
 
 /// Writes the part of a record before the pprof bytes.
-pub(crate) struct Writer(Vec<u8>);
+pub struct Writer(Vec<u8>);
 
 impl Writer {
     /// Starts a record with the time `time_ms`, in milliseconds since 1970.
-    pub(crate) fn new(time_ms: i64) -> Self {
+    pub fn new(time_ms: i64) -> Self {
         Self::of_version(VERSION, time_ms)
     }
 
     /// Starts a record of another version, in which the kind of file has other fields than in version 1.
-    pub(crate) fn of_version(version: u8, time_ms: i64) -> Self {
+    pub fn of_version(version: u8, time_ms: i64) -> Self {
         let mut out = Vec::with_capacity(256);
         out.push(version);
         out.extend_from_slice(&time_ms.to_le_bytes());
@@ -53,18 +53,18 @@ impl Writer {
     }
 
     /// Adds a number that belongs to the kind of file.
-    pub(crate) fn number(&mut self, number: u32) {
+    pub fn number(&mut self, number: u32) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
 
     /// Adds a text that belongs to the kind of file.
-    pub(crate) fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.number(text.len() as u32);
         self.0.extend_from_slice(text.as_bytes());
     }
 
     /// Returns the header of the record. In the file, the pprof bytes of `profile` follow it.
-    pub(crate) fn finish(mut self, profile: &RawProfile) -> Vec<u8> {
+    pub fn finish(mut self, profile: &RawProfile) -> Vec<u8> {
         self.text(&profile.id);
         self.number(profile.labels.len() as u32);
         for (name, value) in profile.labels.iter() {
@@ -76,7 +76,7 @@ impl Writer {
 }
 
 /// Reads a record, field by field in the order of writing.
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     payload: &'a Bytes,
     position: usize,
     /// Version, which determines the fields of the kind of file.
@@ -87,12 +87,12 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads version and time.
-    pub(crate) fn new(payload: &'a Bytes) -> Result<Self, RecordError> {
+    pub fn new(payload: &'a Bytes) -> Result<Self, RecordError> {
         Self::up_to(VERSION, payload)
     }
 
     /// Like [`Reader::new`], for a kind of file with versions up to `newest`.
-    pub(crate) fn up_to(newest: u8, payload: &'a Bytes) -> Result<Self, RecordError> {
+    pub fn up_to(newest: u8, payload: &'a Bytes) -> Result<Self, RecordError> {
         let mut reader = Self {
             payload,
             position: 0,
@@ -109,18 +109,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the next number that belongs to the kind of file.
-    pub(crate) fn number(&mut self) -> Result<u32, RecordError> {
+    pub fn number(&mut self) -> Result<u32, RecordError> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// Reads the next text that belongs to the kind of file.
-    pub(crate) fn text(&mut self) -> Result<&'a str, RecordError> {
+    pub fn text(&mut self) -> Result<&'a str, RecordError> {
         let length = self.number()? as usize;
         std::str::from_utf8(self.take(length)?).map_err(|_| RecordError::Text)
     }
 
     /// Returns the profile. Its pprof bytes share the payload.
-    pub(crate) fn finish(mut self) -> Result<RawProfile, RecordError> {
+    pub fn finish(mut self) -> Result<RawProfile, RecordError> {
         let id = Arc::from(self.text()?);
         let count = self.number()?;
         let mut pairs = Vec::new();

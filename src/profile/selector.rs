@@ -6,9 +6,9 @@
 
 use std::fmt;
 
-use crate::base::re2::{Expression, Re2Error};
-use crate::profile::labels::{Labels, PROFILE_NAME};
-use crate::profile::profile_type::ProfileType;
+use crate::labels::{Labels, PROFILE_NAME};
+use crate::profile_type::ProfileType;
+use alluvium_base::re2::{Expression, Re2Error};
 
 /// Maximum size in bytes of a compiled regular expression, and also of the automaton that is built while it runs. Users
 /// must not be able to exceed this limit.
@@ -88,7 +88,7 @@ pub fn parse_query(text: &str) -> Result<(ProfileType, Vec<Matcher>), SelectorEr
 
 /// Fails for a selector of more than [`MAX_BYTES`]. [`parse`] checks this itself. Call this function if several
 /// selectors are combined into one.
-pub(crate) fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
+pub fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
     if bytes > MAX_BYTES {
         return Err(SelectorError {
             position: MAX_BYTES,
@@ -100,7 +100,7 @@ pub(crate) fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
 
 /// Fails for more than [`MAX_MATCHERS`] matchers. [`parse`] checks this itself. Call this function if several
 /// selectors are combined into one.
-pub(crate) fn check_count(matchers: usize) -> Result<(), SelectorError> {
+pub fn check_count(matchers: usize) -> Result<(), SelectorError> {
     if matchers > MAX_MATCHERS {
         return Err(SelectorError {
             position: 0,
@@ -143,7 +143,7 @@ impl Matcher {
     }
 
     /// Returns true if a label with this value matches. An empty value means that there is no such label.
-    pub(crate) fn matches_value(&self, value: &str) -> bool {
+    pub fn matches_value(&self, value: &str) -> bool {
         let regex = |value| self.regex.as_ref().is_some_and(|regex| regex.is_match(value));
         match self.op {
             MatchOp::Equal => self.value == value,

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::base::BoxFuture;
-use crate::profile::{DecodedProfile, RawProfile};
+use crate::{DecodedProfile, RawProfile};
+use alluvium_base::BoxFuture;
 
 /// Kind of a sink's failure, which determines the reaction of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum SinkErrorKind {
 impl SinkErrorKind {
     /// Returns the kind that represents the errors of several profiles: the kind that most needs a retry, because
     /// otherwise profiles would be lost.
-    pub(crate) fn most_retryable(kinds: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub fn most_retryable(kinds: impl IntoIterator<Item = Self>) -> Option<Self> {
         kinds.into_iter().max_by_key(|kind| match kind {
             Self::Invalid => 0,
             Self::TooLarge => 1,
@@ -58,7 +58,7 @@ impl SinkError {
     }
 
     /// Joins the errors of several profiles into one. Returns `None` if there are no errors.
-    pub(crate) fn joined(refused: Vec<RefusedProfile>) -> Option<Self> {
+    pub fn joined(refused: Vec<RefusedProfile>) -> Option<Self> {
         let kind = SinkErrorKind::most_retryable(refused.iter().map(|one| one.error.kind))?;
         let messages: Vec<String> = match refused.as_slice() {
             [only] => return Some(only.error.clone()),
@@ -71,7 +71,7 @@ impl SinkError {
     }
 
     /// Returns this error for each of `count` profiles.
-    pub(crate) fn for_all(&self, count: usize) -> Vec<RefusedProfile> {
+    pub fn for_all(&self, count: usize) -> Vec<RefusedProfile> {
         let refused = |index| RefusedProfile::new(index, self.clone());
         (0..count).map(refused).collect()
     }
@@ -102,7 +102,7 @@ impl RefusedProfile {
 
     /// Maps the profile back to the larger batch that this batch was a part of. `indices` contains, for each profile of
     /// this batch, its index in the larger batch.
-    pub(crate) fn within(self, indices: &[usize]) -> Option<Self> {
+    pub fn within(self, indices: &[usize]) -> Option<Self> {
         Some(Self::new(*indices.get(self.index)?, self.error))
     }
 }

@@ -156,15 +156,13 @@ impl fmt::Display for Tenants {
     }
 }
 
-/// Creates a tenant id for a test.
-#[cfg(test)]
-pub(crate) fn tenant_id(id: &str) -> TenantId {
-    id.parse().unwrap()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn tenant_id(id: &str) -> TenantId {
+        id.parse().unwrap()
+    }
 
     #[test]
     fn ids_are_those_that_are_safe_as_names_of_folders() {

@@ -1,12 +1,12 @@
 //! Times in the store's form: microseconds since 1970, and days in UTC.
 
 /// Number of microseconds of an hour.
-pub(crate) const HOUR_US: i64 = 3_600_000_000;
+pub const HOUR_US: i64 = 3_600_000_000;
 /// Number of microseconds of a day, which has 24 hours in UTC.
-pub(crate) const DAY_US: i64 = 24 * HOUR_US;
+pub const DAY_US: i64 = 24 * HOUR_US;
 
 /// Converts a time in microseconds to days since 1970.
-pub(crate) fn day_of(time_us: i64) -> i32 {
+pub fn day_of(time_us: i64) -> i32 {
     time_us
         .div_euclid(DAY_US)
         .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
@@ -31,7 +31,7 @@ impl TimeSpan {
     }
 
     /// Returns the span of a day, given in days since 1970.
-    pub(crate) fn of_day(day: i32) -> Self {
+    pub fn of_day(day: i32) -> Self {
         let start = i64::from(day).saturating_mul(DAY_US);
         Self::new(start, start.saturating_add(DAY_US))
     }

@@ -6,8 +6,8 @@
 
 use std::fmt::Write;
 
-use crate::profile::flamegraph::Tree;
-use crate::profile::format;
+use crate::flamegraph::Tree;
+use crate::format;
 
 /// A function with its flat and cumulative value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl TopTable {
     }
 
     /// Sorts by the cumulative value instead of the flat value.
-    pub(crate) fn sort_by_cum(&mut self) {
+    pub fn sort_by_cum(&mut self) {
         self.rows
             .sort_by(|left, right| (right.cum, right.flat, &left.name).cmp(&(left.cum, left.flat, &right.name)));
     }
@@ -150,7 +150,7 @@ impl TopTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::flamegraph::FrameRef;
+    use crate::flamegraph::FrameRef;
 
     fn tree() -> Tree {
         let mut tree = Tree::by_name();

@@ -1,6 +1,6 @@
 //! A request to `/ingest` that components forward as received. Its body may be in any format.
 //!
-//! The bytes of a [`RawProfile`](crate::profile::RawProfile) of such a request contain the other parts of the request
+//! The bytes of a [`RawProfile`](crate::RawProfile) of such a request contain the other parts of the request
 //! before the body: `magic | query | content type | content encoding | body to the end`. A text is `length u32 little
 //! endian | UTF-8`. The magic begins with a byte that begins neither pprof nor gzip. The parameter `name` is not
 //! stored, because the sender rebuilds it from the labels. Queues on disk contain this layout: a change requires a new
@@ -64,7 +64,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::pprof;
+    use crate::pprof;
 
     #[test]
     fn what_is_no_upload_is_none_and_an_upload_is_no_pprof() {

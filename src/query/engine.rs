@@ -8,12 +8,6 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
 
-use crate::base::BoxFuture;
-use crate::base::pressure::MemoryPart;
-use crate::profile::flamegraph::{CallGraph, DiffGraph, FlameGraph, Tree};
-use crate::profile::pprof::Profile;
-use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType, TenantId, Tenants};
 use crate::query::common::answer::{Deadline, SqlResult};
 use crate::query::common::error::QueryError;
 use crate::query::common::types::{
@@ -36,6 +30,12 @@ use crate::query::stacks::flame::Merged;
 use crate::query::timeline::{heatmap, lines};
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tables::stats::Bounds;
+use alluvium_base::BoxFuture;
+use alluvium_base::pressure::MemoryPart;
+use alluvium_profile::flamegraph::{CallGraph, DiffGraph, FlameGraph, Tree};
+use alluvium_profile::pprof::Profile;
+use alluvium_profile::selector::Matcher;
+use alluvium_profile::{Labels, ProfileType, TenantId, Tenants};
 
 /// Runs queries over a source. Clones share caches and limits.
 #[derive(Clone)]

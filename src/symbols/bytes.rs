@@ -76,7 +76,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// Creates a reader that reads pages of at most `bytes` bytes in total.
-    pub(crate) fn of_at_most(source: &'a dyn Source, bytes: u64) -> Self {
+    pub fn of_at_most(source: &'a dyn Source, bytes: u64) -> Self {
         Self::within(source, bytes.div_ceil(PAGE as u64))
     }
 

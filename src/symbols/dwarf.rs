@@ -12,9 +12,9 @@ use gimli::constants as dw;
 use gimli::{AttributeValue, DebugInfoOffset, EndianSlice, RunTimeEndian, Section as _, SectionId, UnitOffset};
 use object::{Object, ReadRef};
 
-use crate::base::expand;
-use crate::symbols::calls::Call;
-use crate::symbols::demangle::{Demangle, demangle};
+use crate::calls::Call;
+use crate::demangle::{Demangle, demangle};
+use alluvium_base::expand;
 
 type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 type Unit<'a> = gimli::Unit<Reader<'a>>;
@@ -497,7 +497,7 @@ fn within(addresses: &[u64], start: u64, end: u64) -> &[u64] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbols::testing::{Section, made};
+    use alluvium_testing::elf::{Section, made};
 
     /// Creates a file whose `.debug_info` is packed and states this size.
     fn packed(size: u64, bytes: &[u8]) -> Vec<u8> {

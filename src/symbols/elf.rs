@@ -49,7 +49,7 @@ impl<R: ReadCacheOps> Cache<R> {
     }
 
     /// Creates a cache for [`Head::read`], which needs only a small part of a file.
-    pub(crate) fn of_head(file: R) -> Self {
+    pub fn of_head(file: R) -> Self {
         Self::within(file, MAX_HEAD)
     }
 
@@ -63,12 +63,12 @@ impl<R: ReadCacheOps> Cache<R> {
     }
 
     /// Returns true if a bound prevented a read.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.is_cut.get()
     }
 
     /// Returns the number of bytes of pieces and names that were read so far.
-    pub(crate) fn read(&self) -> u64 {
+    pub fn read(&self) -> u64 {
         (MAX_PIECES - self.pieces.get()) + (MAX_TEXTS - self.texts.get()) as u64
     }
 
@@ -146,7 +146,7 @@ pub struct Head {
     /// The executable segments.
     pub segments: Vec<Segment>,
     /// True if something was left out because of a bound.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
 }
 
 impl Head {
@@ -220,7 +220,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// Returns the virtual address at `offset` of the file, by the segment that holds it or that begins on the same page.
-pub(crate) fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
+pub fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
     const PAGE: u64 = 4096;
     segments
         .iter()
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn sections_that_are_all_the_same_notes_are_searched_once_or_not_at_all() {
-        use crate::symbols::testing::{Section, made};
+        use alluvium_testing::elf::{Section, made};
 
         // Together these sections have 400 GB of empty notes.
         let notes = Section {
@@ -447,7 +447,7 @@ mod tests {
 
     #[test]
     fn a_build_id_of_gigabytes_and_thousands_of_segments_are_not_kept() {
-        use crate::symbols::testing::{Section, made, with_segments};
+        use alluvium_testing::elf::{Section, made, with_segments};
 
         let id = |length: usize| Section {
             kind: SHT_NOTE,
@@ -481,7 +481,7 @@ mod tests {
     fn a_file_that_is_nothing_but_sections_and_a_name_without_an_end_is_read_in_no_time() {
         use object::ObjectSection;
 
-        use crate::symbols::testing::{Section, made};
+        use alluvium_testing::elf::{Section, made};
 
         // Two million sections, whose names all begin at a text without an end.
         let names = Section {

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use object::{Object, ReadRef};
 
-use crate::symbols::bytes::{Bytes, Source};
-use crate::symbols::calls::{Call, Located};
-use crate::symbols::demangle::{Demangle, demangle};
-use crate::symbols::elf::Index;
-use crate::symbols::go;
-use crate::symbols::pclntab::Pclntab;
-use crate::symbols::ranges::Ranges;
+use crate::bytes::{Bytes, Source};
+use crate::calls::{Call, Located};
+use crate::demangle::{Demangle, demangle};
+use crate::elf::Index;
+use crate::go;
+use crate::pclntab::Pclntab;
+use crate::ranges::Ranges;
 
 /// The functions of a binary.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl<S: Source> Functions<S> {
     }
 
     /// Adds the names from a separate debug file, if it has any.
-    pub(crate) fn with_debug_file<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self
+    pub fn with_debug_file<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self
     where
         S: Clone,
     {
@@ -68,13 +68,13 @@ impl<S: Source> Functions<S> {
 
     /// Adds names that were packed in the file. They are the stripped names only, without those that the file still
     /// has.
-    pub(crate) fn with_packed<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self {
+    pub fn with_packed<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self {
         self.symbols.insert(0, (Index::new(file), source));
         self
     }
 
     /// Looks up those of the sorted `addresses` that `names` does not contain yet. `lines` returns the calls at all
-    /// these addresses from the DWARF of a file ([`dwarf::locate`](crate::symbols::dwarf::locate)), or `None` if that
+    /// these addresses from the DWARF of a file ([`dwarf::locate`](crate::dwarf::locate)), or `None` if that
     /// is too expensive now. In that case, the method returns the addresses that got a name without a line. A caller
     /// that removes them can look them up again later.
     pub fn resolve(
@@ -168,7 +168,7 @@ impl<S: Source> Functions<S> {
     }
 
     /// Returns true if a file has more functions than are kept.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.symbols.iter().any(|(index, _)| index.is_cut())
     }
 
@@ -186,7 +186,7 @@ fn has_lines<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
 }
 
 /// Returns true if the file has a full symbol table, and not only the symbols for the dynamic linker.
-pub(crate) fn has_symbols<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
+pub fn has_symbols<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
     file.section_by_name(".symtab").is_some()
 }
 
@@ -195,7 +195,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::symbols::dwarf;
+    use crate::dwarf;
 
     fn resolve(bytes: &[u8], addresses: &[u64]) -> Ranges {
         let mut names = Ranges::default();
@@ -221,7 +221,8 @@ mod tests {
             &file
                 .symbols()
                 .find(|symbol| {
-                    object::ObjectSymbol::name(symbol).is_ok_and(|name| name.contains("functions11has_symbols"))
+                    object::ObjectSymbol::name(symbol)
+                        .is_ok_and(|name| name.contains("lines_and_inlined_calls_of_our_own"))
                         && object::ObjectSymbol::size(symbol) > 0
                 })
                 .unwrap(),

@@ -5,8 +5,8 @@ use object::elf::{R_AARCH64_RELATIVE, R_X86_64_RELATIVE};
 use object::read::elf::{ElfFile64, Rela, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSection, ObjectSegment, ReadRef, SectionFlags, SegmentFlags};
 
-use crate::symbols::bytes::Bytes;
-use crate::symbols::pclntab::{Header, Pclntab};
+use crate::bytes::Bytes;
+use crate::pclntab::{Header, Pclntab};
 
 /// Maximum number of bytes that are searched for the magic number.
 const MAX_SEARCH: u64 = 256 << 20;

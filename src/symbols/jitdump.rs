@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::symbols::bytes::Bytes;
-use crate::symbols::latest::Latest;
+use crate::bytes::Bytes;
+use crate::latest::Latest;
 
 /// `JiTD`, written by a machine with the same byte order.
 const MAGIC: u32 = 0x4a69_5444;

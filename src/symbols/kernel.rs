@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader};
 use std::sync::Arc;
 
-use crate::symbols::ranges::Ranges;
+use crate::ranges::Ranges;
 
 /// The functions of the kernel and its modules, in compact form. They are kept, because the kernel needs about 60 ms
 /// of CPU time to write the list.

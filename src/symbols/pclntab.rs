@@ -5,8 +5,8 @@
 //! 1.20. The table stays in the file and is read through [`Bytes`] as needed. Only little-endian 64-bit machines are
 //! supported.
 
-use crate::symbols::bytes::Bytes;
-use crate::symbols::calls::{Call, Located};
+use crate::bytes::Bytes;
+use crate::calls::{Call, Located};
 
 /// Position and layout of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

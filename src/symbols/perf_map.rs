@@ -4,10 +4,10 @@
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
-use crate::symbols::latest::Latest;
+use crate::latest::Latest;
 
 /// Maximum number of bytes of a map that are read. Runtimes append forever.
-pub(crate) const MAX_BYTES: u64 = 256 << 20;
+pub const MAX_BYTES: u64 = 256 << 20;
 /// Maximum number of bytes of a line that are kept. The rest of a longer line is skipped.
 const MAX_LINE: u64 = 64 << 10;
 
@@ -17,7 +17,7 @@ pub fn offer(map: impl Read, search: &mut Latest<'_>) -> io::Result<()> {
 }
 
 /// Offers every line that begins at or after an offset.
-pub(crate) fn offer_from(mut map: impl Read + Seek, from: u64, search: &mut Latest<'_>) -> io::Result<()> {
+pub fn offer_from(mut map: impl Read + Seek, from: u64, search: &mut Latest<'_>) -> io::Result<()> {
     // The read starts one byte earlier, because that byte may be the end of a line.
     map.seek(SeekFrom::Start(from.saturating_sub(1)))?;
     offer_lines(map, search, from > 0)

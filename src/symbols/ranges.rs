@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::symbols::calls::Call;
+use crate::calls::Call;
 
 /// End of a range, and the functions in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Ranges {
 impl Ranges {
     /// Number of bytes of names after which no more names are looked up. An untrusted file may have a long name for
     /// each address.
-    pub(crate) const ENOUGH: usize = 128 << 20;
+    pub const ENOUGH: usize = 128 << 20;
 
     /// Returns the name of the function that contains `address`.
     pub fn find(&self, address: u64) -> Option<&Arc<str>> {
@@ -43,7 +43,7 @@ impl Ranges {
     }
 
     /// Returns the calls at `address`: the function last, preceded by the calls inlined into it.
-    pub(crate) fn find_calls(&self, address: u64) -> Option<&Arc<[Call]>> {
+    pub fn find_calls(&self, address: u64) -> Option<&Arc<[Call]>> {
         let (_, symbol) = self.by_start.range(..=address).next_back()?;
         (address < symbol.end).then_some(&symbol.calls)
     }
@@ -73,7 +73,7 @@ impl Ranges {
     }
 
     /// Returns true if the names take so many bytes that no more should be looked up.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.bytes >= Self::ENOUGH
     }
 

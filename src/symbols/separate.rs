@@ -10,7 +10,7 @@ use std::path::Path;
 use liblzma::stream::Stream;
 use object::{Object, ObjectSection, ReadRef};
 
-use crate::symbols::bytes::Source;
+use crate::bytes::Source;
 
 /// The `.gnu_debuglink` of a stripped program, which identifies its debug file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_longer_than_any_name_of_a_file_is_none() {
-        use crate::symbols::testing::{Section, made};
+        use alluvium_testing::elf::{Section, made};
 
         let named = |length: usize| {
             let mut bytes = vec![b'x'; length];

@@ -99,7 +99,7 @@ impl FromStr for Format {
 }
 
 /// Sets up the logs of this process on standard error. May be called once.
-pub(crate) fn init(settings: Settings) -> Result<LogHandle, LogError> {
+pub fn init(settings: Settings) -> Result<LogHandle, LogError> {
     let (subscriber, handle) = subscriber(settings, |line| {
         // A closed standard error must not stop the program.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
@@ -112,7 +112,7 @@ pub(crate) fn init(settings: Settings) -> Result<LogHandle, LogError> {
 
 /// Changes the log settings at run time, for the `logging` block of a configuration.
 #[derive(Clone)]
-pub(crate) struct LogHandle {
+pub struct LogHandle {
     json: Arc<AtomicBool>,
     filter: reload::Handle<Targets, Registry>,
     taps: Arc<Taps>,
@@ -132,13 +132,13 @@ struct Kept {
 }
 
 /// Collects the lines that are logged during its lifetime, up to a limit in bytes.
-pub(crate) struct LogTap {
+pub struct LogTap {
     kept: Arc<Mutex<Kept>>,
 }
 
 impl LogTap {
     /// Returns the lines so far, and the number of omitted lines if the limit was reached.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let kept = self.kept.lock();
         match kept.left_out {
             0 => kept.text.clone(),
@@ -166,7 +166,7 @@ impl Taps {
 
 impl LogHandle {
     /// Applies these settings from the next event on.
-    pub(crate) fn apply(&self, settings: Settings) -> Result<(), LogError> {
+    pub fn apply(&self, settings: Settings) -> Result<(), LogError> {
         self.filter
             .reload(filter(settings.level))
             .map_err(|error| LogError::Setup(error.to_string()))?;
@@ -175,7 +175,7 @@ impl LogHandle {
     }
 
     /// Stops writing events, for commands that draw on the terminal that standard error writes to.
-    pub(crate) fn silence(&self) -> Result<(), LogError> {
+    pub fn silence(&self) -> Result<(), LogError> {
         let nothing = Targets::new().with_default(LevelFilter::OFF);
         self.filter
             .reload(nothing)
@@ -183,7 +183,7 @@ impl LogHandle {
     }
 
     /// Starts to collect log lines, at most `limit` bytes.
-    pub(crate) fn tap(&self, limit: usize) -> LogTap {
+    pub fn tap(&self, limit: usize) -> LogTap {
         let kept = Arc::new(Mutex::new(Kept {
             text: String::new(),
             limit,
@@ -432,7 +432,7 @@ fn push_json_string(line: &mut String, value: &str) {
 }
 
 /// Removes `user:password@` from every `scheme://user:password@host` in a text.
-pub(crate) fn without_userinfo(text: String) -> String {
+pub fn without_userinfo(text: String) -> String {
     if !text.contains("://") {
         return text;
     }

@@ -13,7 +13,7 @@
 use tikv_jemalloc_ctl::{arenas, raw};
 
 /// Returns unused pages of the allocator to the system. Without jemalloc, the function does nothing.
-pub(crate) fn give_back() {
+pub fn give_back() {
     let Ok(count) = arenas::narenas::read() else { return };
     for arena in 0..count {
         let name = format!("arena.{arena}.dirty_decay_ms\0");

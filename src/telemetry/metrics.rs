@@ -12,10 +12,11 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode_registry;
+use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Metric, Registry};
 
 /// The `Content-Type` of the text that [`Scope::encode`] returns.
-pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 type Label = (&'static str, Arc<str>);
 
@@ -33,15 +34,17 @@ struct Place {
     registry: OnceLock<Arc<Mutex<Registry>>>,
 }
 
+/// Name, type and help of metrics in the order of their registration.
+type Described = Mutex<Vec<(&'static str, MetricType, &'static str)>>;
+
 /// State that all scopes of one root share. The root's registry lives as long as any scope, and a child's registry
 /// lives as long as the child.
 struct Tree {
     root: Arc<Mutex<Registry>>,
     children: Mutex<Children>,
-    /// Name, type and help of every registered metric. The encoded text does not list all of them, because it omits
-    /// metrics without a value.
-    #[cfg(test)]
-    described: Mutex<Vec<(&'static str, prometheus_client::metrics::MetricType, &'static str)>>,
+    /// Name, type and help of every registered metric, if the root records them. The encoded text does not list all of
+    /// them, because it omits metrics without a value.
+    described: Option<Described>,
 }
 
 #[derive(Default)]
@@ -70,12 +73,21 @@ impl Default for Scope {
 
 impl Scope {
     pub fn new() -> Self {
+        Self::root(None)
+    }
+
+    /// Creates a scope that records which metrics are registered. The reference documentation is written from the
+    /// record.
+    pub fn recording() -> Self {
+        Self::root(Some(Mutex::default()))
+    }
+
+    fn root(described: Option<Described>) -> Self {
         let own = Arc::new(Mutex::new(Registry::default()));
         let tree = Tree {
             root: own.clone(),
             children: Mutex::default(),
-            #[cfg(test)]
-            described: Mutex::default(),
+            described,
         };
         Self {
             tree: Arc::new(tree),
@@ -92,7 +104,7 @@ impl Scope {
     }
 
     /// Like [`Scope::child`], with shared label values.
-    pub(crate) fn child_of(&self, labels: impl IntoIterator<Item = (&'static str, Arc<str>)>) -> Self {
+    pub fn child_of(&self, labels: impl IntoIterator<Item = (&'static str, Arc<str>)>) -> Self {
         Self {
             tree: self.tree.clone(),
             place: Arc::new(Place {
@@ -115,17 +127,20 @@ impl Scope {
     /// Registers a metric. `name` is without the `_total` suffix of counters, which the text format adds. `help` is a
     /// sentence; its full stop is added if it is missing.
     pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
-        #[cfg(test)]
-        self.tree.described.lock().push((name, metric.metric_type(), help));
+        if let Some(described) = &self.tree.described {
+            described.lock().push((name, metric.metric_type(), help));
+        }
         self.registry()
             .lock()
             .register(name, help.trim_end_matches('.'), metric);
     }
 
-    /// Returns every registered metric: its name in the text format, its type and its help.
-    #[cfg(test)]
-    pub(crate) fn described(&self) -> Vec<(String, String, &'static str)> {
-        let described = self.tree.described.lock();
+    /// Returns every registered metric of a [`Scope::recording`]: its name in the text format, its type and its help.
+    pub fn described(&self) -> Vec<(String, String, &'static str)> {
+        let Some(described) = &self.tree.described else {
+            return Vec::new();
+        };
+        let described = described.lock();
         let as_read = described.iter().map(|(name, kind, help)| {
             let kind = kind.as_str();
             let suffix = if kind == "counter" { "_total" } else { "" };
@@ -349,7 +364,7 @@ mod tests {
     #[test]
     fn the_prometheus_tool_accepts_every_kind_of_metric() {
         let root = Scope::new();
-        root.register_collector(crate::telemetry::process::ProcessMetrics::new());
+        root.register_collector(crate::process::ProcessMetrics::new());
         for id in ["a", "b"] {
             let child = Box::leak(Box::new(root.child([("id", id.to_owned())])));
             counter(child, 5);

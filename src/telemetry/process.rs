@@ -204,7 +204,7 @@ fn start_time() -> Option<f64> {
 
 /// Returns the memory of the process in bytes. Cached pages of files do not count, because the system reclaims them
 /// itself.
-pub(crate) fn own_memory() -> Option<u64> {
+pub fn own_memory() -> Option<u64> {
     status_kib("RssAnon:").map(|bytes| bytes as u64)
 }
 
@@ -244,7 +244,7 @@ fn allocator() -> (Option<f64>, Option<f64>) {
 mod tests {
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    use crate::telemetry::metrics::Scope;
+    use crate::metrics::Scope;
 
     use super::ProcessMetrics;
 

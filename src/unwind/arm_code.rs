@@ -5,8 +5,8 @@
 
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef};
 
-use crate::unwind::row::{Row, Rule, Table};
-use crate::unwind::section::{CompileError, bounded};
+use crate::row::{Row, Rule, Table};
+use crate::section::{CompileError, bounded};
 
 /// `mov x8, 139; svc 0`: the code by which a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
 const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
@@ -108,7 +108,7 @@ fn trampolines(table: &Table, address: u64, code: &[u8]) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::unwind::row::Arch;
+    use crate::row::Arch;
 
     #[test]
     fn the_return_of_a_signal_handler_on_64_bit_arm_is_known_by_its_instructions() {

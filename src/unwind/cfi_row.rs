@@ -9,7 +9,7 @@ use gimli::{
     UnwindTableRow,
 };
 
-use crate::unwind::row::{Arch, Row, Rule, aux};
+use crate::row::{Arch, Row, Rule, aux};
 
 const RBX: Register = Register(3);
 const RBP: Register = Register(6);

@@ -7,11 +7,11 @@
 use gimli::{BaseAddresses, CieOrFde, EndianSlice, RunTimeEndian, UnwindContext, UnwindSection};
 use object::{Object, ObjectSection, ReadRef};
 
-use crate::unwind::arm_code;
-use crate::unwind::cfi_row::compile_row;
-use crate::unwind::row::{Arch, Row, Rule, Table};
-pub(crate) use crate::unwind::section::CompileError;
-use crate::unwind::section::bounded;
+use crate::arm_code;
+use crate::cfi_row::compile_row;
+use crate::row::{Arch, Row, Rule, Table};
+pub use crate::section::CompileError;
+use crate::section::bounded;
 
 /// Maximum number of rows of a table. The largest known binaries (browsers) have some millions, which are 30 MB.
 const MAX_ROWS: usize = 4_000_000;
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_signed_return_address_of_64_bit_arm_is_found_and_its_signature_dropped() {
-        use crate::unwind::walk::{Found, REGISTERS, Snapshot, Stop, walk};
+        use crate::walk::{Found, REGISTERS, Snapshot, Stop, walk};
 
         let mut frames = gimli::EhFrame::new(&ARM, RunTimeEndian::Little);
         frames.set_address_size(8);

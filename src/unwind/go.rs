@@ -4,7 +4,7 @@
 //! Go keeps a chain of frame pointers across its switches between stacks (of a goroutine and of the thread), so the
 //! functions that switch are unwound by frame pointer.
 
-use crate::unwind::row::{Arch, Row, Rule, aux};
+use crate::row::{Arch, Row, Rule, aux};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Function<'a> {

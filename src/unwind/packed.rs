@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use crate::unwind::row::{Row, Table};
+use crate::row::{Row, Table};
 
 pub(crate) const LINE_WORDS: usize = 16;
 
@@ -136,7 +136,7 @@ impl Packed {
 
 /// Returns the row that applies at `pc`, with the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's
 /// address is set to `pc`, wherever the row begins.
-pub(crate) fn find(lines: &[Line], pc: u32) -> Option<Row> {
+pub fn find(lines: &[Line], pc: u32) -> Option<Row> {
     let word = |at: u32| {
         let line = lines.get(at as usize / LINE_WORDS)?;
         line.get(at as usize % LINE_WORDS).copied()
@@ -254,7 +254,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::unwind::row::{self, Rule};
+    use crate::row::{self, Rule};
 
     fn row(pc: u32, cfa: i16) -> Row {
         Row {

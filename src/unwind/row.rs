@@ -52,7 +52,7 @@ pub enum Arch {
 
 impl Arch {
     /// Returns the instruction set of this process, or `None` if its stacks cannot be walked.
-    pub(crate) fn native() -> Option<Self> {
+    pub fn native() -> Option<Self> {
         match std::env::consts::ARCH {
             "x86_64" => Some(Self::X86_64),
             "aarch64" => Some(Self::Aarch64),

@@ -2,7 +2,7 @@
 
 use object::ObjectSection;
 
-use crate::base::expand::{self, ExpandError};
+use alluvium_base::expand::{self, ExpandError};
 
 /// Why a table could not be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum CompileError {
 
 impl CompileError {
     /// Returns true if the file has a table that is too large or takes too long.
-    pub(crate) fn is_excess(&self) -> bool {
+    pub fn is_excess(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::TooLong(_))
     }
 }

@@ -3,7 +3,7 @@
 //! In: registers and the top of a stack as bytes, and a function that finds the rule for an address. Out: the return
 //! addresses, leaf first, and why the walk ended. The walk reads only its arguments.
 
-use crate::unwind::row::{Arch, Row, Rule, aux};
+use crate::row::{Arch, Row, Rule, aux};
 
 /// Registers of the interrupted thread, and the bytes from its stack pointer upwards.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub const REGISTERS: usize = 16;
 
 /// A [`Snapshot`] that owns its bytes.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnedSnapshot {
+pub struct OwnedSnapshot {
     // All fields except the bytes.
     registers: Snapshot<'static>,
     bytes: Vec<u8>,
@@ -43,7 +43,7 @@ impl From<&Snapshot<'_>> for OwnedSnapshot {
 }
 
 impl OwnedSnapshot {
-    pub(crate) fn borrow(&self) -> Snapshot<'_> {
+    pub fn borrow(&self) -> Snapshot<'_> {
         Snapshot {
             bytes: &self.bytes,
             ..self.registers
@@ -102,7 +102,7 @@ impl Stop {
     ];
 
     /// Returns the reason with a number, or `None` for numbers that the BPF program never writes.
-    pub(crate) fn from_number(number: u8) -> Option<Self> {
+    pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 

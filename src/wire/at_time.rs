@@ -6,7 +6,7 @@
 
 use chrono::{NaiveDate, NaiveTime};
 
-use crate::wire::connect::ConnectError;
+use crate::connect::ConnectError;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -33,7 +33,7 @@ const UNITS: [(&str, i64); 17] = [
 
 /// Parses the value of a parameter to Unix nanoseconds. An empty text means now. The error for an invalid time has
 /// status 400 and names the parameter.
-pub(crate) fn read(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, ConnectError> {
+pub fn read(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, ConnectError> {
     parse(text, now_nanos).ok_or_else(|| {
         ConnectError::invalid(format!(
             "{parameter}: `{text}` is not a time: Unix seconds, milliseconds, microseconds or nanoseconds, \

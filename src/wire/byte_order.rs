@@ -8,7 +8,7 @@ use bytes::Bytes;
 const UTF8: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns true if the bytes begin with a byte order mark.
-pub(crate) fn is_marked(bytes: &[u8]) -> bool {
+pub fn is_marked(bytes: &[u8]) -> bool {
     bytes.starts_with(UTF8) || is_utf16(bytes)
 }
 

@@ -11,12 +11,12 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
 use url::Url;
 
-use crate::wire::client::{BodyError, read_body};
-use crate::wire::connect::{Code, Codec, ConnectError};
-use crate::wire::error_detail::ErrorDetail;
+use crate::client::{BodyError, read_body};
+use crate::connect::{Code, Codec, ConnectError};
+use crate::error_detail::ErrorDetail;
 
 /// Header that names the tenant.
-pub(crate) const TENANT_HEADER: &str = "x-scope-orgid";
+pub const TENANT_HEADER: &str = "x-scope-orgid";
 
 /// Maximum size of a response in bytes. It leaves room for a merged profile of a large fleet and still protects against
 /// a faulty server.
@@ -72,7 +72,7 @@ impl CallError {
     }
 
     /// Returns the time to wait before a retry, as the server asks.
-    pub(crate) fn retry_after(&self) -> Option<Duration> {
+    pub fn retry_after(&self) -> Option<Duration> {
         match self {
             CallError::Refused { retry_after, .. } => *retry_after,
             _ => None,
@@ -116,7 +116,7 @@ impl Caller {
 
     /// Adds headers to every call, such as authorization and tenant.
     #[must_use]
-    pub(crate) fn with_headers(mut self, headers: HeaderMap) -> Self {
+    pub fn with_headers(mut self, headers: HeaderMap) -> Self {
         self.headers.extend(headers);
         self
     }

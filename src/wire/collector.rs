@@ -6,15 +6,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::wire::call::{CallError, Caller};
-use crate::wire::proto::collector::{
+use crate::call::{CallError, Caller};
+use crate::proto::collector::{
     GetConfigRequest, GetConfigResponse, RegisterCollectorRequest, RegisterCollectorResponse, RemoteConfigStatus,
     RemoteConfigStatuses, UnregisterCollectorRequest, UnregisterCollectorResponse,
 };
 
 /// The identity that a collector presents to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub struct Identity {
     /// Id of the collector; never empty.
     pub id: Arc<str>,
     /// Name of the collector that users see.
@@ -25,7 +25,7 @@ pub(crate) struct Identity {
 
 /// Status of the configuration that the server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Status {
+pub enum Status {
     /// The configuration runs.
     Applied,
     /// The configuration does not run, for this reason.
@@ -34,7 +34,7 @@ pub(crate) enum Status {
 
 /// The server's response to a request for the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// The configuration of the given hash is still current.
     NotModified,
     /// A configuration to run.
@@ -47,7 +47,7 @@ pub(crate) enum Answer {
 }
 
 /// Registers the collector. The caller repeats this when the identity changes.
-pub(crate) async fn register(caller: &Caller, identity: &Identity) -> Result<(), CallError> {
+pub async fn register(caller: &Caller, identity: &Identity) -> Result<(), CallError> {
     let request = RegisterCollectorRequest {
         id: identity.id.to_string(),
         name: identity.name.to_string(),
@@ -60,7 +60,7 @@ pub(crate) async fn register(caller: &Caller, identity: &Identity) -> Result<(),
 }
 
 /// Removes the registration of the collector.
-pub(crate) async fn unregister(caller: &Caller, id: &str) -> Result<(), CallError> {
+pub async fn unregister(caller: &Caller, id: &str) -> Result<(), CallError> {
     let request = UnregisterCollectorRequest { id: id.to_owned() };
     let route = "collector.v1.CollectorService/UnregisterCollector";
     let UnregisterCollectorResponse {} = caller.call(route, &request).await?;
@@ -69,7 +69,7 @@ pub(crate) async fn unregister(caller: &Caller, id: &str) -> Result<(), CallErro
 
 /// Requests the configuration. `hash` is the hash from the last response, or empty if there is none. `status` is set
 /// only when it differs from the last status sent.
-pub(crate) async fn get_config(
+pub async fn get_config(
     caller: &Caller,
     identity: &Identity,
     hash: &str,

@@ -1,6 +1,6 @@
 //! Details of an error besides code and message: messages that programs can read.
 //!
-//! Connect puts them into the JSON of the error, gRPC into `grpc-status-details-bin` ([`crate::wire::grpc_status`]).
+//! Connect puts them into the JSON of the error, gRPC into `grpc-status-details-bin` ([`crate::grpc_status`]).
 //! Clients ignore details of unknown types.
 
 use base64::Engine as _;

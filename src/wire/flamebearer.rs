@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::profile::ProfileType;
-use crate::profile::flamegraph::{DiffGraph, FlameGraph};
+use alluvium_profile::ProfileType;
+use alluvium_profile::flamegraph::{DiffGraph, FlameGraph};
 
 /// Sample rate reported for types other than CPU time.
 const SAMPLE_RATE: u32 = 100;
@@ -18,7 +18,7 @@ const CPU_SAMPLE_RATE: u32 = 1_000_000_000;
 /// Response of `/pyroscope/render` or `/pyroscope/render-diff`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FlamebearerProfile {
+pub struct FlamebearerProfile {
     version: u32,
     flamebearer: Flamebearer,
     metadata: Metadata,
@@ -58,7 +58,7 @@ struct Metadata {
 /// Values at equal intervals.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Timeline {
+pub struct Timeline {
     /// Time of the first value in Unix seconds.
     pub start_time: i64,
     /// One value for each step; 0 for a step without profiles.
@@ -71,7 +71,7 @@ pub(crate) struct Timeline {
 
 impl FlamebearerProfile {
     /// Builds the response for a flame graph of one profile type, without time lines.
-    pub(crate) fn single(graph: FlameGraph, profile_type: &ProfileType) -> Self {
+    pub fn single(graph: FlameGraph, profile_type: &ProfileType) -> Self {
         Self {
             version: 1,
             flamebearer: Flamebearer {
@@ -90,7 +90,7 @@ impl FlamebearerProfile {
     }
 
     /// Builds the response for a difference of two sides of one profile type.
-    pub(crate) fn double(graph: DiffGraph, profile_type: &ProfileType) -> Self {
+    pub fn double(graph: DiffGraph, profile_type: &ProfileType) -> Self {
         Self {
             version: 1,
             flamebearer: Flamebearer {
@@ -109,7 +109,7 @@ impl FlamebearerProfile {
     }
 
     /// Estimates the length of the JSON in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let Flamebearer { names, levels, .. } = &self.flamebearer;
         let names: usize = names.iter().map(|name| name.len() + 3).sum();
         let numbers: usize = levels.iter().map(Vec::len).sum();

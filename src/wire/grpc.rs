@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
-use crate::wire::connect::{CallHeaders, Codec, Compression, ConnectError};
+use crate::connect::{CallHeaders, Codec, Compression, ConnectError};
 
 /// Content type of requests and responses.
 const CONTENT: &str = "application/grpc";
@@ -18,11 +18,11 @@ const CONTENT: &str = "application/grpc";
 const TIMEOUT_DIGITS: usize = 8;
 
 /// Length of the prefix of a message: one byte of flags, four of length.
-pub(crate) const PREFIX_BYTES: usize = 5;
+pub const PREFIX_BYTES: usize = 5;
 
 /// The protocol of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub enum Protocol {
     /// Connect, or a request that is not a call.
     Connect,
     /// gRPC, for clients that read trailers.
@@ -33,7 +33,7 @@ pub(crate) enum Protocol {
 
 impl Protocol {
     /// Returns the protocol that the content type of the request names.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    pub fn of(headers: &HeaderMap) -> Self {
         let kind = content_type(headers);
         match kind.strip_prefix(CONTENT) {
             Some(rest) if rest.starts_with("-web") => Self::GrpcWeb,
@@ -46,7 +46,7 @@ impl Protocol {
 
 /// Parses the headers of a gRPC call. Errors: 415 for messages that are not protobuf, 400 for a wrong timeout,
 /// `unimplemented` for an unknown compression.
-pub(crate) fn call_headers(headers: &HeaderMap) -> Result<CallHeaders, ConnectError> {
+pub fn call_headers(headers: &HeaderMap) -> Result<CallHeaders, ConnectError> {
     let kind = content_type(headers);
     let kind = kind.split(';').next().unwrap_or_default().trim_end();
     if !matches!(kind.strip_prefix(CONTENT), Some("" | "+proto")) {
@@ -102,7 +102,7 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
 
 /// The five bytes before a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Prefix {
+pub struct Prefix {
     /// True if the message is compressed with the encoding that `grpc-encoding` names.
     pub is_compressed: bool,
     /// Length of the message on the wire in bytes.
@@ -111,7 +111,7 @@ pub(crate) struct Prefix {
 
 impl Prefix {
     /// Parses the five bytes before a message.
-    pub(crate) fn read(bytes: [u8; PREFIX_BYTES]) -> Result<Self, ConnectError> {
+    pub fn read(bytes: [u8; PREFIX_BYTES]) -> Result<Self, ConnectError> {
         let [flags, length @ ..] = bytes;
         let is_compressed = match flags {
             0 => false,
@@ -129,7 +129,7 @@ impl Prefix {
     }
 
     /// Encodes the prefix as the five bytes before the message.
-    pub(crate) fn to_bytes(self) -> [u8; PREFIX_BYTES] {
+    pub fn to_bytes(self) -> [u8; PREFIX_BYTES] {
         let [a, b, c, d] = self.length.to_be_bytes();
         [self.is_compressed.into(), a, b, c, d]
     }

@@ -7,8 +7,8 @@
 use bytes::Bytes;
 use prost::Message;
 
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::error_detail::ErrorDetail;
+use crate::connect::{Code, ConnectError};
+use crate::error_detail::ErrorDetail;
 
 /// Prefix of a type's name in the URL of an `Any`.
 const TYPE_URL: &str = "type.googleapis.com/";
@@ -48,7 +48,7 @@ pub fn encode(error: &ConnectError) -> Bytes {
 }
 
 /// Encodes an error as a status in JSON, without details, because details are messages of any type.
-pub(crate) fn to_json(error: &ConnectError) -> Bytes {
+pub fn to_json(error: &ConnectError) -> Bytes {
     let status = serde_json::json!({"code": error.code.grpc_number(), "message": error.message});
     status.to_string().into()
 }

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 
 /// Signs claims by RS256 with an RSA key in PEM (PKCS #8). The error does not contain the key.
-pub(crate) fn sign_rs256(key: &str, key_id: Option<&str>, claims: &Value) -> Result<String, String> {
+pub fn sign_rs256(key: &str, key_id: Option<&str>, claims: &Value) -> Result<String, String> {
     let der = PrivatePkcs8KeyDer::from_pem_slice(key.as_bytes());
     let der = der.map_err(|error| format!("the private key is not PEM: {error}"))?;
     let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der());

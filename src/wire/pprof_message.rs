@@ -1,10 +1,10 @@
 //! Converts a profile in memory to a protobuf message for responses, without encoding it first.
 
-use crate::profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType};
-use crate::wire::proto::google;
+use crate::proto::google;
+use alluvium_profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType};
 
 /// Converts a profile to a message. Ids are indices plus one; the strings are the same as in `pprof::encode`.
-pub(crate) fn message(profile: &Profile<'_>) -> google::Profile {
+pub fn message(profile: &Profile<'_>) -> google::Profile {
     let mut strings = Strings::default();
     let sample_type = profile
         .sample_types
@@ -119,8 +119,8 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
-    use crate::profile::pprof::encode;
-    use crate::profile::synthetic::{Names, Shape, cpu_profile};
+    use alluvium_profile::pprof::encode;
+    use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 
     #[test]
     fn the_message_is_that_of_the_bytes() {

@@ -7,13 +7,13 @@ use chrono::{DateTime, Datelike, NaiveDateTime, SecondsFormat};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
-use crate::profile::Labels;
-use crate::profile::labels::SERVICE_NAME;
-use crate::wire::connect::ConnectError;
+use crate::connect::ConnectError;
+use alluvium_profile::Labels;
+use alluvium_profile::labels::SERVICE_NAME;
 
 /// A profile type under its name in profefe.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TypeWord {
+pub struct TypeWord {
     /// Value of the parameter `type`.
     pub word: &'static str,
     /// Names of its profiles in Alluvium; the first is the name of new profiles.
@@ -36,10 +36,10 @@ pub(crate) static TYPES: [TypeWord; 9] = [
 ];
 
 /// Type of all profiles whose name belongs to no other type.
-pub(crate) const OTHER: &str = "other";
+pub const OTHER: &str = "other";
 
 /// Profile names of all types except [`OTHER`].
-pub(crate) static NAMED: [&str; 8] = [
+pub static NAMED: [&str; 8] = [
     "process_cpu",
     "memory",
     "block",
@@ -73,27 +73,27 @@ impl TypeWord {
     }
 
     /// Returns the type of profiles with this name.
-    pub(crate) fn of_name(name: &str) -> &'static Self {
+    pub fn of_name(name: &str) -> &'static Self {
         let named = TYPES.iter().find(|known| known.names.contains(&name));
         named.unwrap_or(&TYPES[TYPES.len() - 1])
     }
 }
 
 /// Returns the position of a sample type in a profile, for sorting: unknown types come first.
-pub(crate) fn sample_type_place(kind: &str) -> Option<usize> {
+pub fn sample_type_place(kind: &str) -> Option<usize> {
     SAMPLE_TYPES.iter().position(|known| *known == kind)
 }
 
 /// The reason why a request is refused: HTTP status and message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub struct Refusal {
     pub status: u16,
     pub message: String,
 }
 
 impl Refusal {
     /// Creates the refusal for a request without matching profiles: status 404.
-    pub(crate) fn nothing() -> Self {
+    pub fn nothing() -> Self {
         Self {
             status: 404,
             message: "nothing found".to_owned(),
@@ -101,7 +101,7 @@ impl Refusal {
     }
 
     /// Creates the refusal for an invalid request: status 400.
-    pub(crate) fn bad(reason: &str) -> Self {
+    pub fn bad(reason: &str) -> Self {
         Self {
             status: 400,
             message: format!("bad request: {reason}"),
@@ -109,7 +109,7 @@ impl Refusal {
     }
 
     /// Returns `{"code":400,"error":"..."}`.
-    pub(crate) fn to_json(&self) -> String {
+    pub fn to_json(&self) -> String {
         serde_json::json!({"code": self.status, "error": self.message}).to_string()
     }
 }
@@ -125,7 +125,7 @@ impl From<ConnectError> for Refusal {
 
 /// A profile that a client sends, without its bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NewProfile {
+pub struct NewProfile {
     pub service: String,
     pub word: &'static TypeWord,
     pub labels: Vec<(String, String)>,
@@ -135,7 +135,7 @@ pub(crate) struct NewProfile {
 
 /// The profiles that a client requests.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     pub service: String,
     /// `None` selects profiles of all types.
     pub word: Option<&'static TypeWord>,
@@ -149,7 +149,7 @@ pub(crate) struct Wanted {
 
 impl NewProfile {
     /// Parses the parameters of a sent profile. `now_nanos` replaces a missing time.
-    pub(crate) fn parse(query: &str, now_nanos: i64) -> Result<Self, Refusal> {
+    pub fn parse(query: &str, now_nanos: i64) -> Result<Self, Refusal> {
         let read = Parameters::parse(query);
         let service = read.service()?;
         let created_nanos = match read.get("created_at") {
@@ -172,7 +172,7 @@ impl NewProfile {
 
 impl Wanted {
     /// Parses the parameters of a list request.
-    pub(crate) fn parse(query: &str) -> Result<Self, Refusal> {
+    pub fn parse(query: &str) -> Result<Self, Refusal> {
         let read = Parameters::parse(query);
         let word = match read.get("type") {
             "" => None,
@@ -182,7 +182,7 @@ impl Wanted {
     }
 
     /// Parses the parameters of a merge request, which requires a type.
-    pub(crate) fn parse_merge(query: &str) -> Result<Self, Refusal> {
+    pub fn parse_merge(query: &str) -> Result<Self, Refusal> {
         let read = Parameters::parse(query);
         let text = read.get("type");
         let word = TypeWord::of(text).ok_or_else(|| Refusal {
@@ -278,7 +278,7 @@ fn seconds(parameter: &str, text: &str) -> Result<i64, Refusal> {
 
 /// A stored profile in a response.
 #[derive(Debug, Serialize, PartialEq, Eq)]
-pub(crate) struct ProfileAnswer {
+pub struct ProfileAnswer {
     id: String,
     #[serde(rename = "type")]
     word: &'static str,
@@ -296,7 +296,7 @@ struct Label {
 
 impl ProfileAnswer {
     /// Describes a profile that started at `time_us`, in Unix microseconds.
-    pub(crate) fn new(id: &str, word: &TypeWord, labels: &Labels, time_us: i64) -> Self {
+    pub fn new(id: &str, word: &TypeWord, labels: &Labels, time_us: i64) -> Self {
         let listed = labels
             .iter()
             .filter(|(name, _)| *name != SERVICE_NAME && !name.starts_with("__"))
@@ -317,14 +317,14 @@ impl ProfileAnswer {
 
 /// Response body `{"code":200,"body":...}`.
 #[derive(Serialize)]
-pub(crate) struct Envelope<Body> {
+pub struct Envelope<Body> {
     code: u16,
     body: Body,
 }
 
 impl<Body> Envelope<Body> {
     /// Wraps a body with status 200.
-    pub(crate) fn new(body: Body) -> Self {
+    pub fn new(body: Body) -> Self {
         Self { code: 200, body }
     }
 }

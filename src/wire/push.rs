@@ -5,20 +5,20 @@
 
 use std::sync::Arc;
 
-use crate::profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
-use crate::wire::call::{CallError, Caller};
-use crate::wire::error_detail::ErrorDetail;
-use crate::wire::proto::push::{PushRequest, PushResponse, RawProfileSeries, RawSample};
-use crate::wire::proto::types::LabelPair;
-use crate::wire::refusals::{self, Place};
-use crate::wire::weight::MAX_PROFILES;
+use crate::call::{CallError, Caller};
+use crate::error_detail::ErrorDetail;
+use crate::proto::push::{PushRequest, PushResponse, RawProfileSeries, RawSample};
+use crate::proto::types::LabelPair;
+use crate::refusals::{self, Place};
+use crate::weight::MAX_PROFILES;
+use alluvium_profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 /// Maximum length in bytes of a client's text and of a refusal in an error message. There may be as many refusals as
 /// profiles.
 const EXCERPT_BYTES: usize = 400;
 
 /// Route of the call that pushes profiles.
-pub(crate) const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
+pub const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
 
 /// A push request split into its profiles.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ impl PushBatch {
             .push((origin, SinkError::new(SinkErrorKind::Invalid, message)));
     }
 
-    /// Returns the profiles for [`crate::profile::ProfileSink::append`] and the data needed for the response.
+    /// Returns the profiles for [`alluvium_profile::ProfileSink::append`] and the data needed for the response.
     pub fn split(self) -> (Vec<RawProfile>, PushOutcome) {
         let outcome = PushOutcome {
             origins: self.origins,
@@ -230,8 +230,7 @@ mod tests {
     fn binary_profiles_are_slices_of_the_body() {
         let body = Bytes::from(prost::Message::encode_to_vec(&to_request(&[profile("cpu", "")])));
         let range = body.as_ptr_range();
-        let request: PushRequest =
-            crate::wire::connect::decode(crate::wire::connect::Codec::Proto, body.clone()).unwrap();
+        let request: PushRequest = crate::connect::decode(crate::connect::Codec::Proto, body.clone()).unwrap();
         assert!(range.contains(&request.series[0].samples[0].raw_profile.as_ptr()));
     }
 

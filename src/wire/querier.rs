@@ -5,17 +5,17 @@
 
 use bytes::Bytes;
 
-use crate::profile::flamegraph::{DiffGraph, FlameGraph};
-use crate::profile::{Labels, ProfileType};
-use crate::wire::call::{CallError, Caller};
-use crate::wire::proto::types::LabelPair;
-use crate::wire::proto::{querier, types};
+use crate::call::{CallError, Caller};
+use crate::proto::types::LabelPair;
+use crate::proto::{querier, types};
+use alluvium_profile::flamegraph::{DiffGraph, FlameGraph};
+use alluvium_profile::{Labels, ProfileType};
 
 /// Name of the service; a route is `querier.v1.QuerierService/` followed by the name of the call.
 pub const SERVICE: &str = "querier.v1.QuerierService";
 
 /// Converts a profile type to a message.
-pub(crate) fn type_message(profile_type: &ProfileType) -> types::ProfileType {
+pub fn type_message(profile_type: &ProfileType) -> types::ProfileType {
     types::ProfileType {
         id: profile_type.to_string(),
         name: profile_type.name.clone(),
@@ -60,7 +60,7 @@ fn levels(levels: Vec<Vec<i64>>) -> Vec<querier::Level> {
 }
 
 /// Converts a difference to a message.
-pub(crate) fn diff_message(graph: DiffGraph) -> querier::FlameGraphDiff {
+pub fn diff_message(graph: DiffGraph) -> querier::FlameGraphDiff {
     querier::FlameGraphDiff {
         names: graph.names,
         levels: levels(graph.levels),

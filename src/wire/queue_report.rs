@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 /// Name of the header, in lower case.
-pub(crate) const QUEUE_HEADER: &str = "x-alluvium-queue";
+pub const QUEUE_HEADER: &str = "x-alluvium-queue";
 /// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 100;
 
 /// A collector's queue for one endpoint, at the time of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct QueueReport {
+pub struct QueueReport {
     /// Host name of the collector's machine.
     pub host: String,
     /// Id of the component that sends.
@@ -29,7 +29,7 @@ pub(crate) struct QueueReport {
 
 impl QueueReport {
     /// Formats the header: printable ASCII.
-    pub(crate) fn to_header(&self) -> String {
+    pub fn to_header(&self) -> String {
         format!(
             "host={};component={};profiles={};oldest_ms={};dropped={};failures={}",
             clean(&self.host),
@@ -42,7 +42,7 @@ impl QueueReport {
     }
 
     /// Parses the text of the header. Unknown parts are ignored; a part that cannot be parsed makes the result `None`.
-    pub(crate) fn of_header(text: &str) -> Option<Self> {
+    pub fn of_header(text: &str) -> Option<Self> {
         let mut report = Self::default();
         for part in text.split(';') {
             let (name, value) = part.split_once('=')?;

@@ -6,9 +6,9 @@
 
 use prost::{Enumeration, Message};
 
-use crate::profile::{RawProfile, SinkError, SinkErrorKind};
-use crate::wire::call::CallError;
-use crate::wire::error_detail::ErrorDetail;
+use crate::call::CallError;
+use crate::error_detail::ErrorDetail;
+use alluvium_profile::{RawProfile, SinkError, SinkErrorKind};
 
 /// Name of the detail's type. Pyroscope has no such detail.
 const TYPE_NAME: &str = "push.v1.PushRefusals";
@@ -53,7 +53,7 @@ enum Reason {
 
 /// Position of a profile in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub struct Place {
     /// Index of the series in the request.
     pub series: usize,
     /// Index of the sample in the series.
@@ -62,7 +62,7 @@ pub(crate) struct Place {
 
 /// A refused profile of a push.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub struct Refused {
     /// Index among the profiles of the push.
     pub index: usize,
     /// The reason, if the server gives one.
@@ -70,7 +70,7 @@ pub(crate) struct Refused {
 }
 
 /// Builds the detail for refused profiles.
-pub(crate) fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) -> ErrorDetail {
+pub fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) -> ErrorDetail {
     let mut room = MAX_MESSAGE_BYTES;
     let refused = refused.into_iter().map(|(place, error)| {
         let message = &error.message[..error.message.floor_char_boundary(room)];
@@ -88,7 +88,7 @@ pub(crate) fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkEr
 
 /// Returns the refused profiles of a failed push of `profiles`, in which each profile had its own series. All others
 /// were accepted. Returns `None` when the error concerns the push as a whole.
-pub(crate) fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
+pub fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let CallError::Refused { message, details, .. } = error else {
         return None;
     };
@@ -152,7 +152,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::profile::Labels;
+    use alluvium_profile::Labels;
 
     fn refused(message: &str, details: Vec<ErrorDetail>) -> CallError {
         CallError::Refused {

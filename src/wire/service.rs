@@ -6,9 +6,9 @@
 
 use bytes::Bytes;
 
-use crate::profile::Tenants;
-use crate::wire::connect::{Codec, ConnectError};
-use crate::wire::json::{FromJson, ToJson};
+use crate::connect::{Codec, ConnectError};
+use crate::json::{FromJson, ToJson};
+use alluvium_profile::Tenants;
 
 /// A call with its decoded message.
 pub struct Call<Message> {
@@ -29,7 +29,7 @@ pub trait Charged: Send {
 }
 
 /// The charge for the message of a call.
-pub(crate) type Memory = Box<dyn Charged>;
+pub type Memory = Box<dyn Charged>;
 
 /// A response: a message, or bytes that are already encoded in protobuf's binary form.
 pub enum Answer<Reply> {
@@ -40,7 +40,7 @@ pub enum Answer<Reply> {
 }
 
 /// Outcome of a call: a response or an error.
-pub(crate) type CallResult<Reply> = Result<Answer<Reply>, ConnectError>;
+pub type CallResult<Reply> = Result<Answer<Reply>, ConnectError>;
 
 impl<Reply> From<Reply> for Answer<Reply> {
     fn from(message: Reply) -> Self {

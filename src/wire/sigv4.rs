@@ -22,7 +22,7 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
 /// Credentials for signing requests to AWS.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Credentials {
+pub struct Credentials {
     /// Access key id, which is sent with the request.
     pub access_key: Arc<str>,
     /// Secret access key, which is never sent.
@@ -40,7 +40,7 @@ impl fmt::Debug for Credentials {
 
 /// Service and region for which a request is signed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scope<'a> {
+pub struct Scope<'a> {
     /// Name of the service, such as `ec2`.
     pub service: &'a str,
     /// Region of the service, such as `eu-central-1`.
@@ -48,7 +48,7 @@ pub(crate) struct Scope<'a> {
 }
 
 /// Signs a request with the time `now`. Fails when a credential contains characters that are not allowed in a header.
-pub(crate) fn sign(
+pub fn sign(
     request: &mut reqwest::Request,
     credentials: &Credentials,
     scope: Scope<'_>,

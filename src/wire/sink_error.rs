@@ -1,8 +1,8 @@
 //! Maps errors of sinks to Connect errors. No other module does this mapping.
 
-use crate::profile::{SinkError, SinkErrorKind};
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::push::PushRefused;
+use crate::connect::{Code, ConnectError};
+use crate::push::PushRefused;
+use alluvium_profile::{SinkError, SinkErrorKind};
 
 impl From<SinkError> for ConnectError {
     fn from(error: SinkError) -> Self {

@@ -6,15 +6,15 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use crate::wire::call::{CallError, Caller};
-use crate::wire::connect::ConnectError;
+use crate::call::{CallError, Caller};
+use crate::connect::ConnectError;
 
 /// Path of the route, without a leading slash.
-pub(crate) const SQL_ROUTE: &str = "api/v1/sql";
+pub const SQL_ROUTE: &str = "api/v1/sql";
 
 /// Format of the rows in a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum SqlFormat {
+pub enum SqlFormat {
     /// One JSON object with columns and rows.
     #[default]
     Json,
@@ -38,7 +38,7 @@ const FORMATS: [(SqlFormat, &str, &str); 5] = [
 
 impl SqlFormat {
     /// Returns the content type of the response.
-    pub(crate) fn content_type(self) -> &'static str {
+    pub fn content_type(self) -> &'static str {
         self.row().2
     }
 
@@ -47,7 +47,7 @@ impl SqlFormat {
     }
 
     /// Returns the format of the response: from `?format=`, otherwise from `Accept`, otherwise JSON.
-    pub(crate) fn wanted(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ConnectError> {
+    pub fn wanted(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ConnectError> {
         let named = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
             .find(|(key, _)| key == "format")
             .map(|(_, value)| value.into_owned());
@@ -83,7 +83,7 @@ struct SqlBody {
 }
 
 /// Returns the query text of a body: `{"query": "..."}` for `application/json`, otherwise the whole body.
-pub(crate) fn read_query(headers: &HeaderMap, body: &[u8]) -> Result<String, ConnectError> {
+pub fn read_query(headers: &HeaderMap, body: &[u8]) -> Result<String, ConnectError> {
     let is_json = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -105,18 +105,18 @@ pub(crate) fn read_query(headers: &HeaderMap, body: &[u8]) -> Result<String, Con
 
 /// Sends queries to a server over HTTP.
 #[derive(Clone, Debug)]
-pub(crate) struct SqlClient {
+pub struct SqlClient {
     caller: Caller,
 }
 
 impl SqlClient {
     /// Creates a client of the server that `caller` calls.
-    pub(crate) fn new(caller: Caller) -> Self {
+    pub fn new(caller: Caller) -> Self {
         Self { caller }
     }
 
     /// Runs a query. The server streams the body of the response while the query runs: read it with `chunk`.
-    pub(crate) async fn query(&self, query: &str, format: SqlFormat) -> Result<reqwest::Response, CallError> {
+    pub async fn query(&self, query: &str, format: SqlFormat) -> Result<reqwest::Response, CallError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         headers.insert(ACCEPT, HeaderValue::from_static(format.content_type()));

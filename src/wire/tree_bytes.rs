@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use prost::encoding::encode_varint;
 
-use crate::profile::flamegraph::{Block, FlameGraph};
+use alluvium_profile::flamegraph::{Block, FlameGraph};
 
 /// A node of a level, with references to its children.
 struct Node<'a> {
@@ -18,11 +18,11 @@ struct Node<'a> {
     /// Interval of the node on the horizontal axis.
     span: Range<i64>,
     /// Indices of the node's children in the level below.
-    children: Range<usize>,
+    pub children: Range<usize>,
 }
 
 /// Encodes a flame graph in the format TREE.
-pub(crate) fn tree_bytes(graph: &FlameGraph) -> Vec<u8> {
+pub fn tree_bytes(graph: &FlameGraph) -> Vec<u8> {
     let levels = levels(graph);
     let mut bytes = Vec::new();
     let mut next: Vec<(usize, usize)> = match levels.first() {
@@ -78,8 +78,8 @@ fn levels(graph: &FlameGraph) -> Vec<Vec<Node<'_>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::flamegraph::Tree;
-    use crate::profile::flamegraph::testing::tree;
+    use alluvium_profile::flamegraph::Tree;
+    use alluvium_testing::tree;
 
     /// Formats each node as `name own children`, with a separate decoder.
     fn shown(mut bytes: &[u8]) -> Vec<String> {

@@ -8,7 +8,7 @@ use prost::DecodeError;
 use prost::bytes::Buf as _;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-use crate::wire::connect::{Codec, ConnectError};
+use crate::connect::{Codec, ConnectError};
 
 /// Maximum number of profiles, and of series, in one push. Senders put tens or hundreds into one push: Alluvium's
 /// collector 256, Alloy one. Each profile has entries in several lists until it is stored.
@@ -37,7 +37,7 @@ const TEXT_COPIES: usize = 3;
 const QUESTION_FACTOR: usize = 40;
 
 /// Returns the maximum memory of a `PushRequest` in bytes.
-pub(crate) fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
+pub fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     let counts = match codec {
         Codec::Proto => Counts::of(body)
             .map_err(|error| ConnectError::invalid(format!("cannot read the body as protobuf: {error}")))?,
@@ -48,13 +48,13 @@ pub(crate) fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
 }
 
 /// Returns the maximum memory of any query request in bytes.
-pub(crate) fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
+pub fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(body.len().saturating_mul(QUESTION_FACTOR))
 }
 
 /// Returns the maximum memory in bytes of a request whose fields are single texts, including the data that is decoded
 /// from the texts.
-pub(crate) fn text(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
+pub fn text(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(body.len().saturating_mul(TEXT_COPIES))
 }
 
@@ -165,8 +165,8 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
-    use crate::wire::proto::push::{PushRequest, RawProfileSeries, RawSample};
-    use crate::wire::proto::types::LabelPair;
+    use crate::proto::push::{PushRequest, RawProfileSeries, RawSample};
+    use crate::proto::types::LabelPair;
 
     fn request() -> PushRequest {
         let pair = |name: &str, value: &str| LabelPair {
@@ -202,7 +202,7 @@ mod tests {
             push(Codec::Proto, &request().encode_to_vec()).unwrap(),
             6 * 256 + 38 * 3
         );
-        let json = crate::wire::connect::encode(Codec::Json, &request());
+        let json = crate::connect::encode(Codec::Json, &request());
         assert_eq!(push(Codec::Json, &json).unwrap(), 7 * 256 + json.len());
     }
 

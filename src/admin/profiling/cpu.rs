@@ -11,7 +11,7 @@ use pyroscope::backend::{Backend, BackendConfig, Pprof, PprofConfig, ReportData,
 
 use super::error::ProfilingError;
 use super::samples::{Frame, Samples, program};
-use crate::profile::pprof::{Profile, ValueType};
+use alluvium_profile::pprof::{Profile, ValueType};
 
 /// Sampling rate in Hz, as in Go.
 pub(crate) const SAMPLES_PER_SECOND: u32 = 100;

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use super::error::{ProfilingError, blocking};
 use super::samples::{Samples, program};
 use super::symbols::{Named, Symbols};
-use crate::profile::pprof::{Profile, ValueType};
+use alluvium_profile::pprof::{Profile, ValueType};
 
 /// Requests a dump from jemalloc, through a temporary file.
 pub(crate) async fn dump() -> Result<String, ProfilingError> {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::base::Shutdown;
+use alluvium_base::Shutdown;
 
 pub(crate) use error::LONGEST;
 pub(crate) use error::ProfilingError;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, encode, gzip};
+use alluvium_profile::pprof::{Builder, Function, Line, Mapping, Profile, encode, gzip};
 
 /// A frame with its names; the file may be empty and the line 0.
 #[derive(Clone, Copy)]

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::base::Shutdown;
-use crate::profile::pprof::{Profile, decode, gunzip};
-use crate::telemetry::process::cpu_seconds;
+use alluvium_base::Shutdown;
+use alluvium_profile::pprof::{Profile, decode, gunzip};
+use alluvium_telemetry::process::cpu_seconds;
 
 use super::symbols::Symbols;
 use super::{Profiling, ProfilingError, heap};

@@ -11,7 +11,7 @@ use crate::app::foreign::blocks::{duration, milliseconds};
 use crate::app::foreign::findings::Findings;
 use crate::app::foreign::manifest::{Workload, workloads};
 use crate::app::foreign::text::Writer;
-use crate::lang::literal::quote;
+use alluvium_lang::literal::quote;
 
 /// The receivers of all profiles.
 const FORWARD_TO: &str = "[pyroscope.write.default.receiver]";

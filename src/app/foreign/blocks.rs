@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use crate::app::foreign::findings::Findings;
 use crate::app::foreign::text::{Writer, expression};
 use crate::app::foreign::yaml::{number, truth, whole};
-use crate::lang::literal::quote;
-use crate::lang::schema::{Attribute, Block, Kind, Schema};
+use alluvium_lang::literal::quote;
+use alluvium_lang::schema::{Attribute, Block, Kind, Schema};
 
 /// Keys whose attribute or block has another name: the enclosing block, the key, and its name in Alloy.
 const RENAMED: [(&str, &str, &str); 7] = [
@@ -185,7 +185,7 @@ pub(super) fn duration(text: &str) -> Result<String, String> {
 /// Converts a Prometheus duration to whole milliseconds.
 pub(super) fn milliseconds(text: &str) -> Option<u64> {
     let text = duration(text).ok()?;
-    crate::base::duration::parse(&text)
+    alluvium_base::duration::parse(&text)
         .ok()
         .and_then(|parsed| u64::try_from(parsed.as_millis()).ok())
 }

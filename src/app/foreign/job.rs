@@ -11,9 +11,8 @@ use crate::app::foreign::findings::Findings;
 use crate::app::foreign::format::Format;
 use crate::app::foreign::kinds::Kinds;
 use crate::app::foreign::text::{Writer, expression, identifier};
-use crate::components;
-use crate::lang::literal::quote;
-use crate::lang::schema::Schema;
+use alluvium_lang::literal::quote;
+use alluvium_lang::schema::Schema;
 
 /// Top-level keys of Prometheus' file that do not concern targets.
 const NOT_OF_PROFILES: [&str; 9] = [
@@ -210,7 +209,7 @@ impl<'a> Jobs<'a> {
     /// Writes the discovery components of one kind and appends their exports to `lists`.
     fn discoveries(&mut self, kind: &str, job: &str, (path, value): (&str, &Value), lists: &mut Vec<String>) {
         let component = format!("discovery.{kind}");
-        let Some(definition) = components::find(&component) else {
+        let Some(definition) = alluvium_components::find(&component) else {
             return self
                 .found
                 .problem(path, format_args!("there is no component `{component}`"));
@@ -358,5 +357,5 @@ impl<'a> Jobs<'a> {
 }
 
 fn schema_of(component: &str) -> &'static Schema {
-    components::find(component).map_or(&Schema::EMPTY, |known| known.arguments())
+    alluvium_components::find(component).map_or(&Schema::EMPTY, |known| known.arguments())
 }

@@ -8,7 +8,7 @@ use crate::app::foreign::findings::Findings;
 use crate::app::foreign::format::Format;
 use crate::app::foreign::text::Writer;
 use crate::app::foreign::yaml::{truth, whole};
-use crate::lang::literal::quote;
+use alluvium_lang::literal::quote;
 
 /// Go's execution traces, which are not profiles.
 const TRACE: &str = "trace";

@@ -23,7 +23,6 @@ use crate::app::foreign::findings::Findings;
 pub(crate) use crate::app::foreign::format::Format;
 use crate::app::foreign::job::Jobs;
 use crate::app::foreign::text::Writer;
-use crate::lang;
 
 /// Maximum size of a configuration, in bytes.
 const MAX_BYTES: usize = 16 << 20;
@@ -115,10 +114,11 @@ impl Conversion {
         }
         writer.open("pyroscope.write", Some("default"));
         writer.open("endpoint", None);
-        writer.attribute("url", &crate::lang::literal::quote(&self.push_url));
+        writer.attribute("url", &alluvium_lang::literal::quote(&self.push_url));
         writer.close();
         writer.close();
-        lang::fmt(&writer.finish()).map_err(|_| "the result is an invalid configuration: please report it".to_owned())
+        alluvium_lang::fmt(&writer.finish())
+            .map_err(|_| "the result is an invalid configuration: please report it".to_owned())
     }
 }
 

@@ -3,17 +3,15 @@
 //! The files are our own, written after the documentation of the programs.
 
 use super::*;
-use crate::components;
-use crate::lang::literal::quote;
-use crate::lang::schema::{Kind, Schema};
-use crate::pipeline;
-use crate::pipeline::component::Stability;
+use alluvium_lang::literal::quote;
+use alluvium_lang::schema::{Kind, Schema};
+use alluvium_pipeline::component::Stability;
 
 fn convert(format: Format, yaml: &str) -> Result<Converted, Refused> {
     let conversion = Conversion::with_arguments(format, "", Problems::Refuse).unwrap();
     let converted = conversion.convert("etc/file.yaml", yaml)?;
     let texts = vec![("file.yaml".to_owned(), converted.text.clone())];
-    let found = pipeline::validate(&texts, components::ALL, Stability::GenerallyAvailable);
+    let found = alluvium_pipeline::validate(&texts, alluvium_components::ALL, Stability::GenerallyAvailable);
     assert!(!found.has_errors(), "{}\n{}", converted.text, found.render());
     Ok(converted)
 }
@@ -520,7 +518,7 @@ fn check_texts(name: &str, schema: &Schema, path: &str, scalar: &str, expected: 
 fn every_field_of_text_gets_the_text_that_stands_in_the_file() {
     assert!(yaml::tests::SCALARS.len() >= 60);
     for (scalar, expected) in yaml::tests::SCALARS {
-        let checked: usize = components::ALL
+        let checked: usize = alluvium_components::ALL
             .iter()
             .filter(|known| known.name().starts_with("discovery.") || known.name() == "pyroscope.scrape")
             .map(|known| check_texts(known.name(), known.arguments(), known.name(), scalar, expected))

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::components::common::discovery::meta_labels::label_name;
-pub(super) use crate::lang::literal::quote;
+use alluvium_components::common::discovery::meta_labels::label_name;
+pub(super) use alluvium_lang::literal::quote;
 
 /// Builds a text from blocks and attributes.
 #[derive(Debug, Default)]

@@ -23,12 +23,12 @@ use parking_lot::RwLock;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use crate::admin::listen::Tls;
-use crate::components::common::serving::server_tls;
-use crate::lang::argument_error::ArgumentError;
-use crate::pipeline::check::settings::http::HttpSettings;
-use crate::pipeline::component::own_http::Answer;
-use crate::pipeline::run::prepare::Apply;
+use alluvium_admin::listen::Tls;
+use alluvium_components::common::serving::server_tls;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_pipeline::check::settings::http::HttpSettings;
+use alluvium_pipeline::component::own_http::Answer;
+use alluvium_pipeline::run::prepare::Apply;
 
 use password::Auth;
 

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use sha2::{Digest, Sha256};
 
-use crate::pipeline::check::settings::http::AuthSettings;
+use alluvium_pipeline::check::settings::http::AuthSettings;
 
 /// User, password, and the paths that require them.
 pub(super) struct Auth {

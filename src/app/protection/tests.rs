@@ -11,14 +11,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use url::Url;
 
-use crate::admin::listen::{ListenOptions, Listener};
 use crate::app::protection::{Protection, from_within};
-use crate::base::Shutdown;
-use crate::components::ALL;
-use crate::lang::Diagnostics;
-use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::{Controller, Options};
-use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
+use alluvium_admin::listen::{ListenOptions, Listener};
+use alluvium_base::Shutdown;
+use alluvium_components::ALL;
+use alluvium_lang::Diagnostics;
+use alluvium_pipeline::component::own_http::OwnHttp;
+use alluvium_pipeline::{Controller, Options};
+use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
 
 const CA: &str = include_str!("../../wire/client/testdata/ca.pem");
 const CERTIFICATE: &str = include_str!("../../wire/client/testdata/server.pem");
@@ -202,7 +202,7 @@ async fn a_reload_turns_tls_on_and_off_and_a_broken_one_changes_nothing() {
 async fn versions_suites_and_curves_are_what_is_asked_for() {
     let house = House::open(&tls("max_version = \"TLS12\"")).await;
     let mut new_only = trusting(false);
-    new_only.tls.min_version = crate::wire::client::TlsVersion::Tls13;
+    new_only.tls.min_version = alluvium_wire::client::TlsVersion::Tls13;
     assert!(house.get("https", "/open", new_only.clone()).await.is_err());
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
     house

@@ -9,14 +9,13 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::app::remote::seed;
-use crate::base::file::replace;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::values::http_url;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::body::FromBody as _;
-use crate::pipeline::check::settings::remote::RemoteSettings;
-use crate::wire::client::HttpClient;
-use crate::wire::collector::Identity;
+use alluvium_base::file::replace;
+use alluvium_components::common::http::client::client_options;
+use alluvium_components::common::http::values::http_url;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_pipeline::check::settings::remote::RemoteSettings;
+use alluvium_wire::client::HttpClient;
+use alluvium_wire::collector::Identity;
 
 /// Id of the module that holds the remote components, and name of the folder below the storage path.
 pub const MODULE: &str = "remotecfg";
@@ -43,11 +42,10 @@ impl Endpoint {
             message,
         };
         let base = http_url(&settings.url).map_err(|message| error("url", message))?;
-        let client = HttpClientArguments::from_body(&settings.client).map_err(|errors| {
+        let options = client_options(&settings.client, user_agent).map_err(|errors| {
             let first = errors.0.into_iter().next();
             first.unwrap_or_else(|| error("", "invalid arguments".to_owned()))
         })?;
-        let options = client.options(user_agent);
         let client = HttpClient::new(&options).map_err(|failed| error("", failed.to_string()))?;
         let id = if settings.id.is_empty() {
             seed::id(storage)

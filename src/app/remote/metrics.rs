@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-use crate::telemetry::metrics::Scope;
+use alluvium_telemetry::metrics::Scope;
 
 type Hashes = Family<Vec<(&'static str, String)>, Gauge>;
 

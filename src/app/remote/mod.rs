@@ -20,12 +20,12 @@ use std::sync::Arc;
 use rand::RngExt as _;
 use tokio::sync::watch;
 
-use crate::base::Shutdown;
-use crate::lang::argument_error::ArgumentError;
-use crate::pipeline::Controller;
-use crate::pipeline::check::settings::remote::RemoteSettings;
-use crate::pipeline::run::prepare::Apply;
-use crate::telemetry::metrics::Scope;
+use alluvium_base::Shutdown;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_pipeline::Controller;
+use alluvium_pipeline::check::settings::remote::RemoteSettings;
+use alluvium_pipeline::run::prepare::Apply;
+use alluvium_telemetry::metrics::Scope;
 
 use endpoint::Endpoint;
 use metrics::RemoteMetrics;

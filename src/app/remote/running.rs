@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use crate::app::reload::{give_back_later, show};
 use crate::app::remote::endpoint::hash;
 use crate::app::remote::metrics::RemoteMetrics;
-use crate::lang::Diagnostics;
-use crate::pipeline::Controller;
+use alluvium_lang::Diagnostics;
+use alluvium_pipeline::Controller;
 
 /// The controller of the remote configuration and the text that it runs.
 pub(super) struct Running {

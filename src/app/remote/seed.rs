@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::base::file::replace;
+use alluvium_base::file::replace;
 
 /// Name of the file, the same as Alloy's.
 const FILE: &str = "alloy_seed.json";

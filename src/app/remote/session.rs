@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::app::remote::endpoint::{Endpoint, hash};
 use crate::app::remote::running::Running;
-use crate::base::Shutdown;
-use crate::lang::Diagnostics;
-use crate::wire::call::{CallError, Caller};
-use crate::wire::collector::{self, Answer, Status};
-use crate::wire::connect::Code;
+use alluvium_base::Shutdown;
+use alluvium_lang::Diagnostics;
+use alluvium_wire::call::{CallError, Caller};
+use alluvium_wire::collector::{self, Answer, Status};
+use alluvium_wire::connect::Code;
 
 /// Timeout of a request to the server.
 const REQUEST: Duration = Duration::from_secs(30);

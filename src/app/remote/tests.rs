@@ -15,12 +15,11 @@ use parking_lot::Mutex;
 use prost::Message as _;
 
 use crate::app::remote::{MODULE, Remote};
-use crate::base::Shutdown;
-use crate::components;
-use crate::components::common::testing::{Server, serve};
-use crate::pipeline::{Controller, Options};
-use crate::telemetry::metrics::Scope;
-use crate::wire::proto::collector::{
+use alluvium_base::Shutdown;
+use alluvium_pipeline::{Controller, Options};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::http::{Server, serve};
+use alluvium_wire::proto::collector::{
     GetConfigRequest, GetConfigResponse, RegisterCollectorRequest, RemoteConfigStatuses, UnregisterCollectorRequest,
 };
 
@@ -161,7 +160,7 @@ impl Collector {
             module: MODULE.into(),
             ..Options::new(storage)
         };
-        let controller = Controller::new(components::ALL, options);
+        let controller = Controller::new(alluvium_components::ALL, options);
         let remote = Remote::new(controller, &storage.join("config.alloy"), storage, "test", &metrics);
         let asked = remote.clone();
         let options = Options {
@@ -169,7 +168,7 @@ impl Collector {
             on_remote: Some(Arc::new(move |settings| asked.prepare(settings))),
             ..Options::new(storage)
         };
-        let own = Controller::new(components::ALL, options);
+        let own = Controller::new(alluvium_components::ALL, options);
         let running = tokio::spawn({
             let (own, shutdown) = (own.clone(), shutdown.clone());
             async move { own.run(shutdown).await }

@@ -6,9 +6,9 @@ use anyhow::{Context as _, bail, ensure};
 
 use super::{AzureSection, GcsSection, HttpSection, S3Section, StorageSection};
 use crate::app::size;
-use crate::base::duration;
 use crate::store::tables::bucket::options::{AzureOptions, GcsOptions, HttpOptions, S3Encryption, S3Options};
 use crate::store::tables::bucket::{BucketOptions, Provider, Secret};
+use alluvium_base::duration;
 
 impl StorageSection {
     /// Returns the bucket that the options name, or `None` for local files.

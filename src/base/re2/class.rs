@@ -2,8 +2,8 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
-use crate::base::re2::error::{Re2Error, SyntaxError};
-use crate::base::re2::escape::escape;
+use crate::re2::error::{Re2Error, SyntaxError};
+use crate::re2::escape::escape;
 
 /// Named classes of POSIX and Perl. `\s` does not contain the vertical tab; `[[:space:]]` does.
 const NAMED: [(&str, &[(u8, u8)]); 17] = [

@@ -1,6 +1,6 @@
 //! Escapes of single characters: `\n`, `\.`, `\x41`, `\x{1F600}`, `\101`.
 
-use crate::base::re2::error::{Re2Error, SyntaxError};
+use crate::re2::error::{Re2Error, SyntaxError};
 
 /// Largest code point. Surrogates count as code points here, although they match nothing.
 const MAX: u32 = 0x10_ffff;

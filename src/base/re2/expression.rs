@@ -7,9 +7,9 @@ use regex_automata::meta::{self, Regex};
 use regex_automata::util::captures::Captures;
 use regex_syntax::hir::{Hir, Look};
 
-use crate::base::re2::error::Re2Error;
-use crate::base::re2::flags::Flags;
-use crate::base::re2::parser::parse;
+use crate::re2::error::Re2Error;
+use crate::re2::flags::Flags;
+use crate::re2::parser::parse;
 
 /// Maximum size of a compiled program: 10 MiB, as in the `regex` crate.
 const PROGRAM_BYTES: usize = 10 << 20;
@@ -41,18 +41,18 @@ enum Engine {
 
 impl Expression {
     /// Compiles `pattern` as Prometheus compiles relabel rules: anchored, and the dot matches line ends.
-    pub(crate) fn anchored(pattern: &str) -> Result<Self, Re2Error> {
+    pub fn anchored(pattern: &str) -> Result<Self, Re2Error> {
         Self::build(pattern, DOT_IS_ANY, true, Engine::Small)
     }
 
     /// Like [`Expression::anchored`], for a selector that compares many values. The program has at most `limit`
     /// bytes.
-    pub(crate) fn matcher(pattern: &str, limit: usize) -> Result<Self, Re2Error> {
+    pub fn matcher(pattern: &str, limit: usize) -> Result<Self, Re2Error> {
         Self::build(pattern, DOT_IS_ANY, true, Engine::Fast { limit })
     }
 
     /// Compiles `pattern` as `go tool pprof` does for whole names: anchored, and the dot matches no line end.
-    pub(crate) fn whole(pattern: &str) -> Result<Self, Re2Error> {
+    pub fn whole(pattern: &str) -> Result<Self, Re2Error> {
         Self::build(pattern, Flags::default(), true, Engine::Fast { limit: PROGRAM_BYTES })
     }
 

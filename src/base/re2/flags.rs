@@ -1,6 +1,6 @@
 //! Flags of a group: `(?i)`, `(?s:...)`, and named groups.
 
-use crate::base::re2::error::{Re2Error, SyntaxError};
+use crate::re2::error::{Re2Error, SyntaxError};
 
 /// Flags that are in force at a position of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,11 +5,11 @@
 
 use regex_syntax::hir::{Capture, Class, ClassUnicode, Hir, Look, Repetition};
 
-use crate::base::re2::class::{bracketed, escaped, range};
-use crate::base::re2::error::{Re2Error, SyntaxError};
-use crate::base::re2::escape::escape;
-use crate::base::re2::flags::{Flags, Special, special};
-use crate::base::re2::repeat::{Counts, MAX_COUNT, counts};
+use crate::re2::class::{bracketed, escaped, range};
+use crate::re2::error::{Re2Error, SyntaxError};
+use crate::re2::escape::escape;
+use crate::re2::flags::{Flags, Special, special};
+use crate::re2::repeat::{Counts, MAX_COUNT, counts};
 
 /// Maximum height of an expression. Go allows 1,000, but the compiler of `regex-automata` recurses over the height.
 pub(super) const MAX_HEIGHT: u32 = 250;

@@ -1,6 +1,6 @@
 //! Repetitions: `*`, `+?`, `{2,5}`.
 
-use crate::base::re2::error::{Re2Error, SyntaxError};
+use crate::re2::error::{Re2Error, SyntaxError};
 
 /// Maximum count of a repetition. It also limits the product of nested counts.
 pub(super) const MAX_COUNT: u32 = 1000;

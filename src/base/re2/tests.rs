@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::base::re2::Expression;
-use crate::base::re2::error::Re2Error;
+use crate::re2::Expression;
+use crate::re2::error::Re2Error;
 
 /// An expression and the result of Go's `regexp`.
 enum Row {

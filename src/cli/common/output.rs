@@ -9,8 +9,8 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::base::file::Staged;
 use crate::cli::common::plain;
+use alluvium_base::file::Staged;
 
 /// Writes all of `bytes` to standard output.
 pub(in crate::cli) fn write(bytes: &[u8]) -> anyhow::Result<()> {

@@ -10,11 +10,11 @@ use url::Url;
 
 use crate::cli::common::time;
 use crate::cli::common::time::RangeArgs;
-use crate::profile::ProfileType;
-use crate::profile::selector::{self, Matcher};
-use crate::wire::call::{CallError, Caller};
-use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret};
-use crate::wire::querier::{QuerierClient, Selection};
+use alluvium_profile::ProfileType;
+use alluvium_profile::selector::{self, Matcher};
+use alluvium_wire::call::{CallError, Caller};
+use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret};
+use alluvium_wire::querier::{QuerierClient, Selection};
 
 /// Short names of the most common profile types, and the names of Go's `net/http/pprof`, which conprof and profefe use.
 const SHORT_TYPES: [(&str, &str); 12] = [

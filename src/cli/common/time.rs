@@ -5,7 +5,7 @@
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::base::duration;
+use alluvium_base::duration;
 
 /// Flags of the time range.
 #[derive(Debug, Clone, Args)]

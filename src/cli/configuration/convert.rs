@@ -11,7 +11,7 @@ use clap::Args;
 use crate::app::foreign::{Conversion, Format, Problems};
 use crate::cli::common::output;
 use crate::cli::configuration::diagnostics::DiagnosticArgs;
-use crate::lang::{self, Diagnostics, hcl, translate};
+use alluvium_lang::{Diagnostics, hcl, translate};
 
 /// Arguments of `alluvium convert`.
 #[derive(Debug, Args)]
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
         Some(to) => to == "alloy",
         None => hcl::is_hcl(&name) || foreign.is_some(),
     };
-    let text = lang::decode_text(&name, bytes).map_err(Diagnostics::from);
+    let text = alluvium_lang::decode_text(&name, bytes).map_err(Diagnostics::from);
     let text = match (foreign, text) {
         (Some(format), Ok(text)) => Ok(from_other(format, &name, &text, args)?),
         (_, text) => text,

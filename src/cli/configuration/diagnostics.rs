@@ -5,7 +5,7 @@ use std::io::Write as _;
 use clap::Args;
 
 use crate::app::terminal::Colour;
-use crate::lang::Diagnostics;
+use alluvium_lang::Diagnostics;
 
 /// Flags of commands that show diagnostics.
 #[derive(Debug, Args)]

@@ -15,7 +15,7 @@ use crate::app::sources;
 use crate::cli::common::output;
 use crate::cli::configuration::diagnostics::DiagnosticArgs;
 use crate::cli::configuration::diff;
-use crate::lang::{self, Diagnostics};
+use alluvium_lang::Diagnostics;
 
 /// Arguments of `alluvium fmt`.
 #[derive(Debug, Args)]
@@ -58,14 +58,14 @@ pub(crate) fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
     let mut unformatted = false;
     for input in inputs(args)? {
         let Input { name, path, bytes } = input;
-        let text = match lang::decode_text(&name, bytes) {
+        let text = match alluvium_lang::decode_text(&name, bytes) {
             Ok(text) => text,
             Err(diagnostic) => {
                 found.push(diagnostic);
                 continue;
             }
         };
-        let formatted = match lang::fmt_named(&name, &text) {
+        let formatted = match alluvium_lang::fmt_named(&name, &text) {
             Ok(formatted) => formatted,
             Err(diagnostics) => {
                 found.extend(diagnostics);

@@ -10,9 +10,7 @@ use crate::app::collector::parse_stability;
 use crate::app::sources;
 use crate::cli::common::output;
 use crate::cli::configuration::diagnostics::DiagnosticArgs;
-use crate::components;
-use crate::lang::{Diagnostics, catalogue, codes};
-use crate::pipeline;
+use alluvium_lang::{Diagnostics, catalogue, codes};
 
 /// Arguments of `alluvium validate`.
 #[derive(Debug, Args)]
@@ -50,7 +48,7 @@ pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     let mut all = Diagnostics::new();
     for path in &args.paths {
         match sources::read(path) {
-            Ok(texts) => all.extend(pipeline::validate(&texts, components::ALL, minimum)),
+            Ok(texts) => all.extend(alluvium_pipeline::validate(&texts, alluvium_components::ALL, minimum)),
             Err(error) => all.extend(error.downcast::<Diagnostics>()?),
         }
     }
@@ -68,7 +66,7 @@ pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
 
 fn explain(id: &str) -> anyhow::Result<ExitCode> {
     let Some(code) = catalogue::find(id) else {
-        let near = crate::lang::diagnostic::nearest(&id.to_uppercase(), codes::ALL.iter().map(|code| code.id));
+        let near = alluvium_lang::diagnostic::nearest(&id.to_uppercase(), codes::ALL.iter().map(|code| code.id));
         match near {
             Some(near) => bail!("there is no diagnostic code `{id}`; did you mean `{near}`?"),
             None => bail!("there is no diagnostic code `{id}`; codes look like `E0301`"),

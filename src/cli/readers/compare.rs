@@ -9,7 +9,7 @@ use crate::cli::common::output;
 use crate::cli::common::time::{RangeArgs, now_ms};
 use crate::cli::readers::report::ReportArgs;
 use crate::cli::readers::source::SourceArgs;
-use crate::profile::report::{Difference, Side, Trim};
+use alluvium_profile::report::{Difference, Side, Trim};
 
 /// Number of rows that are printed by default.
 const ROWS: usize = 30;

@@ -11,8 +11,8 @@ use crate::cli::common::remote::call_error;
 use crate::cli::common::time;
 use crate::cli::common::time::now_ms;
 use crate::cli::readers::source::SourceArgs;
-use crate::profile::flamegraph::{SvgOptions, Tree, svg};
-use crate::profile::selector;
+use alluvium_profile::flamegraph::{SvgOptions, Tree, svg};
+use alluvium_profile::selector;
 
 /// Arguments of `alluvium flamegraph`.
 #[derive(Debug, Clone, Args)]

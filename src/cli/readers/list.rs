@@ -1,13 +1,13 @@
 //! `alluvium list`: prints the source of some functions with the value of each line, as `go tool pprof -list` does.
 
-use crate::base::re2::Expression;
+use alluvium_base::re2::Expression;
 use anyhow::Context;
 use clap::Args;
 
 use crate::cli::common::output;
 use crate::cli::readers::source::SourceArgs;
 use crate::cli::readers::source_files;
-use crate::profile::report::{Focus, Listing, SourcePaths};
+use alluvium_profile::report::{Focus, Listing, SourcePaths};
 
 /// Arguments of `alluvium list`.
 #[derive(Debug, Clone, Args)]

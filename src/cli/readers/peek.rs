@@ -1,12 +1,12 @@
 //! `alluvium peek`: prints the callers and callees of some functions, as `go tool pprof -peek` does.
 
-use crate::base::re2::Expression;
+use alluvium_base::re2::Expression;
 use clap::Args;
 
 use crate::cli::common::output;
 use crate::cli::readers::report::ReportArgs;
 use crate::cli::readers::source::SourceArgs;
-use crate::profile::report::Trim;
+use alluvium_profile::report::Trim;
 
 /// Arguments of `alluvium peek`.
 #[derive(Debug, Clone, Args)]

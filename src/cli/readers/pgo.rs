@@ -13,9 +13,9 @@ use crate::cli::common::remote::call_error;
 use crate::cli::common::time::now_ms;
 use crate::cli::readers::source;
 use crate::cli::readers::source::SourceArgs;
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{self, Profile};
-use crate::wire::proto::types::GoPgo;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_wire::proto::types::GoPgo;
 
 /// Arguments of `alluvium pgo`.
 #[derive(Debug, Clone, Args)]

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::common::output;
 use crate::cli::readers::source::SourceArgs;
-use crate::profile::pprof;
+use alluvium_profile::pprof;
 
 /// Arguments of `alluvium profile`.
 #[derive(Debug, Clone, Args)]

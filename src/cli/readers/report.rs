@@ -1,10 +1,10 @@
 //! Flags of the reports, with the names and meaning that `go tool pprof` gives them.
 
-use crate::base::re2::Expression;
+use alluvium_base::re2::Expression;
 use clap::{Args, ValueEnum};
 
 use crate::cli::readers::source::Loaded;
-use crate::profile::report::{Focus, Grouping, Options, Order, Report, Trim};
+use alluvium_profile::report::{Focus, Grouping, Options, Order, Report, Trim};
 
 /// Flags that select the content of a report.
 #[derive(Debug, Clone, Args)]

@@ -12,10 +12,10 @@ use clap::Args;
 use crate::cli::common::content;
 use crate::cli::common::remote::{QueryArgs, Question, ServerArgs, call_error};
 use crate::cli::common::time::now_ms;
-use crate::profile::combine::{combine, finer, in_unit};
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{self, Profile, ValueType};
-use crate::wire::files::{self, ImportedProfile};
+use alluvium_profile::combine::{combine, finer, in_unit};
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{self, Profile, ValueType};
+use alluvium_wire::files::{self, ImportedProfile};
 
 /// Maximum uncompressed size of a file: 1 GiB.
 pub(in crate::cli) const MAX_FILE_BYTES: usize = 1 << 30;
@@ -233,7 +233,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::profile::pprof::Builder;
+    use alluvium_profile::pprof::Builder;
 
     /// Writes a file with a profile that has one sample.
     fn write(folder: &Path, name: &str, types: &[(&str, &str)], values: &[i64]) -> PathBuf {

@@ -4,7 +4,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use crate::profile::report::{SourcePaths, clean, folders};
+use alluvium_profile::report::{SourcePaths, clean, folders};
 
 /// Maximum number of bytes to read of a source file.
 const MAX_BYTES: u64 = 64 << 20;

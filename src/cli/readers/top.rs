@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use crate::cli::common::output;
 use crate::cli::readers::report::ReportArgs;
 use crate::cli::readers::source::{Loaded, SourceArgs};
-use crate::profile::flamegraph::Tree;
-use crate::profile::report::Trim;
-use crate::profile::top::TopTable;
+use alluvium_profile::flamegraph::Tree;
+use alluvium_profile::report::Trim;
+use alluvium_profile::top::TopTable;
 
 /// Arguments of `alluvium top`.
 #[derive(Debug, Clone, Args)]

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::common::output;
 use crate::cli::readers::report::ReportArgs;
 use crate::cli::readers::source::SourceArgs;
-use crate::profile::report::Trim;
+use alluvium_profile::report::Trim;
 
 /// Arguments of `alluvium tree`.
 #[derive(Debug, Clone, Args)]

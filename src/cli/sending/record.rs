@@ -10,17 +10,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 
-use crate::base::duration;
 use crate::cli::common::{output, plain};
-use crate::ebpf::{
+use alluvium_base::duration;
+use alluvium_ebpf::{
     Budget, Choice, Engine, LeftOut, NameCache, Namer, Opener, ProcessInfo, Profiler, Refusal, Scope, Settings, Span,
     Stacks, Style, Window,
 };
-use crate::profile::flamegraph::{SvgOptions, Tree, svg};
-use crate::profile::pprof;
-use crate::profile::top::TopTable;
-use crate::symbols::Demangle;
-use crate::unwind::Stop;
+use alluvium_profile::flamegraph::{SvgOptions, Tree, svg};
+use alluvium_profile::pprof;
+use alluvium_profile::top::TopTable;
+use alluvium_symbols::Demangle;
+use alluvium_unwind::Stop;
 
 /// Arguments of `alluvium record`.
 #[derive(Debug, Clone, Args)]
@@ -357,7 +357,7 @@ fn folded(tree: &Tree) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::flamegraph::testing::tree;
+    use alluvium_testing::tree;
 
     #[test]
     fn a_name_with_a_line_end_is_one_line_of_folded_text() {

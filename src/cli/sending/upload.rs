@@ -13,11 +13,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::common::remote::{ServerArgs, call_error};
 use crate::cli::common::{content, folder, output, plain, time};
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::pprof::{self, Profile};
-use crate::profile::{Labels, RawProfile, format};
-use crate::wire::files::{self, FileFormat, ImportedProfile};
-use crate::wire::push::PushClient;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_profile::{Labels, RawProfile, format};
+use alluvium_wire::files::{self, FileFormat, ImportedProfile};
+use alluvium_wire::push::PushClient;
 
 /// Maximum uncompressed size of a file: 256 MiB. The server has its own, smaller limit.
 const MAX_FILE_BYTES: usize = 256 << 20;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 
-use crate::base::net::hostname;
 use crate::cli::services::go::{GoFlag as _, go_duration};
-use crate::cluster::Options;
+use alluvium_base::net::hostname;
+use alluvium_cluster::Options;
 
 /// Flags for sharing targets with other collectors.
 #[derive(Debug, Args)]
@@ -135,7 +135,7 @@ impl ClusterArgs {
 
     /// Returns the effective flags as `name=value`, for the support bundle. None of them is a secret.
     pub(in crate::cli) fn shown(&self) -> Vec<String> {
-        let duration = |value: Duration| crate::base::duration::format(value);
+        let duration = |value: Duration| alluvium_base::duration::format(value);
         let secret_file = self.secret_file.as_ref().map(|path| path.display().to_string());
         vec![
             format!("cluster.advertise-address={}", self.advertise_address),

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::demo::{self, DemoOptions};
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN};
 use crate::app::signals;
 use crate::cli::common::rights::RightsArgs;
 use crate::cli::services::serve::prometheus;
-use crate::telemetry::logs::{LogHandle, Settings};
+use alluvium_admin::browser::{AllowedHosts, host_name};
+use alluvium_telemetry::logs::{LogHandle, Settings};
 
 /// Arguments of `alluvium demo`.
 #[derive(Debug, Args)]

@@ -32,5 +32,5 @@ fn go_bool(text: &str) -> Result<bool, String> {
 
 /// Parses a duration such as `1h30m`.
 pub(super) fn go_duration(text: &str) -> Result<Duration, String> {
-    crate::base::duration::parse(text).map_err(|error| error.to_string())
+    alluvium_base::duration::parse(text).map_err(|error| error.to_string())
 }

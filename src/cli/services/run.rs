@@ -10,7 +10,6 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::USER_AGENT;
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::foreign::{Conversion, Format, Problems};
@@ -18,7 +17,8 @@ use crate::app::signals;
 use crate::cli::common::rights::RightsArgs;
 use crate::cli::services::cluster::ClusterArgs;
 use crate::cli::services::go::{GoFlag as _, go_duration};
-use crate::telemetry::logs::{LogHandle, Settings};
+use alluvium_admin::browser::{AllowedHosts, host_name};
+use alluvium_telemetry::logs::{LogHandle, Settings};
 
 /// Arguments of `alluvium run`.
 #[derive(Debug, Args)]
@@ -248,7 +248,7 @@ fn user_agent(deploy_mode: Option<&str>) -> String {
 /// Returns the effective flags as `name=value`, for the support bundle. None of them is a secret.
 fn shown(args: &RunArgs) -> Vec<String> {
     let (server, config, feature) = (&args.server, &args.config, &args.feature);
-    let duration = |value: Duration| crate::base::duration::format(value);
+    let duration = |value: Duration| alluvium_base::duration::format(value);
     let own = vec![
         format!("config.bypass-conversion-errors={}", config.bypass_conversion_errors),
         format!("config.extra-args={}", config.extra_args),

@@ -139,7 +139,7 @@ fn a_cluster_is_what_its_flags_say_and_nothing_without_the_first_of_them() {
     assert_eq!((options.interfaces.as_str(), options.most_joined), ("eth0,en0", 5));
     assert_eq!(options.secret.unwrap().to_str(), Some("/etc/secret"));
     let nameless = parse(&["--cluster.enabled"]).unwrap().cluster.options().unwrap();
-    assert_eq!(nameless.name, crate::base::net::hostname());
+    assert_eq!(nameless.name, alluvium_base::net::hostname());
 }
 
 #[test]

@@ -19,12 +19,12 @@ use crate::cli::common::storage::StorageSource;
 use crate::cli::common::table;
 use crate::cli::sql::Format;
 #[cfg(feature = "server")]
-use crate::profile::{TenantId, Tenants, pprof};
-#[cfg(feature = "server")]
 use crate::query::{GoPgo, StackQuery, TimeRange};
-use crate::wire::call::CallError;
-use crate::wire::client::error_chain;
-use crate::wire::sql::SqlFormat;
+#[cfg(feature = "server")]
+use alluvium_profile::{TenantId, Tenants, pprof};
+use alluvium_wire::call::CallError;
+use alluvium_wire::client::error_chain;
+use alluvium_wire::sql::SqlFormat;
 
 type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
 
@@ -96,14 +96,14 @@ impl SqlClient {
 /// A server that is queried over HTTP.
 #[derive(Debug, Clone)]
 pub struct SqlServer {
-    client: crate::wire::sql::SqlClient,
+    client: alluvium_wire::sql::SqlClient,
     url: String,
 }
 
 impl SqlServer {
     pub async fn new(server: &ServerArgs) -> anyhow::Result<Self> {
         Ok(Self {
-            client: crate::wire::sql::SqlClient::new(server.caller().await?),
+            client: alluvium_wire::sql::SqlClient::new(server.caller().await?),
             url: server.url.clone(),
         })
     }

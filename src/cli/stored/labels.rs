@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::common::remote::call_error;
 use crate::cli::readers::source;
 use crate::cli::stored::listing::{ListArgs, Stored};
-use crate::profile::pprof::SampleLabel;
+use alluvium_profile::pprof::SampleLabel;
 
 /// Arguments of `alluvium labels`.
 #[derive(Debug, Clone, Args)]

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use crate::cli::common::output;
 use crate::cli::common::remote::ServerArgs;
 use crate::cli::common::time::{RangeArgs, now_ms};
-use crate::profile::selector;
-use crate::wire::querier::QuerierClient;
+use alluvium_profile::selector;
+use alluvium_wire::querier::QuerierClient;
 
 /// Flags of commands that list stored data.
 #[derive(Debug, Clone, Args)]

@@ -9,7 +9,7 @@ use crate::cli::common::remote::call_error;
 use crate::cli::readers::source;
 use crate::cli::sending::upload;
 use crate::cli::stored::listing::{ListArgs, Stored};
-use crate::profile::Labels;
+use alluvium_profile::Labels;
 
 /// Arguments of `alluvium series`.
 #[derive(Debug, Clone, Args)]

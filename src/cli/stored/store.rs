@@ -13,10 +13,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::base::duration;
 use crate::cli::common::storage::StorageSource;
 use crate::cli::common::{output, table, time};
-use crate::profile::{TenantId, TimeSpan};
 use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::{Report, Work};
 use crate::store::tables::bucket::BucketOptions;
@@ -28,7 +26,9 @@ use crate::store::tools::inspect::{Size, Stats};
 use crate::store::tools::repair;
 use crate::store::tools::repair::Action;
 use crate::store::{Store, StoreConfig};
-use crate::telemetry::metrics::Scope;
+use alluvium_base::duration;
+use alluvium_profile::{TenantId, TimeSpan};
+use alluvium_telemetry::metrics::Scope;
 
 /// Time limit of the last flush, for commands that write.
 const CLOSE: Duration = Duration::from_mins(1);

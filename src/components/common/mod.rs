@@ -5,12 +5,12 @@
 
 pub(crate) mod arguments;
 pub(crate) mod clouds;
-pub(crate) mod discovery;
-pub(crate) mod http;
+pub mod discovery;
+pub mod http;
 pub(crate) mod kubernetes;
 pub(crate) mod passing;
 pub(crate) mod sending;
-pub(crate) mod serving;
+pub mod serving;
 pub(crate) mod sources;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -6,27 +6,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::http::StatusCode;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite};
-use url::Url;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::cluster::Cluster;
-use crate::components::common::arguments::targets::{Target, Targets};
-use crate::lang::attribute::FromValue as _;
-use crate::lang::body::FromBody;
-use crate::lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};
-use crate::lang::value::{Capsule, Number, Value};
-use crate::pipeline::component::live::LiveHandle;
-use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::component::{
+use crate::common::arguments::targets::{Target, Targets};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_cluster::Cluster;
+use alluvium_lang::attribute::FromValue as _;
+use alluvium_lang::body::FromBody;
+use alluvium_lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};
+use alluvium_lang::value::{Capsule, Number, Value};
+use alluvium_pipeline::component::live::LiveHandle;
+use alluvium_pipeline::component::own_http::OwnHttp;
+use alluvium_pipeline::component::{
     AnyDefinition, Component, ComponentError, Context, Definition, HealthState, InFlight,
 };
-use crate::profile::sink::Receiver;
-use crate::profile::{ProfileSink, RawProfile, RefusedProfile};
-use crate::telemetry::metrics::Scope;
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{ProfileSink, RawProfile, RefusedProfile};
+use alluvium_telemetry::metrics::Scope;
+
+pub(crate) use alluvium_testing::http::{Server, serve, serve_api, serve_unix};
 
 /// A body as a test writes it. Omitted attributes have the schema's defaults.
 #[derive(Default, Clone)]
@@ -316,70 +314,6 @@ pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
     while !check() {
         assert!(Instant::now() < deadline, "waited a minute for: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-/// Serves `router` on a free port until the returned guard is dropped. The URL has no trailing slash.
-pub(crate) async fn serve(router: Router) -> (String, Server) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let task = tokio::spawn(async move {
-        let mut connections = tokio::task::JoinSet::new();
-        while let Ok((stream, _)) = listener.accept().await {
-            connections.spawn(serve_connection(stream, router.clone()));
-        }
-    });
-    (format!("http://{address}"), Server(task))
-}
-
-/// Serves `router` on a socket file until the returned guard is dropped.
-pub(crate) fn serve_unix(router: Router, socket: &Path) -> Server {
-    let listener = tokio::net::UnixListener::bind(socket).expect("a socket");
-    Server(tokio::spawn(async move {
-        let mut connections = tokio::task::JoinSet::new();
-        while let Ok((stream, _)) = listener.accept().await {
-            connections.spawn(serve_connection(stream, router.clone()));
-        }
-    }))
-}
-
-async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
-    let service = hyper_util::service::TowerToHyperService::new(router);
-    let io = hyper_util::rt::TokioIo::new(stream);
-    let builder = hyper_util::server::conn::auto::Builder::new(hyper_util::rt::TokioExecutor::new());
-    let _ = builder.serve_connection(io, service).await;
-}
-
-/// Serves an API. `answer` receives the head of a request and its body. The URL has no path.
-pub(crate) async fn serve_api(
-    answer: impl Fn(&axum::http::request::Parts, &str) -> (StatusCode, String) + Send + Sync + 'static,
-) -> (Url, Server) {
-    let answer = Arc::new(answer);
-    let router = Router::new().fallback(move |request: axum::http::Request<axum::body::Body>| {
-        let answer = answer.clone();
-        async move {
-            let (parts, body) = request.into_parts();
-            let body = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
-            answer(&parts, &String::from_utf8_lossy(&body))
-        }
-    });
-    let (url, server) = serve(router).await;
-    (url.parse().expect("a URL"), server)
-}
-
-/// Stops the server when dropped.
-pub(crate) struct Server(tokio::task::JoinHandle<()>);
-
-impl Server {
-    /// Returns a guard for `task`, which serves another protocol.
-    pub(crate) fn of(task: tokio::task::JoinHandle<()>) -> Self {
-        Self(task)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

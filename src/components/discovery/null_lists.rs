@@ -4,8 +4,8 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 
 use super::{consul, docker, dockerswarm, nomad};
-use crate::components::common::testing::{AnyRunning, Body, Recorder, eventually, serve};
-use crate::pipeline::component::{AnyDefinition, HealthState};
+use crate::common::testing::{AnyRunning, Body, Recorder, eventually, serve};
+use alluvium_pipeline::component::{AnyDefinition, HealthState};
 
 /// Starts a component whose server sends `answer` to every request. Returns the targets of the healthy component.
 async fn found(

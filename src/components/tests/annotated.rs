@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use crate::base::Shutdown;
-use crate::components::ALL;
-use crate::components::common::kubernetes::testing::{ApiServer, pod};
-use crate::components::common::testing::{eventually, serve};
-use crate::pipeline::{Controller, Options};
-use crate::wire::proto::push::PushRequest;
+use crate::ALL;
+use crate::common::kubernetes::testing::{ApiServer, pod};
+use crate::common::testing::{eventually, serve};
+use alluvium_base::Shutdown;
+use alluvium_pipeline::{Controller, Options};
+use alluvium_wire::proto::push::PushRequest;
 
 type Labels = BTreeMap<String, String>;
 

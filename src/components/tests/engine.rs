@@ -9,12 +9,12 @@ use axum::routing::{get, post};
 use parking_lot::Mutex;
 use prost::Message as _;
 
-use crate::base::Shutdown;
-use crate::components::ALL;
-use crate::components::common::testing::{eventually, serve};
-use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::{Controller, Options};
-use crate::wire::proto::push::PushRequest;
+use crate::ALL;
+use crate::common::testing::{eventually, serve};
+use alluvium_base::Shutdown;
+use alluvium_pipeline::component::own_http::OwnHttp;
+use alluvium_pipeline::{Controller, Options};
+use alluvium_wire::proto::push::PushRequest;
 
 type Taken = Arc<Mutex<Vec<Vec<(String, String)>>>>;
 

@@ -6,15 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::lang::attribute::{Interval, NotEmpty};
-use crate::lang::body::arguments;
-use crate::lang::value::Value;
-use crate::pipeline::component::{AnyDefinition, ComponentError, Context, Definition, HealthState};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use alluvium_lang::attribute::{Interval, NotEmpty};
+use alluvium_lang::body::arguments;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{AnyDefinition, ComponentError, Context, Definition, HealthState};
 
 // example: begin
 arguments! {

@@ -7,12 +7,12 @@ use axum::body::Bytes;
 use axum::routing::{get, post};
 use serde_json::Value as Json;
 
-use crate::base::Shutdown;
-use crate::components::ALL;
-use crate::components::common::testing::{eventually, serve};
-use crate::pipeline::component::live::{Stamped, Watch};
-use crate::pipeline::run::live::WatchError;
-use crate::pipeline::{Controller, Options};
+use crate::ALL;
+use crate::common::testing::{eventually, serve};
+use alluvium_base::Shutdown;
+use alluvium_pipeline::component::live::{Stamped, Watch};
+use alluvium_pipeline::run::live::WatchError;
+use alluvium_pipeline::{Controller, Options};
 
 /// Reads entries until one matches `wanted`, and returns it. All earlier entries are dropped.
 async fn until(watch: &mut Watch, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {

@@ -11,10 +11,10 @@ mod reference;
 mod reloads;
 mod sources;
 
-use crate::components::ALL;
-use crate::components::common::testing::literal;
-use crate::lang::schema::{Attribute, Kind, Schema};
-use crate::lang::value::Value;
+use crate::ALL;
+use crate::common::testing::literal;
+use alluvium_lang::schema::{Attribute, Kind, Schema};
+use alluvium_lang::value::Value;
 
 #[test]
 fn the_list_is_sorted_and_names_are_unique() {
@@ -32,7 +32,7 @@ fn every_schema_is_sorted_documented_and_has_defaults_of_its_types() {
             definition.name()
         );
         check(definition.name(), definition.arguments());
-        if let Err(wrong) = crate::lang::decode::defaults(definition.arguments()) {
+        if let Err(wrong) = alluvium_lang::decode::defaults(definition.arguments()) {
             panic!("{}: {}", definition.name(), wrong.render());
         }
     }
@@ -74,7 +74,7 @@ fn fits(path: &str, attribute: &Attribute, default: &str) {
         Kind::Bool => matches!(value, Value::Bool(_)),
         Kind::Int | Kind::Uint | Kind::Float => matches!(value, Value::Number(_)),
         Kind::String | Kind::Secret | Kind::OptionalSecret => matches!(value, Value::String(_)),
-        Kind::Duration => matches!(&value, Value::String(text) if crate::base::duration::parse(text).is_ok()),
+        Kind::Duration => matches!(&value, Value::String(text) if alluvium_base::duration::parse(text).is_ok()),
         Kind::List(_) => matches!(value, Value::Array(_)),
         Kind::Map(_) => matches!(value, Value::Object(_)),
         Kind::Any => true,

@@ -7,10 +7,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use parking_lot::Mutex;
 
-use crate::base::Shutdown;
-use crate::components::ALL;
-use crate::components::common::testing::{eventually, serve};
-use crate::pipeline::{Controller, Options};
+use crate::ALL;
+use crate::common::testing::{eventually, serve};
+use alluvium_base::Shutdown;
+use alluvium_pipeline::{Controller, Options};
 
 fn module(address: &str) -> String {
     format!(

@@ -12,11 +12,11 @@ use axum::routing::post;
 use http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
 
-use crate::components::common::testing::{AnyRunning, Body, Recorder, eventually, receivers, serve};
-use crate::components::find;
-use crate::lang::value::{Number, Value};
-use crate::profile::sink::Receiver;
-use crate::wire::client::{ClientOptions, HttpClient};
+use crate::common::testing::{AnyRunning, Body, Recorder, eventually, receivers, serve};
+use crate::find;
+use alluvium_lang::value::{Number, Value};
+use alluvium_profile::sink::Receiver;
+use alluvium_wire::client::{ClientOptions, HttpClient};
 
 /// A server of `/ingest` and the uploads that it received.
 #[derive(Default)]

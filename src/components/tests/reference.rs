@@ -8,11 +8,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::components::ALL;
-use crate::lang::schema::{Attribute, Block, Kind, Schema};
-use crate::pipeline::check::foreign;
-use crate::pipeline::component::AnyDefinition;
-use crate::telemetry::metrics::Scope;
+use crate::ALL;
+use alluvium_lang::schema::{Attribute, Block, Kind, Schema};
+use alluvium_pipeline::check::foreign;
+use alluvium_pipeline::component::AnyDefinition;
+use alluvium_telemetry::metrics::Scope;
 
 const BEGIN: &str = "<!-- written by a test from the definition: begin -->";
 const END: &str = "<!-- written by a test from the definition: end -->";
@@ -35,7 +35,7 @@ fn the_reference_pages_are_those_of_the_definitions() {
 
 /// Compares the page at `path` with the page that `expected` generates from it, or rewrites the page.
 fn compare(path: &str, expected: impl Fn(&str) -> String) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path);
     let page = std::fs::read_to_string(&path).unwrap_or_default();
     let expected = expected(&page);
     if std::env::var_os("ALLUVIUM_UPDATE_DOCS").is_some() {
@@ -60,7 +60,7 @@ fn between_markers(page: &str, text: &str) -> String {
 fn page(definition: &dyn AnyDefinition) -> String {
     let name = definition.name();
     let source = format!("src/components/{}/page.md", name.replace('.', "/"));
-    let prose = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&source));
+    let prose = std::fs::read_to_string(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(&source));
     let prose = prose.unwrap_or_else(|error| panic!("{source}: {error}"));
     for part in PARTS {
         assert!(prose.contains(part), "{source} has no {part}");
@@ -80,7 +80,7 @@ pub(super) fn tables(definition: &dyn AnyDefinition) -> String {
 
 /// Returns the table of the metrics that a component registers.
 fn metrics(definition: &dyn AnyDefinition) -> String {
-    let scope = Scope::new();
+    let scope = Scope::recording();
     definition.register_metrics(&scope);
     let described = scope.described();
     let mut out = String::from("## Metrics\n\n");

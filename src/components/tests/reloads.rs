@@ -16,18 +16,18 @@ use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::ALL;
-use crate::components::common::passing::fanout::{Fanout, Receivers};
-use crate::lang::body::arguments;
-use crate::lang::schema::{Attribute, Kind, RECEIVER};
-use crate::lang::value::{Capsule, Value};
-use crate::pipeline::component::{
+use crate::ALL;
+use crate::common::passing::fanout::{Fanout, Receivers};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::{Attribute, Kind, RECEIVER};
+use alluvium_lang::value::{Capsule, Value};
+use alluvium_pipeline::component::{
     AnyDefinition, Component, ComponentError, Context, Definition, Stability, no_metrics,
 };
-use crate::pipeline::{Controller, Options};
-use crate::profile::sink::Receiver;
-use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+use alluvium_pipeline::{Controller, Options};
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 /// Default number of reloads. They take some ten seconds in a debug build on an idle machine.
 const RELOADS: usize = 500;
@@ -300,12 +300,7 @@ async fn until(what: &str, mut done: impl FnMut() -> bool) {
 #[test]
 fn reloads_at_random_lose_double_and_leave_nothing() {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "components::tests::reloads::the_storm",
-            "--exact",
-            "--ignored",
-            "--nocapture",
-        ])
+        .args(["tests::reloads::the_storm", "--exact", "--ignored", "--nocapture"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

@@ -7,8 +7,8 @@
 
 use super::parse::parse;
 use super::tokens::{Kind, Token, tokens};
-use crate::lang::diagnostic::Diagnostics;
-use crate::lang::source::Source;
+use crate::diagnostic::Diagnostics;
+use crate::source::Source;
 
 /// A line of the formatted output.
 #[derive(Default)]
@@ -59,7 +59,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     let mut blank = false;
     let end = Token {
         kind: Kind::Newline,
-        span: crate::lang::Span::new(text.len(), text.len()),
+        span: crate::Span::new(text.len(), text.len()),
     };
     for token in tokens(text).into_iter().chain(std::iter::once(end)) {
         if token.kind != Kind::Newline {

@@ -1,4 +1,4 @@
-//! Converts the tree of `hcl-edit` to the tree of [`crate::lang::ast`].
+//! Converts the tree of `hcl-edit` to the tree of [`crate::ast`].
 //!
 //! A construct either has the same meaning in both languages or is reported. Literals become texts in Alloy syntax,
 //! since the tree stores literals as texts.
@@ -13,14 +13,14 @@ use hcl_edit::{Span as _, Spanned};
 
 use super::spelling::{POWER, Place};
 use super::tokens;
-use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Identifier, Statement};
-use crate::lang::codes;
-use crate::lang::diagnostic::{Diagnostic, Diagnostics};
-use crate::lang::literal;
-use crate::lang::parser::MAX_DEPTH;
-use crate::lang::scanner::is_identifier;
-use crate::lang::source::{Source, Span};
-use crate::lang::token::TokenKind;
+use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Identifier, Statement};
+use crate::codes;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::literal;
+use crate::parser::MAX_DEPTH;
+use crate::scanner::is_identifier;
+use crate::source::{Source, Span};
+use crate::token::TokenKind;
 
 /// Converts a body that was parsed from `source`, beginning at the byte offset `start`.
 pub(crate) fn lower(source: &Source, start: usize, body: &structure::Body) -> (File, Diagnostics) {

@@ -13,5 +13,5 @@ pub(crate) mod tokens;
 
 pub(crate) use format::fmt;
 pub(crate) use parse::parse;
-pub(crate) use spelling::is_hcl;
+pub use spelling::is_hcl;
 pub(crate) use spelling::{POWER, Place};

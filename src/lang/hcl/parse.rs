@@ -1,10 +1,10 @@
 //! Parses HCL text to the tree.
 
 use super::{lower, tokens};
-use crate::lang::ast::File;
-use crate::lang::codes;
-use crate::lang::diagnostic::{Diagnostic, Diagnostics};
-use crate::lang::source::{Source, Span};
+use crate::ast::File;
+use crate::codes;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::{Source, Span};
 
 /// Parses a whole file. For invalid HCL, only the first syntax error is reported. For valid HCL, every construct
 /// without an equivalent in Alloy is reported.

@@ -4,7 +4,7 @@
 pub(crate) const POWER: &str = "pow";
 
 /// True for a text that must be read as HCL: its name ends in `.hcl`.
-pub(crate) fn is_hcl(path: &str) -> bool {
+pub fn is_hcl(path: &str) -> bool {
     path.ends_with(".hcl")
 }
 

@@ -3,7 +3,7 @@
 //! A string including its templates is one token, and so is a heredoc. Invalid text yields wrong tokens, never an
 //! error: the parser reports errors.
 
-use crate::lang::source::{Source, Span};
+use crate::source::{Source, Span};
 
 /// Maximum nesting of brackets and templates that is passed to the parser.
 pub(crate) const MAX_DEPTH: usize = 200;

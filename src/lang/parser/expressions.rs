@@ -1,10 +1,10 @@
 //! Parses expressions: precedence climbing for operators, then unary, postfix and primary expressions.
 
 use super::{MAX_DEPTH, Parser};
-use crate::lang::ast::{Expression, ExpressionKind, Field, Identifier};
-use crate::lang::codes;
-use crate::lang::source::Span;
-use crate::lang::token::{Token, TokenKind};
+use crate::ast::{Expression, ExpressionKind, Field, Identifier};
+use crate::codes;
+use crate::source::Span;
+use crate::token::{Token, TokenKind};
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Expression {

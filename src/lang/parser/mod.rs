@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use crate::lang::ast::{Attribute, Block, Expression, File, Identifier, Statement};
-use crate::lang::codes::{self, Code};
-use crate::lang::diagnostic::{Diagnostic, Diagnostics};
-use crate::lang::scanner::{Scanner, is_identifier};
-use crate::lang::source::{Source, Span};
-use crate::lang::token::{Token, TokenKind};
+use crate::ast::{Attribute, Block, Expression, File, Identifier, Statement};
+use crate::codes::{self, Code};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::scanner::{Scanner, is_identifier};
+use crate::source::{Source, Span};
+use crate::token::{Token, TokenKind};
 
 /// Maximum nesting of expressions and blocks. It limits the recursion of all code that walks a tree. Real
 /// configurations stay below 20.

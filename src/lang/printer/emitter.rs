@@ -8,8 +8,8 @@
 //! a line and the run of aligned lines. [`ESCAPE`] encloses text that is always one cell, [`VERBATIM`] encloses
 //! strings, whose newlines are kept.
 
-use crate::lang::source::{Source, Span};
-use crate::lang::token::TokenKind;
+use crate::source::{Source, Span};
+use crate::token::TokenKind;
 
 /// Opens and closes a comment. Not a byte of UTF-8 text.
 pub(crate) const ESCAPE: u8 = 0xff;
@@ -300,8 +300,8 @@ mod tests {
             "b /* k *\r/ \"l\" /* m */ {\n}\n",
             "b /* k)/ \"l\" *\r/*\" )\r/* m */ {\n}\n",
         ] {
-            if let Ok(once) = crate::lang::fmt(text) {
-                assert_eq!(crate::lang::fmt(&once).unwrap(), once, "{text:?}");
+            if let Ok(once) = crate::fmt(text) {
+                assert_eq!(crate::fmt(&once).unwrap(), once, "{text:?}");
             }
         }
     }

@@ -8,9 +8,9 @@
 mod columns;
 mod emitter;
 
-use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
-use crate::lang::source::Source;
-use crate::lang::token::TokenKind;
+use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
+use crate::source::Source;
+use crate::token::TokenKind;
 use emitter::{Emitter, Space};
 
 /// Returns the canonical text of a file that was parsed without errors. Ends with exactly one newline.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::lang::convert;
-use crate::lang::value::{FunctionError, Value};
+use crate::convert;
+use crate::value::{FunctionError, Value};
 
 /// Creates an error about one argument.
 pub(super) fn fail(argument: usize, message: impl Into<String>) -> FunctionError {

@@ -6,8 +6,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 
 use super::arguments::{count, fail, text};
 use super::lists;
-use crate::lang::convert::{format_number, value_name};
-use crate::lang::value::{FunctionError, Number, Value};
+use crate::convert::{format_number, value_name};
+use crate::value::{FunctionError, Number, Value};
 
 /// Characters that Go's `url.QueryEscape` escapes: all except letters, digits, `-`, `_`, `.` and `~`.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use super::arguments::{fail, text};
 use super::encoding::holds_secret;
-use crate::lang::convert::{format_number, value_name};
-use crate::lang::value::{FunctionError, Number, Value};
+use crate::convert::{format_number, value_name};
+use crate::value::{FunctionError, Number, Value};
 
 #[derive(Default)]
 struct Verb {

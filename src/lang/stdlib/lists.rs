@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::arguments::{array, count, fail, text};
-use crate::lang::convert::value_name;
-use crate::lang::value::{Fields, FunctionError, Number, Value};
+use crate::convert::value_name;
+use crate::value::{Fields, FunctionError, Number, Value};
 
 pub(super) fn concat(arguments: &[Value]) -> Result<Value, FunctionError> {
     let lists = (0..arguments.len())
@@ -61,7 +61,7 @@ pub(crate) fn combine_maps(arguments: &[Value]) -> Result<Value, FunctionError> 
     let (left, right) = (objects(arguments, 0)?, objects(arguments, 1)?);
     let keys = array(arguments, 2)?
         .iter()
-        .map(|key| crate::lang::convert::string(key).map_err(|error| fail(2, error.message)))
+        .map(|key| crate::convert::string(key).map_err(|error| fail(2, error.message)))
         .collect::<Result<Vec<_>, _>>()?;
     if keys.is_empty() {
         return Err(fail(2, "merge conditions must not be empty"));

@@ -10,9 +10,9 @@ mod format;
 mod json_path;
 mod lists;
 
-use crate::base::letters;
-use crate::lang::convert;
-use crate::lang::value::{Function, FunctionError, Value};
+use crate::convert;
+use crate::value::{Function, FunctionError, Value};
+use alluvium_base::letters;
 use arguments::{array, count, fail, text};
 
 /// Functions, sorted by full name; true marks experimental functions.
@@ -71,7 +71,7 @@ const fn function(name: &'static str, call: fn(&[Value]) -> Result<Value, Functi
 }
 
 /// Returns the value that the first parts of `path` name in the library, and the number of these parts.
-pub(crate) fn lookup(path: &[&str]) -> Option<(Value, usize)> {
+pub fn lookup(path: &[&str]) -> Option<(Value, usize)> {
     let first = path.first()?;
     if let Some(found) = find(first).or_else(|| find(replacement(first)?)) {
         return Some((Value::Function(found), 1));
@@ -92,24 +92,24 @@ pub(crate) fn lookup(path: &[&str]) -> Option<(Value, usize)> {
 }
 
 /// Returns the replacement of a deprecated name.
-pub(crate) fn replacement(name: &str) -> Option<&'static str> {
+pub fn replacement(name: &str) -> Option<&'static str> {
     DEPRECATED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
 
 /// True for a function that needs the experimental stability level.
-pub(crate) fn is_experimental(name: &str) -> bool {
+pub fn is_experimental(name: &str) -> bool {
     FUNCTIONS
         .iter()
         .any(|(function, experimental)| *experimental && function.name == name)
 }
 
 /// True for a function whose result depends only on its arguments.
-pub(crate) fn is_pure(name: &str) -> bool {
+pub fn is_pure(name: &str) -> bool {
     name != "sys.env"
 }
 
 /// Returns the first parts of all names, for suggestions and for warnings about shadowing.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS
         .iter()
         .map(|(function, _)| function.name.split('.').next().unwrap_or_default())

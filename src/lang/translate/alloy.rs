@@ -1,15 +1,15 @@
 //! Writes a tree as Alloy text; `fmt` does the layout.
 
 use super::writer::{Page, Writer, binding, refuse};
-use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
-use crate::lang::diagnostic::Diagnostics;
-use crate::lang::eval::unquote;
-use crate::lang::hcl::Place;
-use crate::lang::literal::quote_lines;
-use crate::lang::parser::precedence_of;
-use crate::lang::scanner::{is_identifier, tokens};
-use crate::lang::source::{Source, Span};
-use crate::lang::token::TokenKind;
+use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
+use crate::diagnostic::Diagnostics;
+use crate::eval::unquote;
+use crate::hcl::Place;
+use crate::literal::quote_lines;
+use crate::parser::precedence_of;
+use crate::scanner::{is_identifier, tokens};
+use crate::source::{Source, Span};
+use crate::token::TokenKind;
 
 /// Returns the text of a file in Alloy's syntax.
 pub(super) fn write(file: &File) -> Result<String, Diagnostics> {

@@ -1,7 +1,7 @@
 //! Copies comments to the translated text: in order, each once, before or after the same element.
 
-use crate::lang::ast::File;
-use crate::lang::source::{Source, Span};
+use crate::ast::File;
+use crate::source::{Source, Span};
 
 pub(crate) struct Comments<'a> {
     source: &'a Source,

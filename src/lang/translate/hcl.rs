@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use super::writer::{Page, Writer, binding, refuse};
-use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
-use crate::lang::diagnostic::Diagnostics;
-use crate::lang::eval::{self, traversal, unquote};
-use crate::lang::hcl::{POWER, Place};
-use crate::lang::literal;
-use crate::lang::source::Span;
-use crate::lang::token::TokenKind;
-use crate::lang::value::{Number, Value};
+use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
+use crate::diagnostic::Diagnostics;
+use crate::eval::{self, traversal, unquote};
+use crate::hcl::{POWER, Place};
+use crate::literal;
+use crate::source::Span;
+use crate::token::TokenKind;
+use crate::value::{Number, Value};
 
 /// Returns the text of a file as HCL.
 pub(super) fn write(file: &File) -> Result<String, Diagnostics> {

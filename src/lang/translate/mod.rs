@@ -11,15 +11,15 @@ mod hcl;
 mod tests;
 mod writer;
 
-use crate::lang::ast::File;
-use crate::lang::codes;
-use crate::lang::diagnostic::{Diagnostic, Diagnostics};
-use crate::lang::source::{Source, Span};
-use crate::lang::{format, hcl as front, meaning, parse};
+use crate::ast::File;
+use crate::codes;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::{Source, Span};
+use crate::{format, hcl as front, meaning, parse};
 
 /// Converts an Alloy configuration to HCL text.
 pub fn to_hcl(path: &str, text: &str) -> Result<String, Diagnostics> {
-    convert(path, text, crate::lang::parser::parse, |file| {
+    convert(path, text, crate::parser::parse, |file| {
         let written = hcl::write(file)?;
         front::fmt("out.hcl", &written).map(|text| ("out.hcl", text))
     })

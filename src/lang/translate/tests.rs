@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{to_alloy, to_hcl};
-use crate::lang::{Source, fmt_named, parse, same};
+use crate::{Source, fmt_named, parse, same};
 
 /// Generates bodies of Alloy syntax with every kind of expression and with comments in between.
 fn bodies() -> impl Strategy<Value = String> {

@@ -4,12 +4,12 @@
 //! literals, operators) are in the implementations, `alloy` and `hcl`.
 
 use super::comments::Comments;
-use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
-use crate::lang::codes;
-use crate::lang::diagnostic::{Diagnostic, Diagnostics};
-use crate::lang::hcl::Place;
-use crate::lang::source::{Source, Span};
-use crate::lang::token::TokenKind;
+use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
+use crate::codes;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::hcl::Place;
+use crate::source::{Source, Span};
+use crate::token::TokenKind;
 
 /// The text that is being written.
 pub(super) struct Page<'a> {

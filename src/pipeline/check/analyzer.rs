@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
-use crate::lang::ast::Identifier;
-use crate::lang::diagnostic::nearest;
-use crate::lang::{Diagnostic, Diagnostics, Source, codes};
-use crate::pipeline::check::blocks::{MODULE_BLOCKS, SETTINGS};
-use crate::pipeline::check::broken::Broken;
-use crate::pipeline::check::catalog::Catalog;
-use crate::pipeline::check::env::Env;
-use crate::pipeline::check::foreign;
-use crate::pipeline::check::graph::Declare;
-use crate::pipeline::component::{AnyDefinition, Stability};
+use crate::check::blocks::{MODULE_BLOCKS, SETTINGS};
+use crate::check::broken::Broken;
+use crate::check::catalog::Catalog;
+use crate::check::env::Env;
+use crate::check::foreign;
+use crate::check::graph::Declare;
+use crate::component::{AnyDefinition, Stability};
+use alluvium_lang::ast::Identifier;
+use alluvium_lang::diagnostic::nearest;
+use alluvium_lang::{Diagnostic, Diagnostics, Source, codes};
 
 /// The purpose of an analysis, which decides what it checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

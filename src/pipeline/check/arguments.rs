@@ -1,10 +1,10 @@
 //! Converts bodies to typed values, and argument errors to diagnostics with positions.
 
-use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
-use crate::lang::body::FromBody;
-use crate::lang::decode::{Resolve, decode, locate};
-use crate::lang::{Diagnostic, Diagnostics, codes};
-use crate::pipeline::check::graph::SourceBlock;
+use crate::check::graph::SourceBlock;
+use alluvium_lang::argument_error::{ArgumentError, ArgumentErrors};
+use alluvium_lang::body::FromBody;
+use alluvium_lang::decode::{Resolve, decode, locate};
+use alluvium_lang::{Diagnostic, Diagnostics, codes};
 
 /// Returns the diagnostic for one error, placed at the attribute or block that its path names.
 pub(crate) fn argument_error(text: &SourceBlock, error: &ArgumentError) -> Diagnostic {

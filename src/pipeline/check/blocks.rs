@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::lang::body::arguments;
-use crate::lang::value::Value;
+use alluvium_lang::body::arguments;
+use alluvium_lang::value::Value;
 
 /// Blocks that configure the program. Each may occur once, in the root scope, without a label.
 pub(crate) const SETTINGS: [&str; 5] = ["http", "livedebugging", "logging", "remotecfg", "tracing"];

@@ -2,18 +2,18 @@
 //!
 //! A component also validates its arguments as far as they are known.
 
-use crate::lang::Diagnostics;
-use crate::lang::body::FromBody as _;
-use crate::lang::decode::{Resolve, decode};
-use crate::lang::schema::Schema;
-use crate::pipeline::check::analyzer::Analyzer;
-use crate::pipeline::check::arguments::argument_errors;
-use crate::pipeline::check::declare::decode_call;
-use crate::pipeline::check::env::Env;
-use crate::pipeline::check::graph::{Graph, NodeKind, SourceBlock};
-use crate::pipeline::check::types::Static;
-use crate::pipeline::check::{blocks, settings};
-use crate::pipeline::component::AnyDefinition;
+use crate::check::analyzer::Analyzer;
+use crate::check::arguments::argument_errors;
+use crate::check::declare::decode_call;
+use crate::check::env::Env;
+use crate::check::graph::{Graph, NodeKind, SourceBlock};
+use crate::check::types::Static;
+use crate::check::{blocks, settings};
+use crate::component::AnyDefinition;
+use alluvium_lang::Diagnostics;
+use alluvium_lang::body::FromBody as _;
+use alluvium_lang::decode::{Resolve, decode};
+use alluvium_lang::schema::Schema;
 
 /// Checks the body of every block of a scope.
 pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env<'_>) {

@@ -1,7 +1,7 @@
 //! Locations of syntax errors, and the diagnostics that are suppressed because of them.
 
-use crate::lang::{Diagnostic, Diagnostics, Source, codes};
-use crate::pipeline::check::graph::SourceBlock;
+use crate::check::graph::SourceBlock;
+use alluvium_lang::{Diagnostic, Diagnostics, Source, codes};
 
 /// The locations of syntax errors. Other diagnostics at these locations are only consequences.
 #[derive(Default)]

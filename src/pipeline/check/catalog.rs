@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::lang::schema::Schema;
-use crate::pipeline::component::AnyDefinition;
+use crate::component::AnyDefinition;
+use alluvium_lang::schema::Schema;
 
 /// The definitions by name.
 pub(crate) struct Catalog {

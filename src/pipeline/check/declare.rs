@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::lang::ast::{ExpressionKind, Statement};
-use crate::lang::decode::Resolve;
-use crate::lang::diagnostic::nearest;
-use crate::lang::eval::unquote;
-use crate::lang::schema::{Arguments, Kind};
-use crate::lang::{Diagnostic, Diagnostics, codes};
-use crate::pipeline::check::graph::{Analysis, Graph, NodeKind, Parameter, SourceBlock};
-use crate::pipeline::check::types::export_kind;
+use crate::check::graph::{Analysis, Graph, NodeKind, Parameter, SourceBlock};
+use crate::check::types::export_kind;
+use alluvium_lang::ast::{ExpressionKind, Statement};
+use alluvium_lang::decode::Resolve;
+use alluvium_lang::diagnostic::nearest;
+use alluvium_lang::eval::unquote;
+use alluvium_lang::schema::{Arguments, Kind};
+use alluvium_lang::{Diagnostic, Diagnostics, codes};
 
 /// The body of a block that instantiates a `declare`.
 pub(crate) struct Called {

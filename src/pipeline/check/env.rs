@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::pipeline::check::graph::{Declare, Graph};
+use crate::check::graph::{Declare, Graph};
 
 /// Declarations of a scope, by label.
 pub(crate) type Declares = BTreeMap<Arc<str>, Arc<Declare>>;

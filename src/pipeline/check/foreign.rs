@@ -4,7 +4,7 @@
 //! removed from this list when Alluvium supports its arguments. The list contains the components of Alloy 1.18.
 
 /// Names of the components that exist only in Alloy, sorted.
-pub(crate) const NAMES: &[&str] = &[
+pub const NAMES: &[&str] = &[
     "beyla.ebpf",
     "database_observability.mysql",
     "database_observability.postgres",

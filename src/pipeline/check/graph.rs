@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use crate::lang::ast::{Block, Expression, ExpressionKind, Identifier, Statement};
-use crate::lang::eval::traversal;
-use crate::lang::schema::Kind;
-use crate::lang::{Diagnostics, Source};
-use crate::pipeline::component::AnyDefinition;
+use crate::component::AnyDefinition;
+use alluvium_lang::ast::{Block, Expression, ExpressionKind, Identifier, Statement};
+use alluvium_lang::eval::traversal;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::{Diagnostics, Source};
 
 /// Name of the object with the program's constants.
 pub(crate) const CONSTANTS: &str = "constants";

@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::lang::ast::Statement;
-use crate::lang::diagnostic::nearest;
-use crate::lang::value::Value;
-use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse};
-use crate::pipeline::check::analyzer::{Analyzer, Extent};
-use crate::pipeline::check::blocks::IMPORT;
-use crate::pipeline::check::broken::Broken;
-use crate::pipeline::check::catalog::Catalog;
-use crate::pipeline::check::env::{Declares, Env, ScopeKind};
-use crate::pipeline::check::graph::{Declare, SourceBlock};
-use crate::pipeline::component::{AnyDefinition, Stability};
+use crate::check::analyzer::{Analyzer, Extent};
+use crate::check::blocks::IMPORT;
+use crate::check::broken::Broken;
+use crate::check::catalog::Catalog;
+use crate::check::env::{Declares, Env, ScopeKind};
+use crate::check::graph::{Declare, SourceBlock};
+use crate::component::{AnyDefinition, Stability};
+use alluvium_lang::ast::Statement;
+use alluvium_lang::diagnostic::nearest;
+use alluvium_lang::value::Value;
+use alluvium_lang::{Diagnostic, Diagnostics, Source, codes, parse};
 
 /// The parsed texts of an import.
 pub(crate) struct Parsed {

@@ -6,19 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::lang::ast::Identifier;
-use crate::lang::diagnostic::nearest;
-use crate::lang::eval::field;
-use crate::lang::schema::Kind;
-use crate::lang::value::{Number, Value};
-use crate::lang::{Diagnostic, Source, Span, codes, stdlib};
-use crate::pipeline::check::analyzer::{Analyzer, below_minimum};
-use crate::pipeline::check::env::{Env, ScopeKind};
-use crate::pipeline::check::graph::{
+use crate::check::analyzer::{Analyzer, below_minimum};
+use crate::check::env::{Env, ScopeKind};
+use crate::check::graph::{
     CONSTANT_NAMES, CONSTANTS, Call, Graph, GraphNode, MODULE_PATH, NodeKind, Outside, SourceBlock, UsedExport,
     UsedNode, prefixes, walk_body,
 };
-use crate::pipeline::component::Stability;
+use crate::component::Stability;
+use alluvium_lang::ast::Identifier;
+use alluvium_lang::diagnostic::nearest;
+use alluvium_lang::eval::field;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::{Number, Value};
+use alluvium_lang::{Diagnostic, Source, Span, codes, stdlib};
 
 /// The parts of scopes that a node uses. Level 0 is the node's own scope, level 1 the directly enclosing scope.
 #[derive(Default)]

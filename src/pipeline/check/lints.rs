@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
-use crate::lang::eval::traversal;
-use crate::lang::schema::Kind;
-use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse};
-use crate::pipeline::check::graph::{Graph, NodeKind};
-use crate::pipeline::component::AnyDefinition;
+use crate::check::graph::{Graph, NodeKind};
+use crate::component::AnyDefinition;
+use alluvium_lang::ast::{Block, Expression, ExpressionKind, Statement};
+use alluvium_lang::eval::traversal;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::{Diagnostic, Diagnostics, Source, codes, parse};
 
 /// Reports everything unused in a configuration without errors.
 pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::lang::{Diagnostic, Diagnostics, codes};
-use crate::pipeline::check::graph::Graph;
+use crate::check::graph::Graph;
+use alluvium_lang::{Diagnostic, Diagnostics, codes};
 
 /// Orders the nodes, leaves first, and reports cycles.
 pub(super) fn sort(graph: &mut Graph, diagnostics: &mut Diagnostics) {

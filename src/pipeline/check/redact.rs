@@ -5,18 +5,18 @@
 //! in comments). The user and the password are removed from URLs. A text that does not parse is omitted as a whole,
 //! since its secrets cannot be located.
 
-use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
-use crate::lang::schema::{Kind, Schema};
-use crate::lang::token::TokenKind;
-use crate::lang::{Source, parse};
-use crate::pipeline::component::AnyDefinition;
+use crate::component::AnyDefinition;
+use alluvium_lang::ast::{Block, Expression, ExpressionKind, Statement};
+use alluvium_lang::schema::{Kind, Schema};
+use alluvium_lang::token::TokenKind;
+use alluvium_lang::{Source, parse};
 
 /// A string after one of these words is redacted.
 const SUSPICIOUS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
 const SECRET: &str = "\"(secret)\"";
 
 /// Returns the text without its secrets. `path` decides the syntax.
-pub(crate) fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefinition]) -> String {
+pub fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefinition]) -> String {
     let source = Source::new(path, text);
     let (file, diagnostics) = parse(&source);
     if diagnostics.has_errors() {
@@ -148,7 +148,7 @@ fn line(line: &str) -> String {
         rest = inner.find(quote).map_or("\n", |close| &inner[close + 1..]);
     }
     clean.push_str(rest);
-    crate::telemetry::logs::without_userinfo(clean)
+    alluvium_telemetry::logs::without_userinfo(clean)
 }
 
 #[cfg(test)]
@@ -157,9 +157,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::lang::attribute::Secret;
-    use crate::lang::body::arguments;
-    use crate::pipeline::component::{Definition, Stability, no_metrics};
+    use crate::component::{Definition, Stability, no_metrics};
+    use alluvium_lang::attribute::Secret;
+    use alluvium_lang::body::arguments;
 
     arguments! {
         /// Arguments with secrets.

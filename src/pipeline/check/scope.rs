@@ -6,18 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::lang::ast::{Block, ExpressionKind, File, Statement};
-use crate::lang::eval::unquote;
-use crate::lang::token::TokenKind;
-use crate::lang::{Diagnostic, Source, codes, is_identifier};
-use crate::pipeline::check::analyzer::{Analyzer, Extent, below_minimum};
-use crate::pipeline::check::blocks::{IMPORT, MODULE_BLOCKS, SETTINGS};
-use crate::pipeline::check::bodies::check_bodies;
-use crate::pipeline::check::env::{Declares, Env, Instantiated, Misuse, ScopeKind};
-use crate::pipeline::check::graph::{Analysis, Call, Declare, Foreach, Graph, NodeKind, SourceBlock};
-use crate::pipeline::check::links::{self, Links};
-use crate::pipeline::check::order;
-use crate::pipeline::component::{AnyDefinition, Stability};
+use crate::check::analyzer::{Analyzer, Extent, below_minimum};
+use crate::check::blocks::{IMPORT, MODULE_BLOCKS, SETTINGS};
+use crate::check::bodies::check_bodies;
+use crate::check::env::{Declares, Env, Instantiated, Misuse, ScopeKind};
+use crate::check::graph::{Analysis, Call, Declare, Foreach, Graph, NodeKind, SourceBlock};
+use crate::check::links::{self, Links};
+use crate::check::order;
+use crate::component::{AnyDefinition, Stability};
+use alluvium_lang::ast::{Block, ExpressionKind, File, Statement};
+use alluvium_lang::eval::unquote;
+use alluvium_lang::token::TokenKind;
+use alluvium_lang::{Diagnostic, Source, codes, is_identifier};
 
 /// A scope while its statements are read.
 struct Reading<'e> {

@@ -3,16 +3,16 @@
 //! Known values (literals, and functions of literals) are evaluated and converted. For a reference, the type of the
 //! export is compared with the expected type.
 
-use crate::lang::ast::{Expression, ExpressionKind, Identifier};
-use crate::lang::convert::{convert, full_kind_name, kind_name};
-use crate::lang::decode::{Resolve, wrong_type};
-use crate::lang::eval::{NoScope, evaluate, traversal};
-use crate::lang::schema::{Kind, TARGETS};
-use crate::lang::token::TokenKind;
-use crate::lang::value::Value;
-use crate::lang::{Diagnostic, Source, codes, stdlib};
-use crate::pipeline::check::env::{Env, ScopeKind};
-use crate::pipeline::check::graph::{CONSTANTS, Graph, MODULE_PATH, walk_names};
+use crate::check::env::{Env, ScopeKind};
+use crate::check::graph::{CONSTANTS, Graph, MODULE_PATH, walk_names};
+use alluvium_lang::ast::{Expression, ExpressionKind, Identifier};
+use alluvium_lang::convert::{convert, full_kind_name, kind_name};
+use alluvium_lang::decode::{Resolve, wrong_type};
+use alluvium_lang::eval::{NoScope, evaluate, traversal};
+use alluvium_lang::schema::{Kind, TARGETS};
+use alluvium_lang::token::TokenKind;
+use alluvium_lang::value::Value;
+use alluvium_lang::{Diagnostic, Source, codes, stdlib};
 
 /// Returns the type of the value of an `export` block, as far as it is known.
 pub(super) fn export_kind(graph: &Graph, node: usize) -> Kind {

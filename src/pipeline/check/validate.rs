@@ -2,13 +2,13 @@
 //!
 //! Pure: it builds no component and reads no environment variable.
 
-use crate::lang::{Diagnostics, Source, parse};
-use crate::pipeline::check::analyzer::{Analyzer, Extent};
-use crate::pipeline::check::broken::Broken;
-use crate::pipeline::check::catalog::Catalog;
-use crate::pipeline::check::graph::Graph;
-use crate::pipeline::check::lints;
-use crate::pipeline::component::{AnyDefinition, Stability};
+use crate::check::analyzer::{Analyzer, Extent};
+use crate::check::broken::Broken;
+use crate::check::catalog::Catalog;
+use crate::check::graph::Graph;
+use crate::check::lints;
+use crate::component::{AnyDefinition, Stability};
+use alluvium_lang::{Diagnostics, Source, parse};
 
 /// Checks a configuration of several files, each with a name and a text. The result includes warnings.
 pub fn validate(

@@ -14,11 +14,11 @@ use bytes::Bytes;
 
 use tokio_util::task::TaskTracker;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::cluster::Cluster;
-use crate::lang::value::Value;
-use crate::pipeline::component::live::LiveHandle;
-use crate::pipeline::component::own_http::OwnHttp;
+use crate::component::live::LiveHandle;
+use crate::component::own_http::OwnHttp;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_cluster::Cluster;
+use alluvium_lang::value::Value;
 
 /// The reason why a component could not be built or updated, or stopped running.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -74,7 +74,7 @@ pub struct Context {
     /// Path of a folder for its own files, under the storage path. The engine does not create the folder.
     pub data_path: PathBuf,
     /// Scope for its metrics; the engine adds the labels `component_id` and `component_path`.
-    pub metrics: crate::telemetry::metrics::Scope,
+    pub metrics: alluvium_telemetry::metrics::Scope,
     /// A function that the component calls with all its exports whenever they change.
     pub exports: ExportsSender,
     /// A function that the component calls when its own view of its health changes.
@@ -106,21 +106,21 @@ impl Default for InFlight {
 
 impl InFlight {
     /// Spawns a task that a stop waits for.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.spawn(task);
     }
 
     /// Returns as soon as no task is left.
-    pub(crate) async fn ended(&self) {
+    pub async fn ended(&self) {
         self.0.wait().await;
     }
 }
 
 /// Passes the exports of a component to the engine.
-pub(crate) type ExportsSender = Arc<dyn Fn(BTreeMap<Arc<str>, Value>) + Send + Sync>;
+pub type ExportsSender = Arc<dyn Fn(BTreeMap<Arc<str>, Value>) + Send + Sync>;
 
 /// Passes the health of a component to the engine: the state, and the reason.
-pub(crate) type HealthSender = Arc<dyn Fn(HealthState, String) + Send + Sync>;
+pub type HealthSender = Arc<dyn Fn(HealthState, String) + Send + Sync>;
 
 /// Health of a node, ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::lang::argument_error::ArgumentErrors;
-use crate::lang::body::FromBody;
-use crate::lang::schema::{Arguments, Attribute};
-use crate::pipeline::component::contract::{Component, ComponentError, Context};
-use crate::telemetry::metrics::Scope;
+use crate::component::contract::{Component, ComponentError, Context};
+use alluvium_lang::argument_error::ArgumentErrors;
+use alluvium_lang::body::FromBody;
+use alluvium_lang::schema::{Arguments, Attribute};
+use alluvium_telemetry::metrics::Scope;
 
 /// Stability of a component; `--stability.level` sets the minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

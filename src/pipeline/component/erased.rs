@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::lang::argument_error::ArgumentErrors;
-use crate::lang::body::FromBody;
-use crate::lang::schema::{Arguments, Attribute, Schema};
-use crate::lang::value::Value;
-use crate::pipeline::component::contract::{Component, ComponentError, Context};
-use crate::pipeline::component::definition::{Definition, Stability};
-use crate::pipeline::component::live::LiveHandle;
-use crate::telemetry::metrics::Scope;
+use crate::component::contract::{Component, ComponentError, Context};
+use crate::component::definition::{Definition, Stability};
+use crate::component::live::LiveHandle;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::argument_error::ArgumentErrors;
+use alluvium_lang::body::FromBody;
+use alluvium_lang::schema::{Arguments, Attribute, Schema};
+use alluvium_lang::value::Value;
+use alluvium_telemetry::metrics::Scope;
 
 /// A kind of component with an erased argument type.
 pub trait AnyDefinition: fmt::Debug + Send + Sync {

@@ -1,7 +1,7 @@
 //! Export names of an import; the engine reads declarations from these exports.
 
 /// Export with the texts of an import, an object from name to text. Diagnostics refer to a text by its name.
-pub(crate) const CONTENT: &str = "content";
+pub const CONTENT: &str = "content";
 /// Export with the folder (or URL prefix) of the texts, for `module_path`; null to use the folder of the importing
 /// text.
-pub(crate) const FOLDER: &str = "folder";
+pub const FOLDER: &str = "folder";

@@ -9,12 +9,12 @@
 mod contract;
 mod definition;
 mod erased;
-pub(crate) mod import;
+pub mod import;
 pub mod live;
-pub(crate) mod own_http;
+pub mod own_http;
 
 pub use contract::{Component, ComponentError, Context, HealthState, InFlight};
-pub(crate) use contract::{ExportsSender, HealthSender};
+pub use contract::{ExportsSender, HealthSender};
 pub use definition::{Definition, Stability, no_metrics};
 pub use erased::AnyDefinition;
-pub(crate) use erased::{AnyComponent, ValidArguments};
+pub use erased::{AnyComponent, ValidArguments};

@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::base::BoxFuture;
+use alluvium_base::BoxFuture;
 
 /// Handles a request to one of the program's endpoints.
-pub(crate) type Answer = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
+pub type Answer = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
 
 /// The program's endpoints. Clones share them; the default has no address.
 #[derive(Clone, Default)]
@@ -37,12 +37,12 @@ impl OwnHttp {
     }
 
     /// Returns the `host:port` of the endpoints; empty if the program has no endpoints.
-    pub(crate) fn address(&self) -> &str {
+    pub fn address(&self) -> &str {
         &self.0.address
     }
 
     /// True if host and port are those of the endpoints.
-    pub(crate) fn is_at(&self, host: &str, port: Option<u16>) -> bool {
+    pub fn is_at(&self, host: &str, port: Option<u16>) -> bool {
         let split = self.0.address.rsplit_once(':');
         split.is_some_and(|(own, own_port)| {
             host.eq_ignore_ascii_case(own) && port.is_some_and(|port| own_port.parse() == Ok(port))

@@ -16,24 +16,24 @@ use std::time::{Duration, SystemTime};
 use parking_lot::{Mutex, RwLock};
 use sha2::{Digest, Sha256};
 
-use crate::base::Shutdown;
-use crate::cluster::Cluster;
-use crate::lang::decode::Defaults;
-use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
-use crate::pipeline::check::catalog::Catalog;
-use crate::pipeline::check::settings::logging::LoggingSettings;
-use crate::pipeline::component::live::LiveHub;
-use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::component::{AnyDefinition, HealthState, Stability};
-use crate::pipeline::run::engine::Engine;
-use crate::pipeline::run::load::{Loader, Refused, Swapped, Wanted};
-use crate::pipeline::run::metrics::Metrics;
-use crate::pipeline::run::names::{Common, constants};
-use crate::pipeline::run::node::{Changes, ContextParts, RestartPolicy};
-use crate::pipeline::run::plan::Running;
-use crate::pipeline::run::prepare::{PrepareHttp, PrepareRemote, no_listener};
-use crate::pipeline::run::stop::stop_all;
-use crate::telemetry::metrics::Scope;
+use crate::check::catalog::Catalog;
+use crate::check::settings::logging::LoggingSettings;
+use crate::component::live::LiveHub;
+use crate::component::own_http::OwnHttp;
+use crate::component::{AnyDefinition, HealthState, Stability};
+use crate::run::engine::Engine;
+use crate::run::load::{Loader, Refused, Swapped, Wanted};
+use crate::run::metrics::Metrics;
+use crate::run::names::{Common, constants};
+use crate::run::node::{Changes, ContextParts, RestartPolicy};
+use crate::run::plan::Running;
+use crate::run::prepare::{PrepareHttp, PrepareRemote, no_listener};
+use crate::run::stop::stop_all;
+use alluvium_base::Shutdown;
+use alluvium_cluster::Cluster;
+use alluvium_lang::decode::Defaults;
+use alluvium_lang::{Diagnostic, Diagnostics, Source, Span, codes};
+use alluvium_telemetry::metrics::Scope;
 
 /// Options of a controller.
 pub struct Options {
@@ -94,7 +94,7 @@ impl Options {
 
 /// Result of the most recent load.
 #[derive(Debug, Clone)]
-pub(crate) struct LastLoad {
+pub struct LastLoad {
     /// When the load ended, successfully or not.
     pub time: SystemTime,
     /// The errors; `None` if the load succeeded.
@@ -276,7 +276,7 @@ impl Controller {
     }
 
     /// Records a load that failed before it reached the controller, because the configuration could not be read.
-    pub(crate) fn load_failed(&self, path: &str, message: &str) {
+    pub fn load_failed(&self, path: &str, message: &str) {
         let source = Source::new(path, "");
         let diagnostic = Diagnostic::error(codes::BUILD_FAILED, &source, Span::default(), message);
         *self.inner.last_load.lock() = Some(LastLoad {
@@ -348,12 +348,12 @@ impl Controller {
     }
 
     /// Returns the result of the last load; `None` before the first.
-    pub(crate) fn last_load(&self) -> Option<LastLoad> {
+    pub fn last_load(&self) -> Option<LastLoad> {
         self.inner.last_load.lock().clone()
     }
 
     /// Returns the program's own endpoints, as components use them.
-    pub(crate) fn own_http(&self) -> &OwnHttp {
+    pub fn own_http(&self) -> &OwnHttp {
         &self.inner.loader.engine.context.own_http
     }
 

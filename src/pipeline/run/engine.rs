@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::pipeline::check::catalog::Catalog;
-use crate::pipeline::component::Stability;
-use crate::pipeline::run::metrics::Metrics;
-use crate::pipeline::run::names::Common;
-use crate::pipeline::run::node::ContextParts;
+use crate::check::catalog::Catalog;
+use crate::component::Stability;
+use crate::run::metrics::Metrics;
+use crate::run::names::Common;
+use crate::run::node::ContextParts;
 
 /// The constant parts of a controller.
 pub(crate) struct Engine {

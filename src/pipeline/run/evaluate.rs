@@ -2,19 +2,19 @@
 //!
 //! In: a block and its visible names. Out: its arguments, or diagnostics. Nothing runs and no state is kept.
 
-use crate::lang::body::FromBody;
-use crate::lang::decode::decode;
-use crate::lang::schema::{Arguments, Schema};
-use crate::lang::value::Value;
-use crate::lang::{Diagnostic, Diagnostics, codes};
-use crate::pipeline::check::arguments::argument_errors;
-use crate::pipeline::check::blocks::{ArgumentBody, ExportBody};
-use crate::pipeline::check::graph::SourceBlock;
-use crate::pipeline::component::{AnyDefinition, ValidArguments};
-use crate::pipeline::run::engine::Engine;
-use crate::pipeline::run::instance::Instance;
-use crate::pipeline::run::names::Names;
-use crate::pipeline::run::node::Node;
+use crate::check::arguments::argument_errors;
+use crate::check::blocks::{ArgumentBody, ExportBody};
+use crate::check::graph::SourceBlock;
+use crate::component::{AnyDefinition, ValidArguments};
+use crate::run::engine::Engine;
+use crate::run::instance::Instance;
+use crate::run::names::Names;
+use crate::run::node::Node;
+use alluvium_lang::body::FromBody;
+use alluvium_lang::decode::decode;
+use alluvium_lang::schema::{Arguments, Schema};
+use alluvium_lang::value::Value;
+use alluvium_lang::{Diagnostic, Diagnostics, codes};
 
 /// Returns the value of an `argument` block inside its module.
 pub(crate) fn argument(

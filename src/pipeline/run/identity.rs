@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::lang::value::{Number, Value};
-use crate::pipeline::check::blocks::ForeachBody;
+use crate::check::blocks::ForeachBody;
+use alluvium_lang::value::{Number, Value};
 
 /// Returns the items of a collection with their ids, in order. Equal items are numbered. For strings, numbers and bools
 /// the ids are the same as in Alloy.
@@ -82,7 +82,7 @@ fn canonical(value: &Value, out: &mut String) {
             out.push('}');
         }
         // Equal numbers have the same text, whatever their type.
-        Value::Number(number) => out.push_str(&crate::lang::convert::format_number(*number)),
+        Value::Number(number) => out.push_str(&alluvium_lang::convert::format_number(*number)),
         Value::Capsule(capsule) => _ = write!(out, "{}@{:p}", capsule.kind, Arc::as_ptr(&capsule.value)),
         other => _ = write!(out, "{other:?}"),
     }
@@ -91,8 +91,8 @@ fn canonical(value: &Value, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::body::FromBody as _;
-    use crate::lang::decode;
+    use alluvium_lang::body::FromBody as _;
+    use alluvium_lang::decode;
 
     fn ids(items_given: &[Value], settings: &[(&str, Value)]) -> Vec<String> {
         let mut body = decode::defaults(ForeachBody::SCHEMA).unwrap();

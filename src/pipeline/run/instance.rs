@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::lang::schema::Arguments;
-use crate::lang::value::Value;
-use crate::pipeline::check::graph::{Declare, Graph, NodeKind};
-use crate::pipeline::component::HealthState;
-use crate::pipeline::run::library::Surroundings;
-use crate::pipeline::run::node::{Health, Node};
+use crate::check::graph::{Declare, Graph, NodeKind};
+use crate::component::HealthState;
+use crate::run::library::Surroundings;
+use crate::run::node::{Health, Node};
+use alluvium_lang::schema::Arguments;
+use alluvium_lang::value::Value;
 
 /// A scope at run time. Each instantiation of a module is a separate instance.
 #[derive(Default)]

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::lang::value::Value;
-use crate::pipeline::check::library::Parsed;
-use crate::pipeline::component::import::{CONTENT, FOLDER};
+use crate::check::library::Parsed;
+use crate::component::import::{CONTENT, FOLDER};
+use alluvium_lang::value::Value;
 
 /// The imported declarations in force.
 pub(crate) struct Library {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::pipeline::component::live::{FlowCount, LiveHub, TargetCount, Watch};
-use crate::pipeline::run::controller::Controller;
+use crate::component::live::{FlowCount, LiveHub, TargetCount, Watch};
+use crate::run::controller::Controller;
 
 /// The reason why a component cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum WatchError {
 /// The flow from a component during an interval, with Alloy's fields and additional ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct EdgeRate {
+pub struct EdgeRate {
     /// Full id of the sending component.
     #[serde(rename = "componentID")]
     pub component_id: String,
@@ -50,7 +50,7 @@ pub(crate) struct EdgeRate {
 }
 
 /// Measures the flow in a module as the difference between two readings.
-pub(crate) struct Flow {
+pub struct Flow {
     hub: LiveHub,
     module: String,
     last: Reading,
@@ -77,7 +77,7 @@ impl Controller {
     }
 
     /// Starts to measure the flow in a module; the empty id is the root.
-    pub(crate) fn flow(&self, module: &str) -> Flow {
+    pub fn flow(&self, module: &str) -> Flow {
         Flow::new(self.live().clone(), module)
     }
 }
@@ -94,7 +94,7 @@ impl Flow {
     }
 
     /// Returns the flow since the last call, which was `elapsed` ago.
-    pub(crate) fn next(&mut self, elapsed: Duration) -> Vec<EdgeRate> {
+    pub fn next(&mut self, elapsed: Duration) -> Vec<EdgeRate> {
         let now = self.read();
         let seconds = elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
         let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;

@@ -8,24 +8,24 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::lang::diagnostic::Severity;
-use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
-use crate::pipeline::check::graph::Graph;
-use crate::pipeline::check::settings::http::{self, HttpSettings};
-use crate::pipeline::check::settings::logging::{self, LoggingSettings};
-use crate::pipeline::check::settings::{livedebugging, remote};
-use crate::pipeline::check::{Extent, analyze};
-use crate::pipeline::component::{HealthState, ValidArguments};
-use crate::pipeline::run::engine::Engine;
-use crate::pipeline::run::evaluate::refuse_not_built;
-use crate::pipeline::run::instance::Instance;
-use crate::pipeline::run::library;
-use crate::pipeline::run::names::Names;
-use crate::pipeline::run::node::{Changes, Node};
-use crate::pipeline::run::plan::{Plan, Running, plan};
-use crate::pipeline::run::prepare::{Apply, PrepareHttp, PrepareRemote, refused_settings, unsupported};
-use crate::pipeline::run::propagate::Propagate;
-use crate::pipeline::run::stage::{Accept, Stage};
+use crate::check::graph::Graph;
+use crate::check::settings::http::{self, HttpSettings};
+use crate::check::settings::logging::{self, LoggingSettings};
+use crate::check::settings::{livedebugging, remote};
+use crate::check::{Extent, analyze};
+use crate::component::{HealthState, ValidArguments};
+use crate::run::engine::Engine;
+use crate::run::evaluate::refuse_not_built;
+use crate::run::instance::Instance;
+use crate::run::library;
+use crate::run::names::Names;
+use crate::run::node::{Changes, Node};
+use crate::run::plan::{Plan, Running, plan};
+use crate::run::prepare::{Apply, PrepareHttp, PrepareRemote, refused_settings, unsupported};
+use crate::run::propagate::Propagate;
+use crate::run::stage::{Accept, Stage};
+use alluvium_lang::diagnostic::Severity;
+use alluvium_lang::{Diagnostic, Diagnostics, Source, Span, codes};
 
 /// Loads trees and propagates changes through the tree in force.
 pub(super) struct Loader {

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 
-use crate::telemetry::metrics::Scope;
+use alluvium_telemetry::metrics::Scope;
 
 type Labels = Vec<(&'static str, String)>;
 

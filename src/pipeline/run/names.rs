@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::lang::decode::{Defaults, Evaluate};
-use crate::lang::eval::Scope;
-use crate::lang::value::Value;
-use crate::pipeline::check::graph::{CONSTANTS, Graph, MODULE_PATH, prefixes};
-use crate::pipeline::run::instance::{Entry, Instance};
+use crate::check::graph::{CONSTANTS, Graph, MODULE_PATH, prefixes};
+use crate::run::instance::{Entry, Instance};
+use alluvium_lang::decode::{Defaults, Evaluate};
+use alluvium_lang::eval::Scope;
+use alluvium_lang::value::Value;
 
 /// Data that expressions and bodies of all scopes share.
 pub(crate) struct Common {
@@ -110,7 +110,7 @@ pub(crate) fn constants(version: &str) -> Value {
     };
     Value::object([
         ("arch", Value::string(arch)),
-        ("hostname", Value::string(crate::base::net::hostname())),
+        ("hostname", Value::string(alluvium_base::net::hostname())),
         ("os", Value::string(os)),
         ("version", Value::string(version)),
     ])

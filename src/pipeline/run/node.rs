@@ -16,14 +16,12 @@ use rand::RngExt as _;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::base::Shutdown;
-use crate::cluster::Cluster;
-use crate::lang::value::Value;
-use crate::pipeline::component::live::{LiveHandle, LiveHub};
-use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::component::{
-    AnyComponent, AnyDefinition, ComponentError, Context, HealthState, InFlight, ValidArguments,
-};
+use crate::component::live::{LiveHandle, LiveHub};
+use crate::component::own_http::OwnHttp;
+use crate::component::{AnyComponent, AnyDefinition, ComponentError, Context, HealthState, InFlight, ValidArguments};
+use alluvium_base::Shutdown;
+use alluvium_cluster::Cluster;
+use alluvium_lang::value::Value;
 
 /// Health of one aspect of a node.
 #[derive(Debug, Clone)]
@@ -153,7 +151,7 @@ pub(crate) struct ContextParts {
     /// Storage path, with a folder for each component.
     pub storage_path: std::path::PathBuf,
     /// Root scope in which all metrics are registered.
-    pub metrics: crate::telemetry::metrics::Scope,
+    pub metrics: alluvium_telemetry::metrics::Scope,
     /// `User-Agent` of requests.
     pub user_agent: Arc<str>,
     /// Hub of live debugging for all components.
@@ -241,7 +239,7 @@ impl Node {
         ];
         let metrics = match metrics {
             Metrics::Shown => parts.metrics.child_of(labels),
-            Metrics::Hidden => crate::telemetry::metrics::Scope::new(),
+            Metrics::Hidden => alluvium_telemetry::metrics::Scope::new(),
         };
         let in_flight = InFlight::default();
         let context = Context {
@@ -294,7 +292,7 @@ impl Node {
     pub(crate) fn serve(
         &self,
         request: http::Request<bytes::Bytes>,
-    ) -> Option<crate::base::BoxFuture<'static, http::Response<bytes::Bytes>>> {
+    ) -> Option<alluvium_base::BoxFuture<'static, http::Response<bytes::Bytes>>> {
         self.component.serve(request)
     }
 
@@ -424,7 +422,7 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
         tracing::error!(component_id = %node.id, reason, wait = ?wait, "component ended and will be restarted");
         node.set_run(
             HealthState::Exited,
-            format!("{reason}; it is restarted in {}", crate::base::duration::format(wait)),
+            format!("{reason}; it is restarted in {}", alluvium_base::duration::format(wait)),
         );
         // Add up to a fifth, so that components that failed together do not restart together.
         let jitter = rand::rng().random_range(0.0..0.2);

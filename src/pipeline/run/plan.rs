@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::pipeline::component::HealthState;
-use crate::pipeline::run::instance::{Children, Instance, What};
-use crate::pipeline::run::library::{self, Library};
-use crate::pipeline::run::node::{Health, Node};
+use crate::component::HealthState;
+use crate::run::instance::{Children, Instance, What};
+use crate::run::library::{self, Library};
+use crate::run::node::{Health, Node};
 
 /// The running nodes by id.
 pub(crate) type Nodes = BTreeMap<Arc<str>, Arc<Node>>;

@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::decode::locate;
-use crate::lang::{Diagnostic, codes};
-use crate::pipeline::check::graph::SourceBlock;
-use crate::pipeline::check::settings::http::HttpSettings;
-use crate::pipeline::check::settings::remote::RemoteSettings;
+use crate::check::graph::SourceBlock;
+use crate::check::settings::http::HttpSettings;
+use crate::check::settings::remote::RemoteSettings;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::decode::locate;
+use alluvium_lang::{Diagnostic, codes};
 
 /// Applies prepared settings; called once the configuration is in force.
-pub(crate) type Apply = Box<dyn FnOnce() + Send>;
+pub type Apply = Box<dyn FnOnce() + Send>;
 /// Prepares the protection of the listener: reads certificates, changes nothing. An error contains a path in the block.
 pub(crate) type PrepareHttp = Arc<dyn Fn(&HttpSettings) -> Result<Apply, ArgumentError> + Send + Sync>;
 /// Prepares the configuration from a server: reads certificates, changes nothing. The settings are `None` if there is

@@ -7,20 +7,20 @@
 
 use std::sync::Arc;
 
-use crate::lang::Diagnostics;
-use crate::lang::body::FromBody as _;
-use crate::lang::codes;
-use crate::lang::value::Value;
-use crate::pipeline::check::blocks::ForeachBody;
-use crate::pipeline::check::declare::decode_call;
-use crate::pipeline::check::graph::SourceBlock;
-use crate::pipeline::component::{AnyDefinition, HealthState, ValidArguments};
-use crate::pipeline::run::engine::Engine;
-use crate::pipeline::run::evaluate::{argument, block_error, export, typed, values};
-use crate::pipeline::run::identity;
-use crate::pipeline::run::instance::{Children, Custom, Entry, Instance, Pending, What};
-use crate::pipeline::run::names::Names;
-use crate::pipeline::run::node::Node;
+use crate::check::blocks::ForeachBody;
+use crate::check::declare::decode_call;
+use crate::check::graph::SourceBlock;
+use crate::component::{AnyDefinition, HealthState, ValidArguments};
+use crate::run::engine::Engine;
+use crate::run::evaluate::{argument, block_error, export, typed, values};
+use crate::run::identity;
+use crate::run::instance::{Children, Custom, Entry, Instance, Pending, What};
+use crate::run::names::Names;
+use crate::run::node::Node;
+use alluvium_lang::Diagnostics;
+use alluvium_lang::body::FromBody as _;
+use alluvium_lang::codes;
+use alluvium_lang::value::Value;
 
 /// One pass through a tree of instances.
 pub(crate) struct Propagate<'a> {

@@ -6,18 +6,18 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::base::BoxFuture;
-use crate::lang::body::FromBody as _;
-use crate::lang::convert::value_name;
-use crate::lang::decode::default_of;
-use crate::lang::diagnostic::Diagnostics;
-use crate::lang::schema::{Arguments, Kind, RECEIVER, Schema};
-use crate::lang::value::{Number, Value};
-use crate::pipeline::check::blocks::ForeachBody;
-use crate::pipeline::check::graph::NodeKind;
-use crate::pipeline::run::controller::{Controller, health_name};
-use crate::pipeline::run::instance::{Instance, What};
-use crate::pipeline::run::node::Health;
+use crate::check::blocks::ForeachBody;
+use crate::check::graph::NodeKind;
+use crate::run::controller::{Controller, health_name};
+use crate::run::instance::{Instance, What};
+use crate::run::node::Health;
+use alluvium_base::BoxFuture;
+use alluvium_lang::body::FromBody as _;
+use alluvium_lang::convert::value_name;
+use alluvium_lang::decode::default_of;
+use alluvium_lang::diagnostic::Diagnostics;
+use alluvium_lang::schema::{Arguments, Kind, RECEIVER, Schema};
+use alluvium_lang::value::{Number, Value};
 
 /// One component. Arguments, exports and debug info are empty unless the request names the component.
 #[derive(Debug, Clone, Serialize)]
@@ -75,7 +75,7 @@ pub struct HealthView {
 /// Result of the last load.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct LastLoadView {
+pub struct LastLoadView {
     /// True if the load succeeded.
     pub success: bool,
     /// Time at which the load ended, in RFC 3339.
@@ -141,7 +141,7 @@ impl Controller {
     }
 
     /// True if a component with this id is running.
-    pub(crate) fn has_component(&self, id: &str) -> bool {
+    pub fn has_component(&self, id: &str) -> bool {
         self.running().nodes.contains_key(id)
     }
 
@@ -151,7 +151,7 @@ impl Controller {
     }
 
     /// Returns the result of the last load, for display; `None` before the first.
-    pub(crate) fn last_load_view(&self) -> Option<LastLoadView> {
+    pub fn last_load_view(&self) -> Option<LastLoadView> {
         self.last_load().map(|load| LastLoadView {
             success: load.error.is_none(),
             time: rfc3339(load.time),

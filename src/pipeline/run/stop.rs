@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::pipeline::run::instance::{Instance, What};
-use crate::pipeline::run::node::Node;
+use crate::run::instance::{Instance, What};
+use crate::run::node::Node;
 
 /// Interval at which components that are still running are logged.
 const WARN_EVERY: Duration = Duration::from_mins(1);

@@ -8,11 +8,11 @@ use std::cmp::Reverse;
 
 use hashbrown::HashMap;
 
-use crate::profile::flamegraph::tree::Tree;
+use crate::flamegraph::tree::Tree;
 
 /// Functions and calls between them, in an order that depends only on the stacks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct CallGraph {
+pub struct CallGraph {
     /// The functions with the largest totals, largest first. Functions with equal totals are sorted by name.
     pub functions: Vec<CalledFunction>,
     /// The calls, sorted by caller and then by callee.
@@ -25,7 +25,7 @@ pub(crate) struct CallGraph {
 
 /// A function, with its values over all stacks that contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CalledFunction {
+pub struct CalledFunction {
     /// Readable name of the function.
     pub name: String,
     /// Value of the stacks that have this function as their leaf.
@@ -36,7 +36,7 @@ pub(crate) struct CalledFunction {
 
 /// A call between two functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FunctionCall {
+pub struct FunctionCall {
     /// Index of the caller in [`CallGraph::functions`].
     pub caller: usize,
     /// Index of the called function.
@@ -64,7 +64,7 @@ struct Above {
 
 impl Tree {
     /// Returns the graph of the `max_functions` functions with the largest totals (0: all).
-    pub(crate) fn call_graph(&self, max_functions: usize) -> CallGraph {
+    pub fn call_graph(&self, max_functions: usize) -> CallGraph {
         let all = self.sums_of_functions();
         let mut order: Vec<u32> = (1..all.len() as u32)
             .filter(|frame| all[*frame as usize].1 != 0)
@@ -183,8 +183,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::flamegraph::FrameRef;
-    use crate::profile::flamegraph::testing::tree;
+    use crate::flamegraph::FrameRef;
+    use crate::flamegraph::testing::tree;
 
     /// Formats each function as `name own total`.
     fn functions(graph: &CallGraph) -> Vec<String> {

@@ -6,9 +6,9 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::flamegraph::levels::smallest_kept;
-use crate::profile::flamegraph::tree::Tree;
-use crate::profile::flamegraph::{OTHER, TOTAL};
+use crate::flamegraph::levels::smallest_kept;
+use crate::flamegraph::tree::Tree;
+use crate::flamegraph::{OTHER, TOTAL};
 
 /// A flame graph of two sides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl<'a> Merged<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::flamegraph::testing::tree;
+    use crate::flamegraph::testing::tree;
 
     #[test]
     fn both_sides_stand_in_one_graph() {

@@ -6,8 +6,8 @@
 
 use std::fmt::Write;
 
-use crate::profile::flamegraph::call_graph::CallGraph;
-use crate::profile::format;
+use crate::flamegraph::call_graph::CallGraph;
+use crate::format;
 
 /// Font size of a function without own value, in points.
 const SMALLEST_FONT: f64 = 8.0;
@@ -19,7 +19,7 @@ const THINNEST: f64 = 1.0;
 const WIDTH_RANGE: f64 = 4.0;
 
 /// Formats a graph with a title. `unit` is the unit of the values, as in a profile type.
-pub(crate) fn dot(graph: &CallGraph, title: &str, unit: &str) -> String {
+pub fn dot(graph: &CallGraph, title: &str, unit: &str) -> String {
     let mut out = String::new();
     if graph.functions.is_empty() {
         return out;
@@ -89,7 +89,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::flamegraph::{FrameRef, Tree};
+    use crate::flamegraph::{FrameRef, Tree};
 
     fn drawn(stacks: &[(&[&str], i64)], max_functions: usize) -> String {
         let mut tree = Tree::by_name();

@@ -5,8 +5,8 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::flamegraph::tree::{FrameId, FrameRef, Tree};
-use crate::profile::pprof::{Location, Profile};
+use crate::flamegraph::tree::{FrameId, FrameRef, Tree};
+use crate::pprof::{Location, Profile};
 
 /// Maximum number of frames of a stack that are kept, counted from the root. Real stacks are much shorter. Without a
 /// limit, a small profile with few locations but very many lines could cause any amount of work.
@@ -68,7 +68,7 @@ impl Tree {
 
 /// Returns the name of a frame without a known function: `libc.so.6 0x7f10`, or only the address if the binary is
 /// unknown.
-pub(crate) fn address_name(mapping: &str, address: u64) -> String {
+pub fn address_name(mapping: &str, address: u64) -> String {
     match mapping.rsplit('/').next().unwrap_or_default() {
         "" => format!("{address:#x}"),
         binary => format!("{binary} {address:#x}"),
@@ -78,7 +78,7 @@ pub(crate) fn address_name(mapping: &str, address: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof::{Function, Line, ValueType};
+    use crate::pprof::{Function, Line, ValueType};
 
     #[test]
     fn inlined_functions_are_frames_and_unknown_code_has_an_address() {

@@ -6,8 +6,8 @@
 
 use std::cmp::Reverse;
 
-use crate::profile::flamegraph::tree::Tree;
-use crate::profile::flamegraph::{OTHER, TOTAL};
+use crate::flamegraph::tree::Tree;
+use crate::flamegraph::{OTHER, TOTAL};
 
 /// The line of a node that represents folded nodes.
 pub(crate) const FOLDED: i64 = -1;
@@ -219,8 +219,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::flamegraph::FrameRef;
-    use crate::profile::flamegraph::testing::tree;
+    use crate::flamegraph::FrameRef;
+    use crate::flamegraph::testing::tree;
 
     #[test]
     fn levels_are_encoded_as_pyroscope_does() {
@@ -247,7 +247,7 @@ mod tests {
         let graph = tree(&stacks).to_flamegraph(0);
         assert_eq!(graph.levels[2], [least, 1, 1, 5, most, 1, 1, 5]);
         let nothing = tree(&[]);
-        let graph = crate::profile::flamegraph::diff(&tree(&stacks), &nothing, 0);
+        let graph = crate::flamegraph::diff(&tree(&stacks), &nothing, 0);
         assert_eq!(graph.levels.len(), 3);
     }
 

@@ -16,19 +16,19 @@ mod svg;
 pub(crate) mod testing;
 mod tree;
 
-pub(crate) use call_graph::CallGraph;
-pub(crate) use diff::DiffGraph;
+pub use call_graph::CallGraph;
+pub use diff::DiffGraph;
 pub use diff::diff;
-pub(crate) use dot::dot;
-pub(crate) use from_profile::address_name;
+pub use dot::dot;
+pub use from_profile::address_name;
 pub use levels::Block;
-pub(crate) use levels::FlameGraph;
-pub(crate) use paths::Paths;
+pub use levels::FlameGraph;
+pub use paths::Paths;
 pub use svg::{SvgOptions, svg};
-pub(crate) use tree::FrameId;
+pub use tree::FrameId;
 pub use tree::{FrameRef, Tree};
 
 /// Name of the node that represents all nodes that are too small to show.
-pub(crate) const OTHER: &str = "other";
+pub const OTHER: &str = "other";
 /// Name of the root node, which contains all other nodes.
 pub const TOTAL: &str = "total";

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::profile::flamegraph::levels::smallest_kept;
-use crate::profile::flamegraph::marked::Marking;
-use crate::profile::flamegraph::{DiffGraph, FlameGraph, OTHER, TOTAL};
+use crate::flamegraph::levels::smallest_kept;
+use crate::flamegraph::marked::Marking;
+use crate::flamegraph::{DiffGraph, FlameGraph, OTHER, TOTAL};
 
 /// Names and the paths made of them. Node 0 is the root.
-pub(crate) struct Paths {
+pub struct Paths {
     names: Vec<Arc<str>>,
     /// The index does not contain the root's name, because a function may have the same name.
     name_index: HashTable<u32>,
@@ -69,7 +69,7 @@ impl Default for Paths {
 
 impl Paths {
     /// Returns the number of a name. Stores the name if it is new.
-    pub(crate) fn name(&mut self, text: &Arc<str>) -> u32 {
+    pub fn name(&mut self, text: &Arc<str>) -> u32 {
         let (names, hasher) = (&mut self.names, &self.hasher);
         let hash = |text: &Arc<str>| hasher.hash_one(text);
         let own = hash(text);
@@ -83,7 +83,7 @@ impl Paths {
     }
 
     /// Returns the last node of a path of names, root first. Stores the path if it is new.
-    pub(crate) fn insert(&mut self, root_first: impl IntoIterator<Item = u32>) -> u32 {
+    pub fn insert(&mut self, root_first: impl IntoIterator<Item = u32>) -> u32 {
         let (parents, names, hasher) = (&mut self.parents, &mut self.node_names, &self.hasher);
         let mut node = 0;
         for name in root_first {
@@ -105,12 +105,12 @@ impl Paths {
     }
 
     /// Returns the number of nodes, including the root.
-    pub(crate) fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.parents.len()
     }
 
     /// Returns the memory held in bytes, without the texts.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.names.capacity() * size_of::<Arc<str>>()
             + (self.parents.capacity() + self.node_names.capacity()) * size_of::<u32>()
             + self.name_index.allocation_size()
@@ -118,7 +118,7 @@ impl Paths {
     }
 
     /// Returns the flame graph of values at nodes, with about `max_nodes` nodes (0: all).
-    pub(crate) fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
+    pub fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
         let kept = self.kept(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
         let touched = &kept.touched;
         let mut names = Names::new(self);
@@ -163,7 +163,7 @@ impl Paths {
 
     /// Returns the difference of two sides with the given values, with about `max_nodes` nodes (0: all) chosen by the
     /// sum of both sides.
-    pub(crate) fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
+    pub fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));
         let kept = self.kept(left.chain(right), max_nodes);
@@ -356,7 +356,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::flamegraph::{FrameRef, Tree, diff};
+    use crate::flamegraph::{FrameRef, Tree, diff};
 
     fn tree(stacks: &[(String, i64)]) -> Tree {
         let mut tree = Tree::by_name();

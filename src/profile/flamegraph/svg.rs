@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use crate::profile::flamegraph::{Block, FlameGraph, OTHER};
-use crate::profile::{format, package};
+use crate::flamegraph::{Block, FlameGraph, OTHER};
+use crate::{format, package};
 
 /// Height of a frame in pixels.
 const ROW: usize = 18;
@@ -186,7 +186,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::flamegraph::{FrameRef, Tree};
+    use crate::flamegraph::{FrameRef, Tree};
 
     fn drawn(name: &str, title: &str) -> String {
         let mut tree = Tree::by_file();

@@ -1,6 +1,6 @@
 //! Trees for tests.
 
-use crate::profile::flamegraph::{FrameRef, Tree};
+use crate::flamegraph::{FrameRef, Tree};
 
 /// Creates a tree of stacks such as `main;work`, root first, each with its value. The empty text is a stack without
 /// frames.

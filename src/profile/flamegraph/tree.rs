@@ -21,7 +21,7 @@ pub struct FrameRef<'a> {
 
 /// Id of an interned frame, valid only for the tree that returned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct FrameId(u32);
+pub struct FrameId(u32);
 
 /// The fields that distinguish functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Tree {
             identity,
             // Frame 0 belongs to the root. Lookups never return it.
             frames: vec![Frame {
-                function: crate::profile::flamegraph::TOTAL.into(),
+                function: crate::flamegraph::TOTAL.into(),
                 ..Frame::default()
             }],
             text_bytes: 0,
@@ -109,7 +109,7 @@ impl Tree {
     }
 
     /// Returns the id of a frame, for [`Tree::insert_ids`]. The id does not depend on the line.
-    pub(crate) fn intern(&mut self, frame: FrameRef<'_>) -> FrameId {
+    pub fn intern(&mut self, frame: FrameRef<'_>) -> FrameId {
         let mut hash = self.identity.hash(frame);
         loop {
             match self.frame_ids.get(&hash) {
@@ -142,7 +142,7 @@ impl Tree {
     }
 
     /// Adds `value` to the stack of interned frames and their lines, leaf first. A value of 0 changes nothing.
-    pub(crate) fn insert_ids(&mut self, leaf_first: &[(FrameId, i64)], value: i64) {
+    pub fn insert_ids(&mut self, leaf_first: &[(FrameId, i64)], value: i64) {
         if value == 0 {
             return;
         }

@@ -2,7 +2,7 @@
 //!
 //! Both limits follow from the size of the file. Memory and steps are charged before they are used.
 
-use crate::profile::jfr::error::JfrErrorKind;
+use crate::jfr::error::JfrErrorKind;
 
 /// Maximum number of bytes of memory per byte of a recording for data that stays until the profiles are made, beyond
 /// [`FREE_BYTES`]. Recordings of real programs take 1 to 4.
@@ -21,7 +21,7 @@ const STEPS: u64 = 4;
 const FREE_STEPS: u64 = 1 << 16;
 
 /// Returns the maximum memory for reading a recording of `size` bytes, in bytes and without the recording itself.
-pub(crate) fn max_bytes(size: usize) -> usize {
+pub fn max_bytes(size: usize) -> usize {
     size.saturating_mul(KEPT + PASSING).saturating_add(2 * FREE_BYTES)
 }
 

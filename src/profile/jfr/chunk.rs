@@ -2,8 +2,8 @@
 //!
 //! The header has the same 68 bytes in versions 1 and 2. Numbers are uncompressed and big endian.
 
-use crate::profile::jfr::error::{JfrError, JfrErrorKind};
-use crate::profile::jfr::reader::Reader;
+use crate::jfr::error::{JfrError, JfrErrorKind};
+use crate::jfr::reader::Reader;
 
 /// Length of the header in bytes; the first event follows it.
 pub(super) const HEADER_BYTES: usize = 68;

@@ -4,10 +4,10 @@
 //! constant is stored. A constant is read when a value refers to it. Positions of a pool are collected unordered and
 //! sorted once.
 
-use crate::profile::jfr::budget::Budget;
-use crate::profile::jfr::chunk::Chunk;
-use crate::profile::jfr::error::{JfrError, JfrErrorKind};
-use crate::profile::jfr::types::{Form, Types};
+use crate::jfr::budget::Budget;
+use crate::jfr::chunk::Chunk;
+use crate::jfr::error::{JfrError, JfrErrorKind};
+use crate::jfr::types::{Form, Types};
 
 /// Type of the events that contain constants.
 const CHECKPOINT: u64 = 1;

@@ -1,6 +1,6 @@
 //! Errors of reading a recording: the kind of error and the byte at which it was found.
 
-use crate::profile::pprof::DecodeError;
+use crate::pprof::DecodeError;
 
 /// The bytes are not a readable recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

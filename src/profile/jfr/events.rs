@@ -2,16 +2,16 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::jfr::budget::Budget;
-use crate::profile::jfr::chunk::{Chunk, HEADER_BYTES};
-use crate::profile::jfr::constants::Constants;
-use crate::profile::jfr::error::{JfrError, JfrErrorKind};
-use crate::profile::jfr::kinds::Kind;
-use crate::profile::jfr::lookup::{Lookup, State};
-use crate::profile::jfr::reader::Reader;
-use crate::profile::jfr::samples::{Correlation, Samples};
-use crate::profile::jfr::settings::{Of, Settings};
-use crate::profile::jfr::types::{Pick, Types};
+use crate::jfr::budget::Budget;
+use crate::jfr::chunk::{Chunk, HEADER_BYTES};
+use crate::jfr::constants::Constants;
+use crate::jfr::error::{JfrError, JfrErrorKind};
+use crate::jfr::kinds::Kind;
+use crate::jfr::lookup::{Lookup, State};
+use crate::jfr::reader::Reader;
+use crate::jfr::samples::{Correlation, Samples};
+use crate::jfr::settings::{Of, Settings};
+use crate::jfr::types::{Pick, Types};
 
 /// Meaning of an event type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

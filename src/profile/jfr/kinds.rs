@@ -1,6 +1,6 @@
 //! The kinds of profiles in a recording, and the events that are their samples, with Pyroscope's names.
 
-use crate::profile::pprof::ValueType;
+use crate::pprof::ValueType;
 
 /// A kind of profile, which determines the meaning of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,15 +2,15 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::jfr::budget::Budget;
-use crate::profile::jfr::chunk::Chunk;
-use crate::profile::jfr::constants::{Constants, Pool};
-use crate::profile::jfr::error::JfrError;
-use crate::profile::jfr::generated::settled;
-use crate::profile::jfr::reader::{Reader, Text};
-use crate::profile::jfr::samples::{Place, Samples};
-use crate::profile::jfr::texts::TextId;
-use crate::profile::jfr::types::{Pick, Types};
+use crate::jfr::budget::Budget;
+use crate::jfr::chunk::Chunk;
+use crate::jfr::constants::{Constants, Pool};
+use crate::jfr::error::JfrError;
+use crate::jfr::generated::settled;
+use crate::jfr::reader::{Reader, Text};
+use crate::jfr::samples::{Place, Samples};
+use crate::jfr::texts::TextId;
+use crate::jfr::types::{Pick, Types};
 
 /// State of a thread when it was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

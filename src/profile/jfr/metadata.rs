@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::profile::jfr::budget::Budget;
-use crate::profile::jfr::error::{JfrError, JfrErrorKind};
-use crate::profile::jfr::reader::Reader;
-use crate::profile::jfr::types::{Class, Count, Field, Form, Types};
+use crate::jfr::budget::Budget;
+use crate::jfr::error::{JfrError, JfrErrorKind};
+use crate::jfr::reader::Reader;
+use crate::jfr::types::{Class, Count, Field, Form, Types};
 
 /// Type of the metadata event.
 const METADATA: u64 = 0;

@@ -23,13 +23,13 @@ mod samples;
 mod settings;
 mod snapshot;
 #[cfg(test)]
-pub(crate) mod testing;
+mod testing;
 #[cfg(test)]
 mod tests;
 mod texts;
 mod types;
 
-pub(crate) use budget::max_bytes;
+pub use budget::max_bytes;
 pub use error::{JfrError, JfrErrorKind};
 pub use profiles::{About, JfrProfile};
 

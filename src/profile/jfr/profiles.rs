@@ -4,14 +4,14 @@
 
 use bytes::Bytes;
 
-use crate::profile::decoded::Columns;
-use crate::profile::jfr::budget::Budget;
-use crate::profile::jfr::error::{JfrError, JfrErrorKind};
-use crate::profile::jfr::kinds::Kind;
-use crate::profile::jfr::samples::{Correlation, Row, Samples};
-use crate::profile::jfr::snapshot::Snapshot;
-use crate::profile::jfr::texts::{Ends, TextId};
-use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel};
+use crate::decoded::Columns;
+use crate::jfr::budget::Budget;
+use crate::jfr::error::{JfrError, JfrErrorKind};
+use crate::jfr::kinds::Kind;
+use crate::jfr::samples::{Correlation, Row, Samples};
+use crate::jfr::snapshot::Snapshot;
+use crate::jfr::texts::{Ends, TextId};
+use crate::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel};
 
 /// A profile made from a recording.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::profile::jfr::error::{JfrError, JfrErrorKind};
+use crate::jfr::error::{JfrError, JfrErrorKind};
 
 /// A part of a recording. `data` starts where the file starts and ends where the part ends.
 #[derive(Clone, Copy)]

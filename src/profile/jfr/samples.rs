@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use crate::profile::jfr::budget::Budget;
-use crate::profile::jfr::error::JfrErrorKind;
-use crate::profile::jfr::kinds::Kind;
-use crate::profile::jfr::texts::{TextId, Texts};
+use crate::jfr::budget::Budget;
+use crate::jfr::error::JfrErrorKind;
+use crate::jfr::kinds::Kind;
+use crate::jfr::texts::{TextId, Texts};
 
 /// The context of a sample: numbers that the recorder stored with the stack, 0 if absent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]

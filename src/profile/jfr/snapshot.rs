@@ -5,9 +5,9 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::jfr::budget::Budget;
-use crate::profile::jfr::error::{JfrError, JfrErrorKind};
-use crate::profile::pprof::{BYTES, DecodeError, Reader, VARINT};
+use crate::jfr::budget::Budget;
+use crate::jfr::error::{JfrError, JfrErrorKind};
+use crate::pprof::{BYTES, DecodeError, Reader, VARINT};
 
 /// Label sets and their strings.
 #[derive(Default)]

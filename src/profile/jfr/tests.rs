@@ -9,7 +9,7 @@ use super::testing::{
     WALL_CLOCK_SAMPLE,
 };
 use super::*;
-use crate::profile::pprof::{self, Profile, SampleLabel};
+use crate::pprof::{self, Profile, SampleLabel};
 
 const ABOUT: About = About {
     time_nanos: 7,
@@ -202,7 +202,7 @@ fn frames_without_a_method_or_a_class_are_left_out() {
 
 #[test]
 fn the_fixture_of_other_tests_is_what_is_written_here() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/integration/fixtures/jfr/small.jfr");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../integration/fixtures/jfr/small.jfr");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, testing::small()).unwrap();
     }

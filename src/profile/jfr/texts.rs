@@ -7,8 +7,8 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::profile::jfr::budget::Budget;
-use crate::profile::jfr::error::JfrErrorKind;
+use crate::jfr::budget::Budget;
+use crate::jfr::error::JfrErrorKind;
 
 /// The number of a text in the buffer.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]

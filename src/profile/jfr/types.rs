@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::profile::jfr::budget::Budget;
-use crate::profile::jfr::error::{JfrError, JfrErrorKind};
-use crate::profile::jfr::reader::Reader;
+use crate::jfr::budget::Budget;
+use crate::jfr::error::{JfrError, JfrErrorKind};
+use crate::jfr::reader::Reader;
 
 /// Maximum nesting of values (stack trace, frame). Real values have three levels.
 const MAX_NESTING: usize = 16;

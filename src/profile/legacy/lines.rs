@@ -1,7 +1,7 @@
 //! Lines of a textual profile: numbers and addresses of a stack, its labels, and its frames by name.
 
-use crate::profile::legacy::error::LegacyError;
-use crate::profile::pprof::{Builder, Function, Line, Location, SampleLabel};
+use crate::legacy::error::LegacyError;
+use crate::pprof::{Builder, Function, Line, Location, SampleLabel};
 
 /// Meaning of the numbers of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@
 mod error;
 mod lines;
 
-use crate::profile::legacy::lines::{Lines, Stack};
-use crate::profile::pprof::{Builder, Profile, ValueType};
+use crate::legacy::lines::{Lines, Stack};
+use crate::pprof::{Builder, Profile, ValueType};
 
 pub use error::LegacyError;
 

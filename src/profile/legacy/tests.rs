@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::profile::pprof::{decode, encode};
+use crate::pprof::{decode, encode};
 
 const HEAP: &str = "heap profile: 2: 1024 [10: 5120] @ heap/1048576
 1: 512 [5: 2560] @ 0x1001 0x2001

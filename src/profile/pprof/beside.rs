@@ -5,12 +5,12 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::pprof::builder::Builder;
-use crate::profile::pprof::model::Profile;
+use crate::pprof::builder::Builder;
+use crate::pprof::model::Profile;
 
 /// Puts the values of profiles side by side, in the order of the profiles. If a profile does not contain a stack, its
 /// values for the stack are 0.
-pub(crate) fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
+pub fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
     let types: Vec<_> = profiles
         .iter()
         .flat_map(|profile| &profile.sample_types)
@@ -56,7 +56,7 @@ pub(crate) fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof::{Mapping, ValueType, decode, encode};
+    use crate::pprof::{Mapping, ValueType, decode, encode};
 
     fn of<'a>(kind: &'a str, period: i64, stacks: &[(&[&'a str], i64)]) -> Profile<'a> {
         let mut builder = Builder::new(Profile {

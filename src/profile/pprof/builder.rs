@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hash};
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
-use crate::profile::pprof::model::{Function, Line, Location, Mapping, Profile, SampleLabel};
+use crate::pprof::model::{Function, Line, Location, Mapping, Profile, SampleLabel};
 
 /// Builds a [`Profile`]. All indices that it returns refer to that profile.
 pub struct Builder<'a> {
@@ -67,7 +67,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds flags to the flags of a binary.
-    pub(crate) fn add_flags(&mut self, mapping: u32, has: [bool; 4]) {
+    pub fn add_flags(&mut self, mapping: u32, has: [bool; 4]) {
         if let Some(mapping) = self.profile.mappings.get_mut(mapping as usize) {
             mapping.has.iter_mut().zip(has).for_each(|(has, more)| *has |= more);
         }
@@ -209,7 +209,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof::{ValueType, decode, encode};
+    use crate::pprof::{ValueType, decode, encode};
 
     #[test]
     fn what_is_equal_stands_in_the_profile_once() {

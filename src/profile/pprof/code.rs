@@ -4,11 +4,11 @@
 //! loads the file, wherever the file is loaded. If the location has no mapping with a range, the result is the address
 //! itself.
 
-use crate::profile::pprof::model::{Location, Mapping, Profile};
+use crate::pprof::model::{Location, Mapping, Profile};
 
 /// The place of code without a known function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
+pub enum Code {
     /// An address from the profile: in memory, or in a file that is not relocated.
     Address(u64),
     /// A place in the file of the mapping.
@@ -34,7 +34,7 @@ impl Code {
 
 impl Profile<'_> {
     /// Returns the place of a location's code.
-    pub(crate) fn code_of(&self, location: &Location) -> Code {
+    pub fn code_of(&self, location: &Location) -> Code {
         let mapping = match location.mapping {
             Location::NO_MAPPING => None,
             index => self.mappings.get(index as usize),

@@ -2,7 +2,7 @@
 //!
 //! Mappings are kept, because they are few, and because the first mapping names the program.
 
-use crate::profile::pprof::model::{Line, Location, Profile};
+use crate::pprof::model::{Line, Location, Profile};
 
 /// Marks dropped rows in a table from old to new indices.
 const GONE: u32 = u32::MAX;
@@ -86,8 +86,8 @@ impl Profile<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::profile::pprof::{decode, encode, stack_ids};
-    use crate::profile::synthetic::{Names, Shape, cpu_profile};
+    use crate::pprof::{decode, encode, stack_ids};
+    use crate::synthetic::{Names, Shape, cpu_profile};
 
     #[test]
     fn what_is_kept_is_the_same_as_before() {

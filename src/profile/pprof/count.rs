@@ -3,8 +3,8 @@
 //!
 //! This module does not check the contents of samples.
 
-use crate::profile::pprof::error::DecodeError;
-use crate::profile::pprof::reader::Reader;
+use crate::pprof::error::DecodeError;
+use crate::pprof::reader::Reader;
 
 /// Field `sample` of the message `Profile`.
 const SAMPLE: u32 = 2;

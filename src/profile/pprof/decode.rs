@@ -8,12 +8,12 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
-use crate::profile::pprof::model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
-use crate::profile::pprof::outline::{
+use crate::pprof::error::{DecodeError, DecodeErrorKind};
+use crate::pprof::model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
+use crate::pprof::outline::{
     FUNCTION, LOCATION, MAPPING, Number, Outline, SAMPLE, SAMPLE_TYPE, STRING_TABLE, max_column_bytes, number,
 };
-use crate::profile::pprof::reader::{BYTES, Reader, Tag, VARINT};
+use crate::pprof::reader::{BYTES, Reader, Tag, VARINT};
 
 /// Decodes an uncompressed profile. The result borrows its strings from `data`. Every index in the result is in bounds.
 pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {

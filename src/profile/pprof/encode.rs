@@ -2,8 +2,8 @@
 //!
 //! The output is uncompressed and depends only on the profile: equal profiles result in equal bytes.
 
-use crate::profile::pprof::model::{Location, Profile, SampleLabel, ValueType};
-use crate::profile::pprof::strings::Strings;
+use crate::pprof::model::{Location, Profile, SampleLabel, ValueType};
+use crate::pprof::strings::Strings;
 
 /// Encodes a profile. Its indices must be in bounds, as in a decoded profile.
 pub fn encode(profile: &Profile<'_>) -> Vec<u8> {

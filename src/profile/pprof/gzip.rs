@@ -17,7 +17,7 @@ const HEADER_BYTES: usize = 10;
 const TRAILER_BYTES: usize = 8;
 
 /// Largest expansion ratio of deflate. A trailer that announces more is wrong and must not cause an allocation.
-pub(crate) const MAX_RATIO: usize = 1032;
+pub const MAX_RATIO: usize = 1032;
 
 /// The bytes could not be decompressed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,14 +35,14 @@ pub enum GzipError {
 
 /// Returns true if `data` starts like gzip. No uncompressed profile starts with these bytes, because 0x1f would be a
 /// field of wire type 7.
-pub(crate) fn is_gzip(data: &[u8]) -> bool {
+pub fn is_gzip(data: &[u8]) -> bool {
     data.starts_with(&MAGIC)
 }
 
 /// Returns the uncompressed size that `data` announces, but at most `max_bytes`. For gzip, this is the length in the
 /// last member's trailer, otherwise the length of the data. The size may be wrong, so a caller that relies on it must
 /// also use it as the limit for decompression.
-pub(crate) fn announced_size(data: &[u8], max_bytes: usize) -> usize {
+pub fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     let announced = if is_gzip(data) {
         data.last_chunk::<4>()
             .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)

@@ -21,22 +21,22 @@ mod stack_ids;
 mod strings;
 mod texts;
 
-pub(crate) use beside::side_by_side;
+pub use beside::side_by_side;
 pub use builder::Builder;
-pub(crate) use code::Code;
+pub use code::Code;
 pub use count::sample_count;
 pub use decode::decode;
 pub use encode::encode;
 pub use error::DecodeError;
-pub(crate) use error::DecodeErrorKind;
-pub(crate) use gzip::{GzipError, MAX_RATIO, announced_size, is_gzip};
+pub use error::DecodeErrorKind;
+pub use gzip::{GzipError, MAX_RATIO, announced_size, is_gzip};
 pub use gzip::{gunzip, gzip};
 pub use model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
-pub(crate) use outline::max_column_bytes;
-pub(crate) use reader::{BYTES, Reader, VARINT};
+pub use outline::max_column_bytes;
+pub use reader::{BYTES, Reader, VARINT};
 pub(crate) use stack_ids::StackHasher;
 pub use stack_ids::stack_ids;
-pub(crate) use strings::LONG_BYTES;
+pub use strings::LONG_BYTES;
 pub use strings::Strings;
 
 #[cfg(test)]

@@ -140,12 +140,12 @@ impl<'a> Profile<'a> {
     }
 
     /// Returns the labels of sample `index`.
-    pub(crate) fn labels_of(&self, index: usize) -> &[SampleLabel<'a>] {
+    pub fn labels_of(&self, index: usize) -> &[SampleLabel<'a>] {
         &self.labels[self.label_starts[index] as usize..self.label_starts[index + 1] as usize]
     }
 
     /// Returns the memory of the columns in bytes, without the borrowed texts.
-    pub(crate) fn column_bytes(&self) -> usize {
+    pub fn column_bytes(&self) -> usize {
         fn of<T>(column: &Vec<T>) -> usize {
             column.capacity() * size_of::<T>()
         }
@@ -163,7 +163,7 @@ impl<'a> Profile<'a> {
     }
 
     /// Returns the index of the sample type that is shown first: the one that the profile names, or else the last.
-    pub(crate) fn default_value(&self) -> usize {
+    pub fn default_value(&self) -> usize {
         let named = |kind: &ValueType<'_>| kind.kind == self.default_sample_type;
         let named = self.sample_types.iter().position(named);
         let named = named.filter(|_| !self.default_sample_type.is_empty());

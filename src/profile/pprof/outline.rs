@@ -1,9 +1,9 @@
 //! The first pass over a profile: checks the outer framing, counts the messages, and computes the memory of the columns
 //! before any column is allocated.
 
-use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
-use crate::profile::pprof::model::{Function, Line, Location, Mapping, SampleLabel, ValueType};
-use crate::profile::pprof::reader::{BYTES, Reader, VARINT};
+use crate::pprof::error::{DecodeError, DecodeErrorKind};
+use crate::pprof::model::{Function, Line, Location, Mapping, SampleLabel, ValueType};
+use crate::pprof::reader::{BYTES, Reader, VARINT};
 
 // Repeated fields of `Profile`.
 pub(super) const SAMPLE_TYPE: u32 = 1;
@@ -27,7 +27,7 @@ const MAX_COMMENTS: usize = 4096;
 const SPARSE_ID_BYTES: usize = 28;
 
 /// Returns the maximum number of bytes that `decode` allocates for a profile of `size` bytes.
-pub(crate) fn max_column_bytes(size: usize) -> usize {
+pub fn max_column_bytes(size: usize) -> usize {
     size.saturating_mul(MAX_EXPANSION).saturating_add(FREE_BYTES)
 }
 

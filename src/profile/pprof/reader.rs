@@ -2,12 +2,12 @@
 //!
 //! The reader does not interpret profiles. It copies and allocates nothing, and no input makes it panic.
 
-use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
+use crate::pprof::error::{DecodeError, DecodeErrorKind};
 
 /// Wire type of int64, uint64, bool.
-pub(crate) const VARINT: u8 = 0;
+pub const VARINT: u8 = 0;
 /// Wire type of strings, messages and packed numbers.
-pub(crate) const BYTES: u8 = 2;
+pub const BYTES: u8 = 2;
 
 const FIXED64: u8 = 1;
 const FIXED32: u8 = 5;
@@ -15,26 +15,26 @@ const FIXED32: u8 = 5;
 /// A message while it is read. `data` starts where the outermost message starts and ends where this message ends, so
 /// that `position` is the offset in the input.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     data: &'a [u8],
     position: usize,
 }
 
 /// Number and wire type of a field.
 #[derive(Clone, Copy)]
-pub(crate) struct Tag {
-    pub(crate) field: u32,
-    pub(crate) wire: u8,
+pub struct Tag {
+    pub field: u32,
+    pub wire: u8,
 }
 
 impl<'a> Reader<'a> {
     /// Creates a reader of `data` from `position` on.
-    pub(crate) fn new(data: &'a [u8], position: usize) -> Self {
+    pub fn new(data: &'a [u8], position: usize) -> Self {
         Self { data, position }
     }
 
     /// Returns the offset of the next byte.
-    pub(crate) fn position(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.position
     }
 
@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the bytes not read yet.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    pub fn rest(&self) -> &'a [u8] {
         self.data.get(self.position..).unwrap_or_default()
     }
 
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the next tag. Returns `None` at the end of the message.
     #[inline]
-    pub(crate) fn tag(&mut self) -> Result<Option<Tag>, DecodeError> {
+    pub fn tag(&mut self) -> Result<Option<Tag>, DecodeError> {
         let Some(&byte) = self.data.get(self.position) else {
             return Ok(None);
         };
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a varint of at most ten bytes.
     #[inline]
-    pub(crate) fn varint(&mut self) -> Result<u64, DecodeError> {
+    pub fn varint(&mut self) -> Result<u64, DecodeError> {
         match *self.rest() {
             [one, ..] if one < 0x80 => {
                 self.position += 1;
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the length-delimited field that starts here as a separate reader.
     #[inline]
-    pub(crate) fn message(&mut self) -> Result<Reader<'a>, DecodeError> {
+    pub fn message(&mut self) -> Result<Reader<'a>, DecodeError> {
         let length = self.varint()?;
         let left = self.data.len() - self.position;
         if length > left as u64 {
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips the value of an unknown field.
-    pub(crate) fn skip(&mut self, tag: Tag) -> Result<(), DecodeError> {
+    pub fn skip(&mut self, tag: Tag) -> Result<(), DecodeError> {
         match tag.wire {
             VARINT => self.varint().map(drop),
             BYTES => self.message().map(drop),

@@ -7,8 +7,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::profile::pprof::code::Code;
-use crate::profile::pprof::model::{Function, Location, Profile};
+use crate::pprof::code::Code;
+use crate::pprof::model::{Function, Location, Profile};
 
 /// Terminator of a text in a hashed sequence. No UTF-8 text contains this byte.
 const END: [u8; 1] = [0xff];
@@ -86,7 +86,7 @@ impl StackHasher {
 
 impl<'a> Function<'a> {
     /// Returns the readable name, or the name in the binary if there is no readable name.
-    pub(crate) fn display_name(&self) -> &'a str {
+    pub fn display_name(&self) -> &'a str {
         if self.name.is_empty() {
             self.system_name
         } else {

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 /// Maximum length in bytes of a text that is looked up only by its content. Longer texts are also looked up by address,
 /// because each sample of a profile may refer to the same text of megabytes.
-pub(crate) const LONG_BYTES: usize = 64;
+pub const LONG_BYTES: usize = 64;
 
 /// A string table that grows.
 pub struct Strings<'a> {
@@ -55,7 +55,7 @@ impl<'a> Strings<'a> {
     }
 
     /// Returns the texts by their index, as owned strings.
-    pub(crate) fn into_texts(self) -> Vec<String> {
+    pub fn into_texts(self) -> Vec<String> {
         self.texts.into_iter().map(str::to_owned).collect()
     }
 }

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::synthetic::{Names, Shape, cpu_profile};
 
 /// Protobuf bytes, written by hand.
 #[derive(Default, Clone)]

@@ -1,6 +1,6 @@
 //! Replaces all texts of a profile, for example with equal texts in another buffer.
 
-use crate::profile::pprof::model::{Function, Mapping, Profile, SampleLabel, ValueType};
+use crate::pprof::model::{Function, Mapping, Profile, SampleLabel, ValueType};
 
 impl<'a> Profile<'a> {
     /// Returns the profile with each of its texts replaced by the result of `map`.

@@ -11,20 +11,20 @@ use std::sync::Arc;
 
 use md5::{Digest, Md5};
 
-use crate::base::letters::{to_lower, to_upper};
-use crate::base::re2::Expression;
-use crate::profile::relabel::template::Template;
+use crate::relabel::template::Template;
+use alluvium_base::letters::{to_lower, to_upper};
+use alluvium_base::re2::Expression;
 
-pub(crate) const DEFAULT_REGEX: &str = "(.*)";
-pub(crate) const DEFAULT_REPLACEMENT: &str = "$1";
-pub(crate) const DEFAULT_SEPARATOR: &str = ";";
+pub const DEFAULT_REGEX: &str = "(.*)";
+pub const DEFAULT_REPLACEMENT: &str = "$1";
+pub const DEFAULT_SEPARATOR: &str = ";";
 
 /// Labels while rules change them.
-pub(crate) type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
+pub type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
 
 /// The effect of a rule that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
+pub enum Action {
     /// Set the target label to the expanded replacement if the expression matches.
     Replace,
     /// Drop the labels unless the source matches the expression.
@@ -65,7 +65,7 @@ const ACTIONS: [(&str, Action); 11] = [
 
 impl Action {
     /// Returns the action with this name, in any letter case.
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
+    pub fn of_name(name: &str) -> Option<Self> {
         let lower = name.to_lowercase();
         ACTIONS
             .iter()
@@ -74,7 +74,7 @@ impl Action {
     }
 
     /// Returns the name of the action.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         ACTIONS
             .iter()
             .find(|(_, action)| *action == self)
@@ -84,7 +84,7 @@ impl Action {
 
 /// One rule, checked and compiled.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rule {
+pub struct Rule {
     action: Action,
     source_labels: Vec<Arc<str>>,
     separator: Arc<str>,
@@ -97,28 +97,28 @@ pub(crate) struct Rule {
 
 /// A rule as written, with defaults for missing fields.
 #[derive(Debug, Clone)]
-pub(crate) struct RuleSpec {
-    pub(crate) action: Action,
-    pub(crate) source_labels: Vec<Arc<str>>,
-    pub(crate) separator: Arc<str>,
-    pub(crate) pattern: Pattern,
-    pub(crate) modulus: u64,
-    pub(crate) target_label: Arc<str>,
-    pub(crate) replacement: Arc<str>,
+pub struct RuleSpec {
+    pub action: Action,
+    pub source_labels: Vec<Arc<str>>,
+    pub separator: Arc<str>,
+    pub pattern: Pattern,
+    pub modulus: u64,
+    pub target_label: Arc<str>,
+    pub replacement: Arc<str>,
 }
 
 /// An error in a relabel rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub(crate) struct RuleError {
+pub struct RuleError {
     /// The field with the error; empty if several fields contradict each other.
-    pub(crate) field: &'static str,
-    pub(crate) message: String,
+    pub field: &'static str,
+    pub message: String,
 }
 
 /// The pattern that a value must match.
 #[derive(Debug, Clone)]
-pub(crate) enum Pattern {
+pub enum Pattern {
     /// `(.*)`, the default: every value matches and is the first group.
     Everything,
     /// An expression that was compiled.
@@ -137,7 +137,7 @@ impl PartialEq for Pattern {
 
 impl Pattern {
     /// Creates the pattern of an RE2 expression, anchored at both ends. The text of the error has one line.
-    pub(crate) fn new(text: &str) -> Result<Self, String> {
+    pub fn new(text: &str) -> Result<Self, String> {
         if text == DEFAULT_REGEX {
             return Ok(Self::Everything);
         }
@@ -166,27 +166,27 @@ impl Pattern {
 
 /// Compiled rules; cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Rules(Arc<[Rule]>);
+pub struct Rules(Arc<[Rule]>);
 
 impl Rules {
     /// Applies the rules in order. Returns `None` if a rule drops the labels or no label is left.
-    pub(crate) fn apply(&self, mut labels: LabelMap) -> Option<LabelMap> {
+    pub fn apply(&self, mut labels: LabelMap) -> Option<LabelMap> {
         (self.change(&mut labels) && !labels.is_empty()).then_some(labels)
     }
 
     /// Applies the rules in place. `labels` may be empty before and after the call. Returns false if a rule drops the
     /// labels.
-    pub(crate) fn change(&self, labels: &mut LabelMap) -> bool {
+    pub fn change(&self, labels: &mut LabelMap) -> bool {
         self.0.iter().all(|rule| rule.apply(labels))
     }
 
     /// Returns true if there is no rule.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Iterates over the rules in the order in which they run.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Rule> {
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.0.iter()
     }
 }
@@ -199,7 +199,7 @@ impl From<Vec<Rule>> for Rules {
 
 impl RuleSpec {
     /// Checks the rule as Prometheus does, in the same order and with the same messages.
-    pub(crate) fn check(&self) -> Result<(), RuleError> {
+    pub fn check(&self) -> Result<(), RuleError> {
         use Action::{DropEqual, HashMod, KeepEqual, LabelDrop, LabelKeep, LabelMap, Lowercase, Replace, Uppercase};
 
         let error = |field: &'static str, message: String| Err(RuleError { field, message });
@@ -259,7 +259,7 @@ impl RuleSpec {
 
 impl Rule {
     /// Compiles a rule that passes [`RuleSpec::check`].
-    pub(crate) fn new(spec: RuleSpec) -> Self {
+    pub fn new(spec: RuleSpec) -> Self {
         Self {
             action: spec.action,
             pattern: spec.pattern,
@@ -273,12 +273,12 @@ impl Rule {
     }
 
     /// Returns the effect of the rule on matching labels.
-    pub(crate) fn action(&self) -> Action {
+    pub fn action(&self) -> Action {
         self.action
     }
 
     /// Applies the rule. Returns false if it drops the labels.
-    pub(crate) fn apply(&self, labels: &mut LabelMap) -> bool {
+    pub fn apply(&self, labels: &mut LabelMap) -> bool {
         match self.action {
             Action::LabelMap => {
                 let copies: Vec<(String, Arc<str>)> = labels
@@ -391,7 +391,7 @@ fn is_label_name(name: &str) -> bool {
 
 /// Returns true for a label name that may contain `$name` and `${name}`:
 /// `^(?:(?:[a-zA-Z_]|\$(?:\{\w+\}|\w+))+\w*)+$`.
-pub(crate) fn is_template(text: &str) -> bool {
+pub fn is_template(text: &str) -> bool {
     let is_word = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
     let word_length = |text: &str| text.bytes().take_while(|byte| is_word(*byte)).count();
     let mut rest = text;

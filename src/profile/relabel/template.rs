@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::base::re2::Groups;
+use alluvium_base::re2::Groups;
 
 /// A replacement text, parsed once into its parts.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +105,7 @@ fn reference(rest: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::re2::Expression;
+    use alluvium_base::re2::Expression;
 
     #[test]
     fn references_expand_as_in_go() {

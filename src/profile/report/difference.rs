@@ -7,11 +7,11 @@ use std::fmt::Write;
 
 use hashbrown::HashMap;
 
-use crate::profile::pprof::Profile;
-use crate::profile::report::graph::{Graph, Node, Order, Samples, Trim};
-use crate::profile::report::options::Options;
-use crate::profile::report::place::Places;
-use crate::profile::report::{filter, units};
+use crate::pprof::Profile;
+use crate::report::graph::{Graph, Node, Order, Samples, Trim};
+use crate::report::options::Options;
+use crate::report::place::Places;
+use crate::report::{filter, units};
 
 /// One of the two profiles.
 pub struct Side<'a> {

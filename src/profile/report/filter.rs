@@ -4,9 +4,9 @@
 //! All rules are the same as in `go tool pprof`. A regular expression matches a part of the name of a function, of its
 //! file, or of the binary.
 
-use crate::base::re2::Expression;
+use alluvium_base::re2::Expression;
 
-use crate::profile::pprof::{Line, Location, Profile};
+use crate::pprof::{Line, Location, Profile};
 
 /// Names of frames that samples must or must not contain.
 #[derive(Debug, Clone, Default)]

@@ -5,8 +5,8 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::profile::pprof::Profile;
-use crate::profile::report::place::Places;
+use crate::pprof::Profile;
+use crate::report::place::Places;
 
 /// The samples of a report.
 pub(super) struct Samples<'a> {

@@ -2,11 +2,11 @@
 
 use chrono::DateTime;
 
-use crate::profile::pprof::Profile;
-use crate::profile::report::graph::{Graph, Trim, Trimmed};
-use crate::profile::report::options::Options;
-use crate::profile::report::paths::base_name;
-use crate::profile::report::units;
+use crate::pprof::Profile;
+use crate::report::graph::{Graph, Trim, Trimmed};
+use crate::report::options::Options;
+use crate::report::paths::base_name;
+use crate::report::units;
 
 /// Maximum number of bytes of a condition that are shown.
 const CONDITION_BYTES: usize = 80;

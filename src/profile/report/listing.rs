@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use crate::base::re2::Expression;
+use alluvium_base::re2::Expression;
 use hashbrown::HashMap;
 
-use crate::profile::pprof::Profile;
-use crate::profile::report::filter::{self, Focus};
-use crate::profile::report::graph::{Graph, Node, Samples};
-use crate::profile::report::head;
-use crate::profile::report::paths::SourcePaths;
-use crate::profile::report::place::{Place, Places};
-use crate::profile::report::printed::ReportError;
-use crate::profile::report::units::{self, percentage};
+use crate::pprof::Profile;
+use crate::report::filter::{self, Focus};
+use crate::report::graph::{Graph, Node, Samples};
+use crate::report::head;
+use crate::report::paths::SourcePaths;
+use crate::report::place::{Place, Places};
+use crate::report::printed::ReportError;
+use crate::report::units::{self, percentage};
 
 /// Number of lines that are shown before and after the lines with values.
 const MARGIN: i64 = 5;
@@ -186,7 +186,7 @@ fn split(content: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof::{Builder, Function, Line, Location, ValueType};
+    use crate::pprof::{Builder, Function, Line, Location, ValueType};
 
     /// Creates a profile in which `work` calls `leaf`, at line 7 of the given file. The file may be empty.
     fn profile(file: &'static str, start_line: i64) -> Profile<'static> {

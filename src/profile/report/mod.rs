@@ -17,7 +17,7 @@ mod printed;
 #[cfg(test)]
 mod tests;
 mod text;
-pub(in crate::profile) mod units;
+pub(crate) mod units;
 
 pub use difference::{Difference, Side};
 pub use filter::Focus;
@@ -25,6 +25,6 @@ pub use graph::{Order, Trim};
 pub use listing::Listing;
 pub use options::Options;
 pub use paths::SourcePaths;
-pub(crate) use paths::{clean, folders};
+pub use paths::{clean, folders};
 pub use place::Grouping;
 pub use printed::{Report, ReportError};

@@ -1,8 +1,8 @@
 //! The options that the flags of a report select.
 
-use crate::profile::report::filter::Focus;
-use crate::profile::report::graph::{Order, Trim};
-use crate::profile::report::place::Grouping;
+use crate::report::filter::Focus;
+use crate::report::graph::{Order, Trim};
+use crate::report::place::Grouping;
 
 /// Contents and form of a report.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ impl SourcePaths {
     /// Returns a path of the profile without the part that belongs to another machine. If no prefixes are given, this
     /// part ends with the name of a searched folder: if `~/shop` is searched, `/build/shop/cart/add.go` becomes
     /// `cart/add.go`.
-    pub(crate) fn trimmed<'p>(&self, path: &'p str) -> &'p str {
+    pub fn trimmed<'p>(&self, path: &'p str) -> &'p str {
         if self.trim.is_empty() {
             for folder in folders(&self.search) {
                 let name = if folder.is_empty() { "." } else { base_name(folder) };
@@ -44,12 +44,12 @@ impl SourcePaths {
 }
 
 /// Splits a list of paths. An empty list has no parts.
-pub(crate) fn folders(list: &str) -> impl Iterator<Item = &str> {
+pub fn folders(list: &str) -> impl Iterator<Item = &str> {
     list.split(':').filter(|_| !list.is_empty())
 }
 
 /// Returns the shortest equivalent path, like Go's `path.Clean`.
-pub(crate) fn clean(path: &str) -> Cow<'_, str> {
+pub fn clean(path: &str) -> Cow<'_, str> {
     let is_rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

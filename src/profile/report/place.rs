@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use hashbrown::HashMap;
 
-use crate::profile::package::package;
-use crate::profile::pprof::{Line, Location, Profile};
-use crate::profile::report::paths::{SourcePaths, base_name, clean};
+use crate::package::package;
+use crate::pprof::{Line, Location, Profile};
+use crate::report::paths::{SourcePaths, base_name, clean};
 
 /// The unit of source that a row represents. All but the last two are the granularities of `go tool pprof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! A report of one profile: the places as a table, or each place with its callers and callees.
 
-use crate::base::re2::Expression;
+use alluvium_base::re2::Expression;
 
-use crate::profile::pprof::Profile;
-use crate::profile::report::graph::{Graph, Order, Samples, Trim, Trimmed};
-use crate::profile::report::head::Head;
-use crate::profile::report::options::Options;
-use crate::profile::report::place::Places;
-use crate::profile::report::{filter, text};
+use crate::pprof::Profile;
+use crate::report::graph::{Graph, Order, Samples, Trim, Trimmed};
+use crate::report::head::Head;
+use crate::report::options::Options;
+use crate::report::place::Places;
+use crate::report::{filter, text};
 
 /// The reason why there is no report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

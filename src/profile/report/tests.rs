@@ -1,9 +1,9 @@
 //! Reports of a small profile. `integration/reports.rs` compares reports of real profiles with `go tool pprof`.
 
-use crate::base::re2::Expression;
+use alluvium_base::re2::Expression;
 
-use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, ValueType};
-use crate::profile::report::{Difference, Focus, Grouping, Options, Order, Report, ReportError, Side, Trim};
+use crate::pprof::{Builder, Function, Line, Mapping, Profile, ValueType};
+use crate::report::{Difference, Focus, Grouping, Options, Order, Report, ReportError, Side, Trim};
 
 /// Creates a profile in which `main` calls `work`, which has `leaf` inlined. Each is in a file with its name. A sample
 /// represents 10 ms.

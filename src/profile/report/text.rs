@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::profile::report::graph::{Edge, Graph, Samples, Trim, Trimmed};
-use crate::profile::report::head::{Head, Values};
-use crate::profile::report::place::Place;
-use crate::profile::report::units::percentage;
+use crate::report::graph::{Edge, Graph, Samples, Trim, Trimmed};
+use crate::report::head::{Head, Values};
+use crate::report::place::Place;
+use crate::report::units::percentage;
 
 const LINE: &str = "----------------------------------------------------------+-------------";
 const COLUMNS: &str = "      flat  flat%   sum%        cum   cum%   calls calls% + context \t \t ";

@@ -90,7 +90,7 @@ impl Family {
 }
 
 /// Returns the number of units `to` in one unit `from`, or `None` if they cannot be converted into each other.
-pub(in crate::profile) fn factor(from: &str, to: &str) -> Option<f64> {
+pub(crate) fn factor(from: &str, to: &str) -> Option<f64> {
     FAMILIES
         .iter()
         .find_map(|family| Some(family.find(from)?.factor / family.find(to)?.factor))

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
+use alluvium_base::BoxFuture;
 
 /// A flag with which a closure checks whether its query was dropped.
 pub(crate) struct Cancellation(Weak<()>);

@@ -22,7 +22,7 @@ pub enum QueryError {
     Busy(String),
     /// The time limit of the query passed. HTTP 504.
     #[error("the query exceeded its time limit of {}; shorten its time range, or raise sql.timeout in the server's \
-        configuration", crate::base::duration::format(*.0))]
+        configuration", alluvium_base::duration::format(*.0))]
     Timeout(Duration),
     /// The client disconnected, or the program stops.
     #[error("the query was cancelled")]

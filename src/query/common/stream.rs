@@ -6,8 +6,8 @@ use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 
-use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
+use alluvium_base::BoxFuture;
 
 /// A stream of batches that may end with an error.
 pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>>;

@@ -3,9 +3,9 @@
 //! In: text and the current time. Out: microseconds since 1970. The size of a number determines its unit: seconds,
 //! milliseconds, microseconds or nanoseconds.
 
-use crate::base::duration;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::check_time_ms;
+use alluvium_base::duration;
 
 /// Parses a point in time from the year 1 to the year 9999. `now_us` is the current time in microseconds.
 pub(crate) fn parse(text: &str, now_us: i64) -> Result<i64, QueryError> {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType, ProfileTypeId, TimeSpan};
 use crate::query::common::error::QueryError;
+use alluvium_profile::selector::Matcher;
+use alluvium_profile::{Labels, ProfileType, ProfileTypeId, TimeSpan};
 
 /// A time range in milliseconds since 1970. It includes the start and excludes the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -303,8 +303,8 @@ impl TimeRange {
         if !max.is_zero() && length > max {
             return Err(QueryError::Limit(format!(
                 "the query time range exceeds the limit (max_query_length, actual: {}, limit: {})",
-                crate::base::duration::format(length),
-                crate::base::duration::format(max)
+                alluvium_base::duration::format(length),
+                alluvium_base::duration::format(max)
             )));
         }
         Ok(())

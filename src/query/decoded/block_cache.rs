@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::profile::{ProfileTypeId, SeriesId};
 use crate::query::decoded::blocks::{BLOCK_BYTES, Block, Chunk};
 use crate::query::resources::cache::{Bytes, Cache};
+use alluvium_profile::{ProfileTypeId, SeriesId};
 
 /// Identifies the rows of one file and profile type in one chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -149,8 +149,8 @@ impl BlockCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::StackId;
     use crate::query::decoded::blocks::Builder;
+    use alluvium_profile::StackId;
 
     fn key(chunk: i64) -> Key {
         Key {

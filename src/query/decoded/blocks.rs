@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use crate::profile::{StackId, TimeSpan};
 use crate::query::common::checked;
 use crate::query::common::error::QueryError;
+use alluvium_profile::{StackId, TimeSpan};
 
 /// Length of the time that a block covers, in microseconds.
 const CHUNK_US: i64 = 15 * 60 * 1_000_000;

@@ -7,9 +7,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::base::BoxFuture;
-use crate::base::pressure::MemoryPart;
-use crate::profile::{StackId, Tenants, TimeSpan};
 use crate::query::common::error::QueryError;
 use crate::query::common::types::QueryLimits;
 use crate::query::decoded::block_cache::BlockCache;
@@ -21,6 +18,9 @@ use crate::query::decoded::totals;
 use crate::query::decoded::totals::{Chosen, TotalsCache};
 use crate::query::resources::runtime::Runtime;
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot, SnapshotSource};
+use alluvium_base::BoxFuture;
+use alluvium_base::pressure::MemoryPart;
+use alluvium_profile::{StackId, Tenants, TimeSpan};
 
 /// The tenants, data, memory and caches of one query.
 pub(crate) struct Context {

@@ -13,8 +13,6 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use parking_lot::Mutex;
 
-use crate::base::BoxFuture;
-use crate::profile::{Labels, SeriesId, Tenants, TimeSpan};
 use crate::query::common::error::QueryError;
 use crate::query::common::stream;
 use crate::query::resources::cache::{Bytes, Cache};
@@ -24,6 +22,8 @@ use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{LABELS, SERIES};
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot};
+use alluvium_base::BoxFuture;
+use alluvium_profile::{Labels, SeriesId, Tenants, TimeSpan};
 
 /// The cached series, by the set of tenants of a query.
 pub(crate) type SeriesCache = Cache<Tenants, Arc<Mutex<KnownSeries>>>;

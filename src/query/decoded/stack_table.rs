@@ -11,13 +11,13 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
-use crate::profile::StackId;
-use crate::profile::flamegraph::{Paths, address_name};
 use crate::query::common::error::QueryError;
 use crate::query::scan::frame_columns::FrameColumns;
 use crate::store::common::schema;
 use crate::store::common::schema::StartLines;
 use crate::store::common::schema::column::{FRAMES, STACK};
+use alluvium_profile::StackId;
+use alluvium_profile::flamegraph::{Paths, address_name};
 
 /// A frame as stored in the `stacks` table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

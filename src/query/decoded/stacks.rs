@@ -11,8 +11,6 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::MemoryReservation;
 use parking_lot::RwLock;
 
-use crate::base::BoxFuture;
-use crate::profile::{StackId, Tenants, TimeSpan};
 use crate::query::common::error::QueryError;
 use crate::query::common::stream;
 use crate::query::decoded::stack_table::{Leaf, StackTable};
@@ -22,6 +20,8 @@ use crate::query::scan::read;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{FRAMES, STACK, START_LINES};
 use crate::store::tables::snapshot::{ScanFilter, Snapshot};
+use alluvium_base::BoxFuture;
+use alluvium_profile::{StackId, Tenants, TimeSpan};
 
 /// The cached tables, one for each set of tenants of a query.
 pub(crate) type StackCache = Cache<Tenants, Arc<RwLock<StackTable>>>;

@@ -12,8 +12,6 @@ use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
-use crate::base::BoxFuture;
-use crate::profile::{ProfileTypeId, SeriesId, TimeSpan};
 use crate::query::common::error::QueryError;
 use crate::query::common::stream;
 use crate::query::resources::cache::{Bytes, Cache};
@@ -24,6 +22,8 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{PERIOD, PROFILE_TYPE, SERIES, TIME, TOTAL};
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot};
 use crate::store::tables::stats::Bounds;
+use alluvium_base::BoxFuture;
+use alluvium_profile::{ProfileTypeId, SeriesId, TimeSpan};
 
 /// Profiles of one type and series, in ascending order of time.
 pub(crate) struct Run {

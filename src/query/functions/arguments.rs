@@ -7,13 +7,13 @@ use datafusion::catalog::Session;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 
-use crate::profile::selector::{self, Matcher};
-use crate::profile::time::DAY_US;
-use crate::profile::{ProfileType, TimeSpan};
 use crate::query::common::error::QueryError;
 use crate::query::common::time;
 use crate::query::common::types::{TimeRange, check_time_ms};
 use crate::query::decoded::context::Purpose;
+use alluvium_profile::selector::{self, Matcher};
+use alluvium_profile::time::DAY_US;
+use alluvium_profile::{ProfileType, TimeSpan};
 
 /// The usage of a function, for errors and checks.
 #[derive(Clone, Copy)]

@@ -13,10 +13,10 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use futures::StreamExt;
 use futures::stream;
 
-use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
 use crate::query::scan::provider::{Mapped, Relation, RowMap};
+use alluvium_base::BoxFuture;
 
 pub(crate) type Compute = dyn Fn() -> BoxFuture<'static, Result<RecordBatch, QueryError>> + Send + Sync;
 

@@ -11,8 +11,6 @@ use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 
-use crate::base::BoxFuture;
-use crate::profile::top::TopTable;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::StackQuery;
 use crate::query::decoded::context::Context;
@@ -22,6 +20,8 @@ use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
 use crate::query::scan::provider::Called;
 use crate::query::stacks::flame;
+use alluvium_base::BoxFuture;
+use alluvium_profile::top::TopTable;
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
 /// Only the second side may be followed by the number `n`.

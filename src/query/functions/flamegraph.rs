@@ -10,7 +10,6 @@ use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 
-use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::{Detail, StackQuery};
 use crate::query::decoded::context::Context;
@@ -20,6 +19,7 @@ use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
 use crate::query::scan::provider::Called;
 use crate::query::stacks::flame;
+use alluvium_base::BoxFuture;
 
 const USAGE: Usage = Usage {
     text: "flamegraph('TYPE{selector}', from, until [, max_nodes])",
@@ -64,7 +64,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                             .collect();
                         let texts = boxes.iter().map(|(_, block)| block.name.len() + block.file.len());
                         check_call("flamegraph", texts.sum(), most)?;
-                        let number = |value: fn(&(i64, crate::profile::flamegraph::Block<'_>)) -> i64| -> ArrayRef {
+                        let number = |value: fn(&(i64, alluvium_profile::flamegraph::Block<'_>)) -> i64| -> ArrayRef {
                             Arc::new(Int64Array::from_iter_values(boxes.iter().map(value)))
                         };
                         let columns: Vec<ArrayRef> = vec![

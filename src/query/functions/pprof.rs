@@ -10,8 +10,6 @@ use arrow::array::BinaryArray;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 
-use crate::base::BoxFuture;
-use crate::profile::pprof::encode;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::StackQuery;
 use crate::query::decoded::context::Context;
@@ -19,6 +17,8 @@ use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::computed::Computed;
 use crate::query::pprof::export;
 use crate::query::scan::provider::Called;
+use alluvium_base::BoxFuture;
+use alluvium_profile::pprof::encode;
 
 const USAGE: Usage = Usage {
     text: "pprof('TYPE{selector}', from, until)",

@@ -17,8 +17,6 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 
-use crate::profile::pprof::encode;
-use crate::profile::{ProfileType, StackId};
 use crate::query::common::checked;
 use crate::query::common::error::QueryError;
 use crate::query::decoded::stack_table::StackTable;
@@ -26,6 +24,8 @@ use crate::query::pprof::export::{About, profile_of};
 use crate::query::scan::frame_columns;
 use crate::store::common::schema;
 use crate::store::common::schema::column::{FRAMES, STACK, VALUE};
+use alluvium_profile::pprof::encode;
+use alluvium_profile::{ProfileType, StackId};
 
 const USAGE: &str = "pprof(profile_type, stack, frames, value)";
 

@@ -7,9 +7,9 @@ use arrow::datatypes::{DataType, TimestampMicrosecondType};
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use crate::base::duration;
 use crate::query::common::error::QueryError;
 use crate::store::common::schema;
+use alluvium_base::duration;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TimeBucket(Signature);

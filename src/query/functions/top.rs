@@ -10,8 +10,6 @@ use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 
-use crate::base::BoxFuture;
-use crate::profile::top::TopTable;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::StackQuery;
 use crate::query::decoded::context::Context;
@@ -21,6 +19,8 @@ use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
 use crate::query::scan::provider::Called;
 use crate::query::stacks::flame;
+use alluvium_base::BoxFuture;
+use alluvium_profile::top::TopTable;
 
 const USAGE: Usage = Usage {
     text: "top('TYPE{selector}', from, until [, n])",

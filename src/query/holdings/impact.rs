@@ -8,8 +8,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::base::BoxFuture;
-use crate::profile::SeriesId;
 use crate::query::common::error::QueryError;
 use crate::query::common::stream;
 use crate::query::common::types::StackQuery;
@@ -21,6 +19,8 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SAMPLE_COUNT, SERIES, TIME};
 use crate::store::tables::snapshot::{FileEntry, ScanFilter};
 use crate::store::tables::stats::{Bounds, extend};
+use alluvium_base::BoxFuture;
+use alluvium_profile::SeriesId;
 
 /// The data that a query would read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::Tenants;
 use crate::store::common::schema::Table;
 use crate::store::tables::snapshot::Snapshot;
+use alluvium_profile::Tenants;
 
 /// Maximum number of days that are listed. The newest days are kept.
 const MAX_DAYS: usize = 62;

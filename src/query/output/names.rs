@@ -15,9 +15,9 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, VisitMut, VisitorMut};
 
-use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
 use crate::query::tables::hint;
+use alluvium_base::BoxFuture;
 
 /// Prefix of a unique name that replaces the name of a column. Users do not write names with this prefix.
 const STAND_IN: &str = "alluvium.column.";

@@ -8,9 +8,6 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::base::BoxFuture;
-use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
-use crate::profile::{ProfileType, StackId};
 use crate::query::common::blocking;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::{GoPgo, StackQuery};
@@ -20,6 +17,9 @@ use crate::query::pprof::file_mappings::FileMappings;
 use crate::query::pprof::nodes;
 use crate::query::stacks::flame;
 use crate::query::stacks::flame::Merged;
+use alluvium_base::BoxFuture;
+use alluvium_profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
+use alluvium_profile::{ProfileType, StackId};
 
 /// Merges the profiles of a query and returns the result of `write`.
 pub(crate) fn merge_profile<T: Send + 'static>(

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::pprof::{Builder, Mapping, Profile};
+use alluvium_profile::pprof::{Builder, Mapping, Profile};
 
 /// First address of a mapping, and the gap between mappings.
 const GAP: u64 = 1 << 20;

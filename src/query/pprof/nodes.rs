@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use crate::profile::flamegraph::OTHER;
-use crate::profile::pprof::{Function, Line, Location, Profile};
+use alluvium_profile::flamegraph::OTHER;
+use alluvium_profile::pprof::{Function, Line, Location, Profile};
 
 /// A node of the tree, as its parent and its location.
 type Edge = (u32, u32);
@@ -90,7 +90,7 @@ fn samples<'p>(profile: &'p Profile<'_>) -> impl Iterator<Item = (&'p [u32], i64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof::{Builder, ValueType};
+    use alluvium_profile::pprof::{Builder, ValueType};
 
     fn limited(samples: &[(&[&'static str], i64)], max_nodes: usize) -> Vec<(String, i64)> {
         let about = Profile {

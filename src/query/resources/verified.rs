@@ -22,11 +22,11 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::FutureExt as _;
 use object_store::{ObjectMeta, ObjectStore};
 
-use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
 use crate::store::tables::checksums;
 use crate::store::tables::checksums::{Altered, Sums};
 use crate::store::tables::snapshot::Tail;
+use alluvium_base::BoxFuture;
 
 /// The data that is needed to verify the bytes of a file. Each file of a plan has its seal as an extension.
 #[derive(Debug, Clone)]

@@ -19,8 +19,6 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use futures::StreamExt;
 use futures::stream;
 
-use crate::base::BoxFuture;
-use crate::profile::{SeriesId, StackId};
 use crate::query::common::blocking;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::columns::indices_of;
@@ -31,6 +29,8 @@ use crate::query::scan::provider::{Mapped, RowMap};
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{DAY, PROFILE_TYPE, SERIES, STACK, TENANT, TIME};
 use crate::store::tables::snapshot::{HeadScan, ScanFilter, Snapshot};
+use alluvium_base::BoxFuture;
+use alluvium_profile::{SeriesId, StackId};
 
 /// Returns exactly the rows of the heads that pass the filter. The rows of a head are built when the stream reaches the
 /// head. They are charged to the query until the reader has received the last row of the head.

@@ -30,11 +30,11 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 
-use crate::base::BoxFuture;
-use crate::profile::ids::Id;
 use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
 use crate::store::common::schema::PARTITION_COLUMNS;
+use alluvium_base::BoxFuture;
+use alluvium_profile::ids::Id;
 
 /// The expression `column IN (set)` over 64-bit ids. For sets of any size, it costs one hash lookup for each row and is
 /// a single node in the plan.

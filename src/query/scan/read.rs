@@ -21,7 +21,6 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::UnionExec;
 use futures::StreamExt;
 
-use crate::profile::SeriesId;
 use crate::query::common::columns::indices_of;
 use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
@@ -33,6 +32,7 @@ use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
 use crate::store::common::schema::{PARTITION_COLUMNS, Table};
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot};
 use crate::store::tables::stats::{Bounds, extend};
+use alluvium_profile::SeriesId;
 
 /// Total size of files in bytes below which one task reads all of the files.
 const MIN_SPLIT_BYTES: usize = 1 << 20;

@@ -10,8 +10,6 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 
-use crate::base::BoxFuture;
-use crate::profile::{Labels, ProfileTypeId, SeriesId};
 use crate::query::common::error::QueryError;
 use crate::query::common::stream;
 use crate::query::common::types::{KeptProfile, ProfilesQuery};
@@ -21,6 +19,8 @@ use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{DURATION_NS, PROFILE_ID, PROFILE_TYPE, SERIES, TIME};
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
+use alluvium_profile::{Labels, ProfileTypeId, SeriesId};
 
 /// Maximum number of profiles of a result.
 const MAX_PROFILES: usize = 100_000;

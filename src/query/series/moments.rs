@@ -10,8 +10,6 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use uuid::Uuid;
 
-use crate::base::BoxFuture;
-use crate::profile::SeriesId;
 use crate::query::common::error::QueryError;
 use crate::query::common::stream;
 use crate::query::decoded::context::Context;
@@ -20,6 +18,8 @@ use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{PROFILE_ID, SERIES, TIME};
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
+use alluvium_profile::SeriesId;
 
 /// The series of a profile and its time in microseconds.
 pub(crate) type Moment = (SeriesId, i64);

@@ -10,10 +10,6 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::{HashMap, HashSet as FastSet};
 
-use crate::base::BoxFuture;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType, ProfileTypeId, SeriesId, TimeSpan};
 use crate::query::common::blocking;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::error::QueryError;
@@ -22,6 +18,10 @@ use crate::query::decoded::context::Context;
 use crate::query::decoded::labels::SeriesLabels;
 use crate::query::decoded::totals::Chosen;
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::selector::Matcher;
+use alluvium_profile::{Labels, ProfileType, ProfileTypeId, SeriesId, TimeSpan};
 
 /// Synthetic label with the full profile type.
 pub(crate) const PROFILE_TYPE: &str = "__profile_type__";

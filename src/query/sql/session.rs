@@ -24,8 +24,6 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::pg_catalog::{PgCatalogSchemaProvider, PgCatalogStaticTables, setup_pg_catalog};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
-use crate::base::BoxFuture;
-use crate::profile::{TenantId, Tenants};
 use crate::query::common::answer::{Deadline, SqlResult};
 use crate::query::common::error::QueryError;
 use crate::query::common::types::QueryLimits;
@@ -40,6 +38,8 @@ use crate::query::sql::statement;
 use crate::query::sql::statement::Template;
 use crate::query::sql::watch::Watch;
 use crate::query::tables::catalog;
+use alluvium_base::BoxFuture;
+use alluvium_profile::{TenantId, Tenants};
 
 /// Name of the only catalog.
 const CATALOG: &str = "alluvium";

@@ -18,7 +18,6 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::base::BoxFuture;
 use crate::query::common::answer::{Deadline, SqlResult, guarded};
 use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
@@ -35,6 +34,7 @@ use crate::query::sql::slices::SmallBatches;
 use crate::query::sql::threads::Threads;
 use crate::query::sql::watch::Watch;
 use crate::query::tables::catalog;
+use alluvium_base::BoxFuture;
 
 /// The settings and functions of all sessions, built once.
 pub(crate) struct Template {

@@ -11,11 +11,11 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
-use crate::base::BoxFuture;
 use crate::query::common::answer::Deadline;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::QueryLimits;
 use crate::query::sql::watch::Watch;
+use alluvium_base::BoxFuture;
 
 /// The threads of one engine. The first SQL query starts them.
 pub(crate) struct Threads {

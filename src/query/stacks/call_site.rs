@@ -11,8 +11,6 @@ use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
-use crate::base::BoxFuture;
-use crate::profile::{SeriesId, StackId, TimeSpan};
 use crate::query::common::blocking;
 use crate::query::common::error::QueryError;
 use crate::query::common::{checked, stream};
@@ -25,6 +23,8 @@ use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, TIME, VALUE};
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
+use alluvium_profile::{SeriesId, StackId, TimeSpan};
 
 /// Memory in bytes of an entry, with its share of the empty slots.
 const VALUE_BYTES: usize = 40;

@@ -9,9 +9,6 @@ use std::sync::Arc;
 use arrow::array::Array;
 use datafusion::execution::memory_pool::MemoryReservation;
 
-use crate::base::BoxFuture;
-use crate::profile::flamegraph::{self, CallGraph, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
-use crate::profile::{SeriesId, StackId};
 use crate::query::common::blocking;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::checked;
@@ -31,6 +28,9 @@ use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
+use alluvium_profile::flamegraph::{self, CallGraph, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
+use alluvium_profile::{SeriesId, StackId};
 
 /// Sums by stack, and the table with the frames. The memory of both is charged to the query until this value is
 /// dropped.
@@ -182,7 +182,7 @@ fn leaves(merged: &Merged, cancellation: &Cancellation) -> Result<Leaves, QueryE
     let known = table.read();
     let frames = |(stack, _): &(StackId, i64)| known.stack(*stack).map_or(1, <[u32]>::len);
     let nodes: usize = merged.sums.values.iter().map(frames).sum();
-    memory.try_grow(nodes.min(known.paths().len()) * SHOWN_BYTES)?;
+    memory.try_grow(nodes.min(known.paths().count()) * SHOWN_BYTES)?;
     Ok(Leaves {
         values,
         _memory: memory,

@@ -11,8 +11,6 @@ use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
-use crate::base::BoxFuture;
-use crate::profile::{ProfileTypeId, SeriesId, StackId, TimeSpan};
 use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
 use crate::query::common::{checked, stream};
@@ -26,6 +24,8 @@ use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, STACK, TIME, VALUE};
 use crate::store::tables::snapshot::{FileEntry, ScanFilter};
 use crate::store::tables::stats::Bounds;
+use alluvium_base::BoxFuture;
+use alluvium_profile::{ProfileTypeId, SeriesId, StackId, TimeSpan};
 
 type StackSums = HashMap<StackId, i64>;
 

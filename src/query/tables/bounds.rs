@@ -9,9 +9,9 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 
-use crate::profile::{SeriesId, TimeSpan};
 use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, TIME};
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_profile::{SeriesId, TimeSpan};
 
 /// Whether the filter covers an expression exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,6 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 
-use crate::base::BoxFuture;
 use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
 use crate::query::decoded::context::Context;
@@ -30,6 +29,7 @@ use crate::query::tables::flat::Flat;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, STACK};
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
 
 /// Creates the catalog of one query.
 pub(crate) fn catalog(context: &Arc<Context>) -> Result<Arc<dyn CatalogProviderList>, QueryError> {

@@ -13,9 +13,6 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use hashbrown::HashMap;
 
-use crate::base::BoxFuture;
-use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType, SeriesId, StackId, TimeSpan};
 use crate::query::common::error::QueryError;
 use crate::query::decoded::context::Context;
 use crate::query::scan::provider::{Mapped, Relation};
@@ -31,6 +28,9 @@ use crate::store::common::schema::column::{
     FRAMES, LABELS, PROFILE_TYPE, SERIES, SERVICE_NAME, SPAN_ID, STACK, TIME, TRACE_ID, VALUE,
 };
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
+use alluvium_profile::selector::Matcher;
+use alluvium_profile::{Labels, ProfileType, SeriesId, StackId, TimeSpan};
 
 /// Columns that come from the series.
 const OF_SERIES: [&str; 2] = [SERVICE_NAME, LABELS];

@@ -18,9 +18,6 @@ use futures::{StreamExt, TryStreamExt, stream};
 use hashbrown::HashMap;
 use tokio::sync::OnceCell;
 
-use crate::profile::ids::Id;
-use crate::profile::labels::SERVICE_NAME;
-use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
 use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
 use crate::query::decoded::context::Context;
@@ -32,6 +29,9 @@ use crate::query::stacks::sums;
 use crate::store::common::schema;
 use crate::store::common::schema::column::{SERIES, STACK};
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_profile::ids::Id;
+use alluvium_profile::labels::SERVICE_NAME;
+use alluvium_profile::{Labels, SeriesId, StackId, TimeSpan};
 
 /// Memory of the numbers and offsets of a frame in a list, in bytes.
 const ROW_BYTES: usize = 44;

@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use crate::base::BoxFuture;
-use crate::profile::SeriesId;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::Exemplar;
 use crate::query::decoded::context::Context;
@@ -14,6 +12,8 @@ use crate::query::decoded::labels::SeriesLabels;
 use crate::query::series::moments;
 use crate::query::series::moments::Moment;
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
+use alluvium_profile::SeriesId;
 
 /// Maximum number of exemplars of a result.
 const MAX_EXEMPLARS: usize = 50_000;

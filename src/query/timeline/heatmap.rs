@@ -9,8 +9,6 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::{HashMap, HashSet};
 
-use crate::base::BoxFuture;
-use crate::profile::Labels;
 use crate::query::common::blocking;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::error::QueryError;
@@ -27,6 +25,8 @@ use crate::query::timeline::spans::SpanSums;
 use crate::query::timeline::steps::{Groups, Steps};
 use crate::store::tables::snapshot::ScanFilter;
 use crate::store::tables::stats::{Bounds, extend};
+use alluvium_base::BoxFuture;
+use alluvium_profile::Labels;
 
 /// Number of ranges of values.
 const ROWS: i64 = 20;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
-use crate::base::BoxFuture;
 use crate::query::common::blocking;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::checked;
@@ -27,6 +26,7 @@ use crate::query::timeline::spans;
 use crate::query::timeline::spans::SpanSums;
 use crate::query::timeline::steps::{Groups, Steps};
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
 
 /// Maximum number of points of a result. A step of a millisecond over a month must not exhaust the memory.
 const MAX_POINTS: usize = 1_000_000;

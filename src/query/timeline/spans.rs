@@ -9,8 +9,6 @@ use arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
-use crate::base::BoxFuture;
-use crate::profile::SeriesId;
 use crate::query::common::blocking;
 use crate::query::common::error::QueryError;
 use crate::query::common::{checked, stream};
@@ -22,6 +20,8 @@ use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{SERIES, SPAN_ID, TIME, TRACE_ID, VALUE};
 use crate::store::tables::snapshot::ScanFilter;
+use alluvium_base::BoxFuture;
+use alluvium_profile::SeriesId;
 
 /// Memory in bytes of an entry, with its share of the empty slots.
 const SPAN_BYTES: usize = 96;

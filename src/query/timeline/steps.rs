@@ -9,11 +9,11 @@
 use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
-use crate::profile::{Labels, ProfileType, SeriesId, TimeSpan};
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::TimeRange;
 use crate::query::series::selection::{CHARGED_AT_ONCE, Synthetic};
+use alluvium_profile::{Labels, ProfileType, SeriesId, TimeSpan};
 
 /// Microseconds in a millisecond.
 const MILLISECOND_US: i64 = 1000;

@@ -5,8 +5,8 @@
 
 use std::net::SocketAddr;
 
-use crate::admin::peer::Peer;
 use crate::server::access::identity::Identity;
+use alluvium_admin::peer::Peer;
 
 /// Logs a call that requires the right of an administrator, with its status.
 pub(super) fn call(identity: &Identity, call: &str, tenant: &str, peer: Option<&Peer>, status: u16) {

@@ -14,13 +14,13 @@ use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 
-use crate::profile::TenantId;
 use crate::server::access::identity::{Identity, Rights, TenantScope};
 use crate::server::access::jwks::{Algorithm, Keys, Signature};
 use crate::server::access::options::{AccessError, OidcOptions};
 use crate::server::access::refusal::Refusal;
 use crate::server::access::secret;
-use crate::wire::client::{ClientOptions, HttpClient, Pem, TlsOptions, read_decoded};
+use alluvium_profile::TenantId;
+use alluvium_wire::client::{ClientOptions, HttpClient, Pem, TlsOptions, read_decoded};
 
 /// Age at which the keys are fetched again.
 const KEYS_AGE: Duration = Duration::from_hours(1);

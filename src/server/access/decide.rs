@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::HeaderMap;
 
-use crate::admin::peer::Peer;
-use crate::profile::{TenantId, Tenants};
 use crate::server::access::credentials::Credential;
 use crate::server::access::identity::{Identity, Right, TenantScope};
 use crate::server::access::metrics::AccessMetrics;
@@ -20,7 +18,9 @@ use crate::server::access::refusal::Refusal;
 use crate::server::access::rules::Need;
 use crate::server::access::sessions::Sessions;
 use crate::server::access::sources::{Proven, Sources};
-use crate::wire::call::TENANT_HEADER;
+use alluvium_admin::peer::Peer;
+use alluvium_profile::{TenantId, Tenants};
+use alluvium_wire::call::TENANT_HEADER;
 
 /// Authenticates and authorizes every call. Clones share their state.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::profile::TenantId;
+use alluvium_profile::TenantId;
 
 /// Minimum length of a token in bytes, so that nobody can guess it.
 pub(crate) const SHORTEST_TOKEN_BYTES: usize = 16;

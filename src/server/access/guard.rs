@@ -12,18 +12,18 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue};
 
-use crate::admin::drain::drain;
-use crate::admin::grpc::failure;
-use crate::admin::peer::Peer;
-use crate::profile::Tenants;
 use crate::server::access::decide::Access;
 use crate::server::access::identity::Right;
 use crate::server::access::refusal::Refusal;
 use crate::server::access::rules::{Need, need};
 use crate::server::access::{audit, login};
-use crate::wire::call::TENANT_HEADER;
-use crate::wire::connect::ConnectError;
-use crate::wire::grpc::Protocol;
+use alluvium_admin::drain::drain;
+use alluvium_admin::grpc::failure;
+use alluvium_admin::peer::Peer;
+use alluvium_profile::Tenants;
+use alluvium_wire::call::TENANT_HEADER;
+use alluvium_wire::connect::ConnectError;
+use alluvium_wire::grpc::Protocol;
 
 /// The challenge of a response with status 401. It does not offer `Basic`, because browsers would then show their own
 /// login dialog. Clients with a user and a password send them without a challenge.

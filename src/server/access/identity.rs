@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::profile::TenantId;
+use alluvium_profile::TenantId;
 
 /// A right of an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,7 +117,7 @@ impl TenantScope {
     }
 
     /// Parses a list of tenant ids. `*` means all tenants. An empty list means the tenant of a single-tenant server.
-    pub fn of_ids<'a>(ids: impl IntoIterator<Item = &'a str>) -> Result<Self, crate::profile::TenantError> {
+    pub fn of_ids<'a>(ids: impl IntoIterator<Item = &'a str>) -> Result<Self, alluvium_profile::TenantError> {
         let mut tenants = Vec::new();
         for id in ids {
             match id.trim() {

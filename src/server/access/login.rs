@@ -16,13 +16,13 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::admin::peer::Peer;
 use crate::server::access::audit;
 use crate::server::access::credentials::{COOKIE_NAME, session};
 use crate::server::access::decide::Access;
 use crate::server::access::refusal::Refusal;
 use crate::server::access::sessions::LENGTH;
-use crate::wire::connect::ConnectError;
+use alluvium_admin::peer::Peer;
+use alluvium_wire::connect::ConnectError;
 
 /// Maximum size of a login body. A token of an issuer may have several kilobytes.
 const MAX_BODY_BYTES: usize = 32 << 10;

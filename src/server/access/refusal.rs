@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::profile::TenantId;
 use crate::server::access::identity::Right;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_profile::TenantId;
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// The reason why a caller was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::file::replace;
 use crate::server::access::identity::{Identity, Rights, TenantScope};
 use crate::server::access::secret::{self, Digest, digest};
+use alluvium_base::file::replace;
 
 /// Prefix of every token. People and secret scanners recognize a token by this prefix.
 pub(crate) const PREFIX: &str = "allu_";

@@ -124,7 +124,7 @@ mod tests {
         let watched = Watched::open(&path, number).unwrap();
         assert_eq!(watched.current(), None);
         let write = |text: &str| {
-            crate::base::file::replace(&path, text.as_bytes()).unwrap();
+            alluvium_base::file::replace(&path, text.as_bytes()).unwrap();
             again(&watched);
             watched.current().map(|value| *value)
         };

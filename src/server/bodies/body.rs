@@ -11,17 +11,17 @@ use futures::{Stream, StreamExt, stream};
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
 
-use crate::admin::drain::drain;
-use crate::base::bytes::HeldBytes;
-use crate::base::pressure::{MemoryPart, MemoryPressure};
 use crate::server::bodies::budget::Budget;
 use crate::server::bodies::limits::{BodyLimit, ServerLimits};
 use crate::server::bodies::pace;
 use crate::server::bodies::pace::Pace;
 use crate::server::bodies::workers::{AT_ONCE_BYTES, Workers};
-use crate::wire::connect::{Code, Compression, ConnectError};
-use crate::wire::grpc::{PREFIX_BYTES, Prefix};
-use crate::wire::service::Charged;
+use alluvium_admin::drain::drain;
+use alluvium_base::bytes::HeldBytes;
+use alluvium_base::pressure::{MemoryPart, MemoryPressure};
+use alluvium_wire::connect::{Code, Compression, ConnectError};
+use alluvium_wire::grpc::{PREFIX_BYTES, Prefix};
+use alluvium_wire::service::Charged;
 
 /// Reads and decodes the bodies of requests.
 #[derive(Debug)]

@@ -23,10 +23,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::base::bytes::{ByteBudget, HeldBytes};
-use crate::base::pressure::MemoryPart;
 use crate::server::bodies::limits::ServerLimits;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_base::bytes::{ByteBudget, HeldBytes};
+use alluvium_base::pressure::MemoryPart;
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// The size of one share of a stage.
 #[derive(Clone, Copy)]

@@ -14,7 +14,7 @@ use futures::{Stream, StreamExt as _};
 use tokio::time::Instant;
 
 use crate::server::bodies::budget::Share;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// Minimum number of bytes that must arrive within [`Pace::time`]. Below this number, a body is slow.
 const SLOW_BYTES: usize = 16 << 10;

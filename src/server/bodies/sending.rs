@@ -14,12 +14,12 @@ use futures::{StreamExt, stream};
 use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 
-use crate::base::bytes::{ByteBudget, HeldBytes};
-use crate::base::encoding::gzip;
-use crate::base::pressure::MemoryPart;
 use crate::query::{Deadline, QueryError, until};
 use crate::server::bodies::workers::AT_ONCE_BYTES;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_base::bytes::{ByteBudget, HeldBytes};
+use alluvium_base::encoding::gzip;
+use alluvium_base::pressure::MemoryPart;
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// Size of one piece of a body. A slow client may hold one piece beyond the time limit.
 const PIECE_BYTES: usize = 64 << 10;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// Work on up to this many bytes runs inline. It takes less than the half millisecond that a thread switch costs.
 pub(crate) const AT_ONCE_BYTES: usize = 64 << 10;

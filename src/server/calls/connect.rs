@@ -7,8 +7,8 @@ use http::Request;
 use crate::server::bodies::sending::respond;
 use crate::server::calls::perform::{Bounds, perform};
 use crate::server::state::shared::ServerState;
-use crate::wire::connect::{CallHeaders, ConnectError};
-use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
+use alluvium_wire::connect::{CallHeaders, ConnectError};
+use alluvium_wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
 /// Handles a Connect call and returns the message, or an error as JSON.
 pub(in crate::server) async fn answer<Message, Reply, Work>(

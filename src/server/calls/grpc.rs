@@ -1,25 +1,24 @@
 //! gRPC and gRPC-Web framing: reads a call from a request, and writes its response.
 //!
 //! In: a request. Out: a response with its status in the trailers, or in the headers if there is no message
-//! (`admin::grpc`). This module replaces tonic's codec, because tonic buffers a message before its memory can be
-//! charged, and decompresses on the thread that serves connections (docs/adr/0007-grpc.md).
+//! (`alluvium_admin::grpc`). This module replaces tonic's codec, because tonic buffers a message before its memory can
+//! be charged, and decompresses on the thread that serves connections (docs/adr/0007-grpc.md).
 
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{Request, Version};
 
-use crate::admin;
-use crate::admin::grpc::MESSAGE_BYTES;
 use crate::server::bodies::sending::sending;
-use crate::server::calls::error::log;
 use crate::server::calls::observe::CallStatus;
 use crate::server::calls::perform::{Bounds, perform};
 use crate::server::state::shared::ServerState;
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::grpc::{Prefix, call_headers};
-use crate::wire::grpc_status;
-use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
+use alluvium_admin::grpc::MESSAGE_BYTES;
+use alluvium_wire::connect::log;
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::grpc::{Prefix, call_headers};
+use alluvium_wire::grpc_status;
+use alluvium_wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
 /// Handles a call over HTTP/2, or over HTTP/1.1 if the client reads trailers, like Connect's client for Go.
 pub(in crate::server) async fn answer<Message, Reply, Work>(
@@ -33,14 +32,14 @@ where
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
-    if !admin::grpc::takes_trailers(&request) {
+    if !alluvium_admin::grpc::takes_trailers(&request) {
         let message = "gRPC needs HTTP/2, or `TE: trailers`; otherwise use gRPC-Web or Connect";
         return refusal(&ConnectError::new(Code::Unimplemented, message));
     }
     let version = request.version();
     match run(state, bounds, work, request).await {
         Ok(response) if version == Version::HTTP_2 => response,
-        Ok(response) => admin::grpc::announced(response),
+        Ok(response) => alluvium_admin::grpc::announced(response),
         Err(error) => refusal(&error),
     }
 }
@@ -61,7 +60,7 @@ where
         let answered = run(state, bounds, &work, request).await;
         answered.unwrap_or_else(|error| refusal(&error))
     };
-    admin::grpc::web(request, answer).await
+    alluvium_admin::grpc::web(request, answer).await
 }
 
 async fn run<Message, Reply, Work>(
@@ -88,7 +87,7 @@ where
     let time = state.engine.limits().timeout;
     let encoding = written.is_compressed.then_some("gzip");
     let body = sending(&state.answers, time, &prefix.to_bytes(), written)?;
-    Ok(admin::grpc::success(body, encoding))
+    Ok(alluvium_admin::grpc::success(body, encoding))
 }
 
 /// Returns the response to a failed call: no message, and the status in the headers.
@@ -101,7 +100,7 @@ pub(in crate::server) fn refusal(error: &ConnectError) -> Response {
     } else {
         grpc_status::encode(&short)
     };
-    let mut response = admin::grpc::failure(error.code.grpc_number(), &short.message, &details);
+    let mut response = alluvium_admin::grpc::failure(error.code.grpc_number(), &short.message, &details);
     response.extensions_mut().insert(CallStatus(error.status));
     response
 }

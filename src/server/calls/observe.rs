@@ -15,12 +15,12 @@ use futures::FutureExt;
 use http::Request;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::admin::peer::Peer;
 use crate::server::state::metrics::{RouteLabels, TimeLabels};
 use crate::server::state::senders::Sending;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_admin::peer::Peer;
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// The HTTP status that corresponds to the result of a call, for protocols with their own statuses.
 #[derive(Debug, Clone, Copy)]

@@ -9,13 +9,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::profile::Tenants;
 use crate::server::bodies::body::TakenBody;
 use crate::server::bodies::limits::BodyLimit;
 use crate::server::bodies::sending::Written;
 use crate::server::state::shared::{ServerOptions, ServerState};
-use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
-use crate::wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
+use alluvium_profile::Tenants;
+use alluvium_wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
+use alluvium_wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
 
 /// Limits of the calls of a service, and the function that reads the tenants of a call.
 #[derive(Clone, Copy)]

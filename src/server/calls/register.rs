@@ -12,8 +12,8 @@ use crate::query::QueryEngine;
 use crate::server::calls::perform::Bounds;
 use crate::server::calls::{connect, grpc};
 use crate::server::state::shared::ServerState;
-use crate::wire::grpc::Protocol;
-use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage, Routes};
+use alluvium_wire::grpc::Protocol;
+use alluvium_wire::service::{Call, CallResult, ReplyMessage, RequestMessage, Routes};
 
 /// Routes of the calls of one service.
 pub(in crate::server) struct Calls {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::base::Shutdown;
+use alluvium_base::Shutdown;
 
 /// Maximum number of connections that have not authenticated.
 pub(super) const MOST: usize = 64;

@@ -16,13 +16,13 @@ use pgwire::messages::startup::Authentication;
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use sha2::{Digest, Sha256};
 
-use crate::base::net::is_this_machine;
-use crate::profile::{TenantError, TenantId};
 use crate::server::access::{Access, Identity, Refusal, Right, TenantScope};
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::frames;
 use crate::server::postgres::options::{PostgresError, PostgresOptions, PostgresUser};
 use crate::server::postgres::wire::Wire;
+use alluvium_base::net::is_this_machine;
+use alluvium_profile::{TenantError, TenantId};
 
 const PLAIN: &str = "SCRAM-SHA-256";
 /// Binds the exchange to the TLS channel, which prevents man-in-the-middle attacks.

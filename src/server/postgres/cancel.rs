@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::base::Shutdown;
+use alluvium_base::Shutdown;
 
 /// The cancellation token of the running query, if there is one.
 pub(super) type Running = Arc<Mutex<Option<Shutdown>>>;

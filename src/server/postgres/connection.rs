@@ -15,7 +15,6 @@ use pgwire::messages::response::{CommandComplete, TransactionStatus};
 use pgwire::messages::startup::ParameterStatus;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::base::Shutdown;
 use crate::query::output::cells::{Cells, ColumnKind, Kind, Simple};
 use crate::query::{Prepared, QueryError, SqlResult, SqlSession, SqlValue};
 use crate::server::postgres::cancel::CancelKey;
@@ -27,6 +26,7 @@ use crate::server::postgres::port::Port;
 use crate::server::postgres::portal::{Kept, Portal, Rows};
 use crate::server::postgres::types;
 use crate::server::postgres::wire::Wire;
+use alluvium_base::Shutdown;
 
 /// The PostgreSQL protocol by which a statement was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! In: a number of bytes. Out: [`HeldBytes`] that count until they are dropped, or PostgreSQL's error if the port has
 //! no memory left. All connections share the budget.
 
-use crate::base::bytes::{ByteBudget, HeldBytes};
-use crate::base::pressure::MemoryPart;
 use crate::server::postgres::failure::Failure;
+use alluvium_base::bytes::{ByteBudget, HeldBytes};
+use alluvium_base::pressure::MemoryPart;
 
 /// Memory in bytes of an entry in the tables of statements and portals, without its name and its values.
 pub(super) const ENTRY_BYTES: usize = 512;

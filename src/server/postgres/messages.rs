@@ -8,13 +8,13 @@ use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionS
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
 use tokio::time::Instant;
 
-use crate::base::Shutdown;
 use crate::query::SqlSession;
 use crate::server::postgres::command::{Command, split};
 use crate::server::postgres::connection::{Connection, Protocol};
 use crate::server::postgres::encode::{Field, Format};
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::portal::{Portal, Rows};
+use alluvium_base::Shutdown;
 
 impl Connection {
     /// Serves the connection until it ends.

@@ -32,10 +32,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::base::Shutdown;
-use crate::base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, is_this_machine};
-use crate::base::pressure::MemoryPart;
-use crate::base::seldom::Seldom;
 use crate::query::QueryEngine;
 use crate::server::postgres::arrivals::Arrival;
 use crate::server::postgres::auth::Users;
@@ -43,6 +39,10 @@ use crate::server::postgres::cancel::Cancels;
 use crate::server::postgres::memory::Memory;
 use crate::server::postgres::port::Port;
 use crate::server::postgres::wire::Wire;
+use alluvium_base::Shutdown;
+use alluvium_base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, is_this_machine};
+use alluvium_base::pressure::MemoryPart;
+use alluvium_base::seldom::Seldom;
 
 pub use frames::count_messages;
 pub use options::{PostgresError, PostgresOptions, PostgresTls, PostgresUser};

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::base::net::listen_reason;
-use crate::profile::TenantId;
 use crate::server::access::Access;
 use crate::server::tls::{TlsError, TlsFiles};
+use alluvium_base::net::listen_reason;
+use alluvium_profile::TenantId;
 
 /// A user of the PostgreSQL port.
 #[derive(Clone)]

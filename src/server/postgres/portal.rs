@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::base::bytes::HeldBytes;
 use crate::query::output::cells::Cells;
 use crate::query::{Prepared, SqlResult, SqlValue};
 use crate::server::postgres::command::Command;
 use crate::server::postgres::encode::Field;
+use alluvium_base::bytes::HeldBytes;
 
 /// A prepared statement, parsed and planned.
 pub(super) enum Statement {

@@ -12,11 +12,11 @@ use pgwire::messages::{DecodeContext, PgWireBackendMessage, PgWireFrontendMessag
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::base::bytes::HeldBytes;
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::frames;
 use crate::server::postgres::memory::Memory;
 use crate::server::tls::Current;
+use alluvium_base::bytes::HeldBytes;
 
 /// Maximum message size of an authenticated client. A query may have 256 KiB, and its parameters a little more.
 const MAX_MESSAGE: usize = 1 << 20;

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::profile::Tenants;
 use crate::server::prometheus::question::Question;
-use crate::wire::call::TENANT_HEADER;
-use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_decoded};
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_profile::Tenants;
+use alluvium_wire::call::TENANT_HEADER;
+use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_decoded};
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// Maximum size of a response in bytes.
 const MAX_ANSWER_BYTES: usize = 8 << 20;

@@ -5,7 +5,7 @@
 
 use url::Url;
 
-use crate::wire::connect::ConnectError;
+use alluvium_wire::connect::ConnectError;
 
 /// Maximum length of an expression in bytes.
 const MAX_QUERY_BYTES: usize = 4 << 10;

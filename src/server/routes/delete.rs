@@ -16,14 +16,14 @@ use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::profile::TimeSpan;
 use crate::server::access::deletion_token::AdminToken;
 use crate::server::access::{Identity, TenantScope};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
 use crate::store::StoreError;
 use crate::store::maintenance::deletion::request::Deletion;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_profile::TimeSpan;
+use alluvium_wire::connect::{Code, ConnectError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

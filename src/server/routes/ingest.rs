@@ -13,13 +13,13 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode};
 
-use crate::profile::{DecodedProfile, SinkError, TenantId};
 use crate::server::bodies::body::Charge;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
-use crate::wire::service::Charged as _;
+use alluvium_profile::{DecodedProfile, SinkError, TenantId};
+use alluvium_wire::connect::ConnectError;
+use alluvium_wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
+use alluvium_wire::service::Charged as _;
 
 /// `POST /ingest`: responds as soon as the profile is durable.
 pub(in crate::server) async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {

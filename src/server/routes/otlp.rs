@@ -17,11 +17,11 @@ use crate::server::calls::perform::{Bounds, perform};
 use crate::server::routes::ingest::now_nanos;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::{one_tenant, tenant, tenants};
-use crate::wire::connect::{CallHeaders, Codec, ConnectError};
-use crate::wire::grpc_status;
-use crate::wire::otlp::{self, ExportBatch};
-use crate::wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse, ProfilesService};
-use crate::wire::service::{Call, CallResult};
+use alluvium_wire::connect::{CallHeaders, Codec, ConnectError};
+use alluvium_wire::grpc_status;
+use alluvium_wire::otlp::{self, ExportBatch};
+use alluvium_wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse, ProfilesService};
+use alluvium_wire::service::{Call, CallResult};
 
 /// Estimated bytes of columns for each byte of a request. A request contains each stack once for all samples.
 const EXPANSION: usize = 8;

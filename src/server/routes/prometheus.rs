@@ -7,13 +7,13 @@ use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::HeaderMap;
 
-use crate::base::encoding::accepts;
 use crate::server::bodies::sending::{Written, respond};
 use crate::server::prometheus::client::TIMEOUT;
 use crate::server::prometheus::question::Question;
 use crate::server::services::questions::unimplemented;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
+use alluvium_base::encoding::accepts;
 
 /// Path of the route below the root or the prefix.
 pub(in crate::server) const PATH: &str = "/api/v1/prometheus/query_range";

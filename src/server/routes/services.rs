@@ -21,18 +21,18 @@ use crate::server::services::user_settings::UserSettings;
 use crate::server::services::vcs::Vcs;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::{no_tenants, tenants};
-use crate::wire::proto::adhocprofiles::AdHocProfileService as _;
-use crate::wire::proto::capabilities::FeatureFlagsService;
-use crate::wire::proto::debuginfo::DebuginfoService as _;
-use crate::wire::proto::health::Health as _;
-use crate::wire::proto::otlp::ProfilesService as _;
-use crate::wire::proto::push::PusherService as _;
-use crate::wire::proto::querier::QuerierService as _;
-use crate::wire::proto::settings::{RecordingRulesService as _, SettingsService as _};
-use crate::wire::proto::status::StatusService;
-use crate::wire::proto::vcs::VcsService as _;
-use crate::wire::proto::version::Version;
-use crate::wire::weight;
+use alluvium_wire::proto::adhocprofiles::AdHocProfileService as _;
+use alluvium_wire::proto::capabilities::FeatureFlagsService;
+use alluvium_wire::proto::debuginfo::DebuginfoService as _;
+use alluvium_wire::proto::health::Health as _;
+use alluvium_wire::proto::otlp::ProfilesService as _;
+use alluvium_wire::proto::push::PusherService as _;
+use alluvium_wire::proto::querier::QuerierService as _;
+use alluvium_wire::proto::settings::{RecordingRulesService as _, SettingsService as _};
+use alluvium_wire::proto::status::StatusService;
+use alluvium_wire::proto::vcs::VcsService as _;
+use alluvium_wire::proto::version::Version;
+use alluvium_wire::weight;
 
 /// Returns the routes of all services.
 pub(in crate::server) fn routes(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {

@@ -17,8 +17,8 @@ use crate::query::QueryError;
 use crate::query::output::format::{Format, encode};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
-use crate::wire::connect::{CallHeaders, Code, ConnectError};
-use crate::wire::sql::{self, SqlFormat};
+use alluvium_wire::connect::{CallHeaders, Code, ConnectError};
+use alluvium_wire::sql::{self, SqlFormat};
 
 /// `POST /api/v1/sql`: streams rows while the query runs.
 pub(in crate::server) async fn sql(State(state): State<ServerState>, request: Request<Body>) -> Response {

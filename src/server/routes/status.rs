@@ -13,7 +13,7 @@ use crate::query::Holding;
 use crate::server::services::about::{VERSION, revision};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::{tenant, tenants};
-use crate::wire::connect::ConnectError;
+use alluvium_wire::connect::ConnectError;
 
 /// `GET /ready`: returns 200 with `ready`, or 503 with the reason.
 pub(in crate::server) async fn ready(State(state): State<ServerState>) -> Response {

@@ -22,10 +22,10 @@ use crate::server::routes::ingest::ingest;
 use crate::server::routes::sql::sql;
 use crate::server::routes::{adhoc, otlp, profefe, prometheus, render, services, status};
 use crate::server::state::shared::ServerState;
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::grpc::Protocol;
-use crate::wire::otlp::HTTP_ROUTE;
-use crate::wire::sql::SQL_ROUTE;
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::grpc::Protocol;
+use alluvium_wire::otlp::HTTP_ROUTE;
+use alluvium_wire::sql::SQL_ROUTE;
 
 /// Builds a router with all routes of the server.
 pub fn router(state: ServerState) -> Router {

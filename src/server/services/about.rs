@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use crate::server::state::settings::Settings;
-use crate::wire::proto::capabilities::{
+use alluvium_wire::proto::capabilities::{
     FeatureFlag, FeatureFlagsService, GetFeatureFlagsRequest, GetFeatureFlagsResponse,
 };
-use crate::wire::proto::status::{
+use alluvium_wire::proto::status::{
     GetBuildInfoData, GetBuildInfoRequest, GetBuildInfoResponse, GetConfigRequest, HttpBody, StatusService,
 };
-use crate::wire::proto::version::{Version, VersionRequest, VersionResponse};
-use crate::wire::service::{Call, CallResult};
+use alluvium_wire::proto::version::{Version, VersionRequest, VersionResponse};
+use alluvium_wire::service::{Call, CallResult};
 
 /// Version of `querier.v1` that this server implements.
 const QUERIER_API: u64 = 1;

@@ -11,15 +11,15 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, Request};
 
-use crate::admin::drain::drain;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::{one_tenant, tenant};
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::proto::debuginfo::{
+use alluvium_admin::drain::drain;
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::proto::debuginfo::{
     DebuginfoService, DeleteDebuginfoRequest, DeleteDebuginfoResponse, ListDebuginfoRequest, ListDebuginfoResponse,
     ShouldInitiateUploadRequest, ShouldInitiateUploadResponse, UploadFinishedRequest, UploadFinishedResponse,
 };
-use crate::wire::service::{Call, CallResult};
+use alluvium_wire::service::{Call, CallResult};
 
 /// Route for the content of a file, by plain POST.
 pub(in crate::server) const UPLOAD: &str = "/debuginfo.v1alpha1.DebuginfoService/Upload/{gnu_build_id}";

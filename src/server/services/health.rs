@@ -4,8 +4,8 @@
 //! the state that `/ready` reports.
 
 use crate::server::state::shared::ServerState;
-use crate::wire::proto::health::{Health, HealthCheckRequest, HealthCheckResponse, ServingStatus};
-use crate::wire::service::{Call, CallResult};
+use alluvium_wire::proto::health::{Health, HealthCheckRequest, HealthCheckResponse, ServingStatus};
+use alluvium_wire::service::{Call, CallResult};
 
 /// Reports the readiness of the server.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use crate::server::services::questions::unimplemented;
 use crate::server::state::shared::ServerState;
 use crate::store::StoreError;
 use crate::store::tables::shelf::Shelf;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// Runs work on the shelf to its end, even if the caller is dropped.
 pub(in crate::server) async fn on_shelf<T: Send + 'static>(

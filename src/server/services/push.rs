@@ -5,9 +5,9 @@
 
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
-use crate::wire::proto::push::{PushRequest, PushResponse, PusherService};
-use crate::wire::push::PushBatch;
-use crate::wire::service::{Call, CallResult};
+use alluvium_wire::proto::push::{PushRequest, PushResponse, PusherService};
+use alluvium_wire::push::PushBatch;
+use alluvium_wire::service::{Call, CallResult};
 
 /// Passes pushed profiles to the store.
 #[derive(Clone)]

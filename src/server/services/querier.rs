@@ -6,9 +6,6 @@
 
 use bytes::Bytes;
 
-use crate::profile::flamegraph::dot;
-use crate::profile::pprof::encode;
-use crate::profile::{Labels, Tenants};
 use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
 use crate::server::services::questions::{
     all_matchers, at_most, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions, max_nodes,
@@ -16,15 +13,18 @@ use crate::server::services::questions::{
 };
 use crate::server::services::timeline_messages::{heatmap_message, series_message};
 use crate::server::state::shared::ServerState;
-use crate::wire::connect::{Codec, ConnectError};
-use crate::wire::pprof_message::message;
-use crate::wire::proto::google::Profile;
-use crate::wire::proto::querier::{self, ProfileFormat, QuerierService};
-use crate::wire::proto::types;
-use crate::wire::push::pairs;
-use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
-use crate::wire::service::{Answer, Call, CallResult};
-use crate::wire::tree_bytes::tree_bytes;
+use alluvium_profile::flamegraph::dot;
+use alluvium_profile::pprof::encode;
+use alluvium_profile::{Labels, Tenants};
+use alluvium_wire::connect::{Codec, ConnectError};
+use alluvium_wire::pprof_message::message;
+use alluvium_wire::proto::google::Profile;
+use alluvium_wire::proto::querier::{self, ProfileFormat, QuerierService};
+use alluvium_wire::proto::types;
+use alluvium_wire::push::pairs;
+use alluvium_wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
+use alluvium_wire::service::{Answer, Call, CallResult};
+use alluvium_wire::tree_bytes::tree_bytes;
 
 /// Estimated work of encoding a graph, in bytes. The value is so large that the work runs on a separate thread.
 const LARGE_WORK: usize = 1 << 20;

@@ -3,15 +3,15 @@
 //! In: fields of messages and parameters of URLs. Out: values of the query layer, or status 400 with the reason. The
 //! calls of `querier.v1` and Pyroscope's plain routes share this module, so that both reject the same queries.
 
-use crate::profile::ProfileType;
-use crate::profile::profile_type::ProfileTypeError;
-use crate::profile::selector::{self, Matcher};
 use crate::query::{ExemplarKind, GoPgo, HeatmapOf, StackQuery, TimeRange};
 use crate::server::bodies::limits::ServerLimits;
 use crate::server::state::shared::ServerState;
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::proto::querier::HeatmapQueryType;
-use crate::wire::proto::types;
+use alluvium_profile::ProfileType;
+use alluvium_profile::profile_type::ProfileTypeError;
+use alluvium_profile::selector::{self, Matcher};
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::proto::querier::HeatmapQueryType;
+use alluvium_wire::proto::types;
 
 /// Maximum number of characters of a selector in an error.
 const SHOWN_CHARS: usize = 1000;

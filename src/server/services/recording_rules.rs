@@ -6,13 +6,13 @@
 
 use crate::server::services::questions::unimplemented;
 use crate::server::state::tenant::one_tenant;
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::proto::settings::{
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::proto::settings::{
     DeleteRecordingRuleRequest, DeleteRecordingRuleResponse, GetRecordingRuleRequest, GetRecordingRuleResponse,
     ListRecordingRulesRequest, ListRecordingRulesResponse, RecordingRulesService, UpsertRecordingRuleRequest,
     UpsertRecordingRuleResponse,
 };
-use crate::wire::service::{Call, CallResult};
+use alluvium_wire::service::{Call, CallResult};
 
 /// Maximum number of characters of an id in an error.
 const SHOWN_CHARS: usize = 100;

@@ -3,8 +3,8 @@
 //! In: series from the query engine. Out: messages with exactly Pyroscope's fields.
 
 use crate::query::{Exemplar, HeatmapLine, HeatmapSlot, SeriesPoints};
-use crate::wire::proto::types;
-use crate::wire::push::pairs;
+use alluvium_wire::proto::types;
+use alluvium_wire::push::pairs;
 
 /// Converts a time line to a message.
 pub(super) fn series_message(mut line: SeriesPoints) -> types::Series {

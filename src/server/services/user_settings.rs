@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::TenantId;
 use crate::server::services::kept::{failed, on_shelf};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
 use crate::store::tables::shelf::Shelf;
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::proto::settings::{
+use alluvium_profile::TenantId;
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::proto::settings::{
     DeleteSettingsRequest, DeleteSettingsResponse, GetSettingsRequest, GetSettingsResponse, SetSettingsRequest,
     SetSettingsResponse, Setting, SettingsService,
 };
-use crate::wire::service::{Call, CallResult};
+use alluvium_wire::service::{Call, CallResult};
 
 /// Name of the document on the shelf.
 const DOCUMENT: &str = "settings.json";

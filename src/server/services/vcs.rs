@@ -4,13 +4,13 @@
 //! The error of `github_app` tells the pages to offer no source code. The other calls need a session, which no client
 //! has.
 
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::proto::vcs::{
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::proto::vcs::{
     GetCommitRequest, GetCommitResponse, GetCommitsRequest, GetCommitsResponse, GetFileRequest, GetFileResponse,
     GithubAppRequest, GithubAppResponse, GithubLoginRequest, GithubLoginResponse, GithubRefreshRequest,
     GithubRefreshResponse, VcsService,
 };
-use crate::wire::service::{Call, CallResult};
+use alluvium_wire::service::{Call, CallResult};
 
 /// Refuses every call with a specific error.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 
 use rust_embed::RustEmbed;
 
-use crate::admin::page::{Page, PageSource};
+use alluvium_admin::page::{Page, PageSource};
 
 #[derive(RustEmbed)]
 #[folder = "ui/dist/server"]

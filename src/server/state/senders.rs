@@ -13,8 +13,8 @@ use http::{HeaderMap, Method};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::profile::{TenantId, Tenants};
-use crate::wire::queue_report::{QUEUE_HEADER, QueueReport};
+use alluvium_profile::{TenantId, Tenants};
+use alluvium_wire::queue_report::{QUEUE_HEADER, QueueReport};
 
 /// Templates of the routes that accept profiles.
 const ROUTES: [&str; 6] = [

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::base::duration;
-use crate::profile::TenantId;
 use crate::store::Limits;
+use alluvium_base::duration;
+use alluvium_profile::TenantId;
 
 /// Prefix of the keys of limits.
 const LIMITS: &str = "limits.";

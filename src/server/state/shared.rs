@@ -4,11 +4,6 @@
 
 use std::sync::Arc;
 
-use crate::base::BoxFuture;
-use crate::base::bytes::ByteBudget;
-use crate::base::pressure::{MemoryPart, MemoryPressure};
-use crate::profile::sink::Receiver;
-use crate::profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use crate::query::QueryEngine;
 use crate::server::access::deletion_token::AdminToken;
 use crate::server::bodies::body::Intake;
@@ -25,8 +20,13 @@ use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::{Report, Work};
 use crate::store::tables::shelf::Shelf;
 use crate::store::{Limits, Store, StoreError};
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::service::Memory;
+use alluvium_base::BoxFuture;
+use alluvium_base::bytes::ByteBudget;
+use alluvium_base::pressure::{MemoryPart, MemoryPressure};
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::service::Memory;
 
 /// Stores the profiles of all tenants. The store and tests implement it.
 pub trait ProfileStore: Send + Sync + 'static {
@@ -148,7 +148,7 @@ pub struct Inner {
     pub(crate) answers: Answers,
     /// The senders of profiles.
     pub(crate) senders: Senders,
-    pub(crate) page: crate::admin::page::Page,
+    pub(crate) page: alluvium_admin::page::Page,
 }
 
 impl ServerState {

@@ -5,10 +5,10 @@
 
 use http::HeaderMap;
 
-use crate::profile::{TenantError, TenantId, Tenants};
 use crate::server::state::shared::ServerOptions;
-use crate::wire::call::TENANT_HEADER;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_profile::{TenantError, TenantId, Tenants};
+use alluvium_wire::call::TENANT_HEADER;
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// Reads the tenant of a request that concerns exactly one tenant. A single-tenant server ignores the header.
 pub(in crate::server) fn tenant(headers: &HeaderMap, options: &ServerOptions) -> Result<TenantId, ConnectError> {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::base::boot::SinceBoot;
+use alluvium_base::boot::SinceBoot;
 
 /// A wall clock and a monotonic clock. Clones share both.
 #[derive(Clone)]

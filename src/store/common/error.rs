@@ -1,6 +1,6 @@
 //! Errors of the store: the operation, the file or table, and the cause.
 //!
-//! These errors concern the store as a whole. An error about a single profile is a [`crate::profile::SinkError`].
+//! These errors concern the store as a whole. An error about a single profile is a [`alluvium_profile::SinkError`].
 
 use std::io;
 use std::path::{Path, PathBuf};

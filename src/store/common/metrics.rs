@@ -7,7 +7,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 use crate::store::common::disk_wait::DiskWaits;
-use crate::telemetry::metrics::Scope;
+use alluvium_telemetry::metrics::Scope;
 
 /// The label `reason` of refused profiles and dropped values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::file::replace_by;
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
+use alluvium_base::file::replace_by;
 
 /// Name of the file in the data folder.
 pub(crate) const FILE: &str = "COMMITS";

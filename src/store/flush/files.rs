@@ -17,8 +17,6 @@ use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
-use crate::base::file;
-use crate::profile::TenantId;
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::common::lifecycle::Lifecycle;
@@ -31,6 +29,8 @@ use crate::store::tables::checksums::Summed;
 use crate::store::tables::delta::{NewFile, day_text};
 use crate::store::tables::root::Root;
 use crate::store::tables::stats::FileStats;
+use alluvium_base::file;
+use alluvium_profile::TenantId;
 
 /// Size limit of the dictionary of profile ids in a row group, in bytes.
 const ID_DICTIONARY_BYTES: usize = 16 << 20;

@@ -21,14 +21,14 @@ use parquet::file::metadata::{PageIndexPolicy, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use super::*;
-use crate::profile::fleet::{Fleet, FleetShape};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{RawProfile, pprof};
 use crate::store::ingest;
 use crate::store::maintenance::merge::rewrite;
 use crate::store::maintenance::merge::rewrite::{Change, Environment, Job};
 use crate::store::rules::limits::Limits;
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_profile::{RawProfile, pprof};
+use alluvium_testing::fleet::{Fleet, FleetShape};
+use alluvium_testing::tenant_id;
 
 /// 2027-01-15 08:00 UTC, in nanoseconds.
 const START_NS: i64 = 1_800_000_000_000_000_000;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
-use crate::profile::TenantId;
 use crate::store::common::metrics::Metrics;
 use crate::store::common::schema::Table;
 use crate::store::flush::files::FileName;
@@ -16,6 +15,7 @@ use crate::store::flush::write::{Generation, Lists, Outcome, Progress};
 use crate::store::head::{Head, KnownStacks};
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::{FileEntry, HeadScan, Snapshot};
+use alluvium_profile::TenantId;
 
 /// State shared by readers and publishers.
 pub(crate) struct Published {
@@ -221,9 +221,9 @@ impl Publication<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::StackId;
-    use crate::profile::tenant::tenant_id;
-    use crate::telemetry::metrics::Scope;
+    use alluvium_profile::StackId;
+    use alluvium_telemetry::metrics::Scope;
+    use alluvium_testing::tenant_id;
 
     #[test]
     fn stacks_that_another_server_has_taken_out_are_not_known_any_more() {

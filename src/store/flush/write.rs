@@ -10,7 +10,6 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::base::file::sync_parent;
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::common::lifecycle::{Lifecycle, caught};
@@ -25,6 +24,7 @@ use crate::store::log::wal;
 use crate::store::tables::delta::{DeltaTable, NewFile, Stamp};
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_base::file::sync_parent;
 
 /// A frozen head and the log segments that it covers.
 #[derive(Clone)]

@@ -13,11 +13,11 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::profile::TenantId;
-use crate::profile::time::day_of;
 use crate::store::head::known::KnownStacks;
 use crate::store::head::partition::Partition;
 use crate::store::ingest::Prepared;
+use alluvium_profile::TenantId;
+use alluvium_profile::time::day_of;
 
 /// Number of partitions that a reader lists at a time under the lock.
 const LISTED: usize = 1024;

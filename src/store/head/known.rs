@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::HashSet;
 use parking_lot::{Mutex, RwLock};
 
-use crate::profile::{StackId, TenantId};
 use crate::store::head::identity::Identity;
+use alluvium_profile::{StackId, TenantId};
 
 /// Maximum number of ids of all tenants and days: about 20 MB.
 const LIMIT: usize = 1 << 20;
@@ -114,7 +114,7 @@ impl KnownStacks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::tenant::tenant_id;
+    use alluvium_testing::tenant_id;
 
     fn counted(known: &KnownStacks) -> usize {
         let days = known.days.lock();

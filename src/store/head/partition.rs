@@ -7,13 +7,13 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 
-use crate::profile::pprof::Location;
-use crate::profile::{Labels, SeriesId, StackId};
 use crate::store::head::frames::{Frame, Frames};
 use crate::store::head::identity::Identity;
 use crate::store::head::intern::{TextId, Texts};
 use crate::store::head::known::DayStacks;
 use crate::store::ingest::{Prepared, Samples, Span, Symbols};
+use alluvium_profile::pprof::Location;
+use alluvium_profile::{Labels, SeriesId, StackId};
 
 /// Rows of a tenant's day.
 pub(crate) struct Partition {

@@ -12,8 +12,8 @@ use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::profile::{RawProfile, TenantId};
 use crate::store::common::clock::Clock;
+use alluvium_profile::{RawProfile, TenantId};
 
 /// Minimum number of profiles of a tenant to remember, if they arrived within [`AGE`]. The maximum is twice as many.
 const PROFILES: usize = 32 << 10;
@@ -181,8 +181,8 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::profile::Labels;
-    use crate::profile::tenant::tenant_id;
+    use alluvium_profile::Labels;
+    use alluvium_testing::tenant_id;
 
     fn profile(id: &str, service: &str, bytes: &str) -> RawProfile {
         RawProfile {

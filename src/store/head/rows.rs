@@ -13,13 +13,13 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-use crate::profile::labels::SERVICE_NAME;
-use crate::profile::{Labels, SeriesId, StackId, TenantId};
 use crate::store::common::schema;
 use crate::store::common::schema::{Table, column};
 use crate::store::head::frames::Frame;
 use crate::store::head::intern::{SharedTexts, TextId};
 use crate::store::head::partition::{Link, ProfileRow};
+use alluvium_profile::labels::SERVICE_NAME;
+use alluvium_profile::{Labels, SeriesId, StackId, TenantId};
 
 /// Maximum size of the text in a batch in bytes, unless a single row has more. Arrow's offsets end at 2 GiB, and a
 /// batch is in memory twice while it is written.

@@ -11,7 +11,6 @@ use arrow::record_batch::RecordBatch;
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 
-use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
 use crate::store::common::schema::Table;
 use crate::store::head::frames::Frame;
 use crate::store::head::generation::{HeadView, Key};
@@ -21,6 +20,7 @@ use crate::store::head::partition::{Group, Link, Partition};
 use crate::store::head::rows::{self, ProfileOfType, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::head::walk::{Count, STEP, Walk};
 use crate::store::tables::snapshot::{HeadScan, Receive, ScanFilter};
+use alluvium_profile::{Labels, SeriesId, StackId, TimeSpan};
 
 const BATCH_ROWS: usize = 64 << 10;
 /// Number of frames in a batch of stacks: a few megabytes of names.

@@ -13,16 +13,16 @@ use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 
-use crate::profile::pprof;
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, RawProfile};
 use crate::store::common::schema;
 use crate::store::common::schema::{Table, column};
 use crate::store::head::{Head, HeadView};
 use crate::store::ingest::{self, Prepared};
 use crate::store::rules::limits::Limits;
 use crate::store::tables::snapshot::{HeadScan, ScanFilter};
+use alluvium_profile::pprof;
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 const PROFILES: u64 = 60;
 /// Maximum time to wait for another thread. Only a failing test waits this long.

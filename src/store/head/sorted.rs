@@ -6,12 +6,12 @@
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 
-use crate::profile::{Labels, SeriesId, TenantId};
 use crate::store::common::schema::{PARTITION_COLUMNS, Table};
 use crate::store::head::generation::Head;
 use crate::store::head::partition::{Group, Link, Partition};
 use crate::store::head::rows::{self, ProfileOfType, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::tables::stats::{FileStats, extend, extend_type};
+use alluvium_profile::{Labels, SeriesId, TenantId};
 
 const BATCH_ROWS: usize = 16 << 10;
 const BATCH_FRAMES: usize = 32 << 10;

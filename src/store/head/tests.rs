@@ -9,15 +9,15 @@ use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 
 use super::*;
-use crate::profile::pprof::{self, Profile, SampleLabel};
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::time::day_of;
-use crate::profile::{Labels, RawProfile, TimeSpan};
 use crate::store::common::schema::Table;
 use crate::store::ingest::{self, Prepared};
 use crate::store::rules::limits::Limits;
 use crate::store::tables::snapshot::{HeadScan, ScanFilter};
+use alluvium_profile::pprof::{self, Profile, SampleLabel};
+use alluvium_profile::time::day_of;
+use alluvium_profile::{Labels, RawProfile, TimeSpan};
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 const SHAPE: Shape = Shape {
     functions: 50,

@@ -8,9 +8,9 @@
 
 use hashbrown::HashSet;
 
-use crate::profile::SinkErrorKind;
-use crate::profile::pprof::{Location, Profile};
 use crate::store::rules::limits::{Rejection, start_of};
+use alluvium_profile::SinkErrorKind;
+use alluvium_profile::pprof::{Location, Profile};
 
 /// Maximum number of sample types of a profile. Go's heap profile has 4, a JFR recording about 10.
 const MAX_SAMPLE_TYPES: usize = 64;

@@ -1,7 +1,7 @@
 //! The name of a profile and the labels to store if no rule of its tenant changes them.
 
-use crate::profile::Labels;
-use crate::profile::labels::SERVICE_NAME;
+use alluvium_profile::Labels;
+use alluvium_profile::labels::SERVICE_NAME;
 
 /// Default of `service_name`.
 const UNKNOWN_SERVICE: &str = "unknown_service";

@@ -3,7 +3,7 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::pprof::Profile;
+use alluvium_profile::pprof::Profile;
 
 /// Start of the removed type parameters.
 const GO_SHAPE: &str = "[go.shape.";

@@ -17,11 +17,6 @@ mod texts;
 
 use bytes::Bytes;
 
-use crate::base::segment::MAX_RECORD_BYTES;
-use crate::profile::decoded::Columns;
-use crate::profile::labels::PROFILE_NAME;
-use crate::profile::pprof::{self, Code, GzipError, Profile};
-use crate::profile::{Labels, ProfileType, ProfileTypeId, RawProfile, SinkErrorKind, StackId};
 use crate::store::common::schema;
 use crate::store::ingest::defaults::{default_name, stored_labels};
 use crate::store::ingest::go_names::GoNames;
@@ -29,6 +24,11 @@ use crate::store::ingest::reshape::{reshape, sanitized};
 use crate::store::ingest::texts::Spans;
 use crate::store::rules::limits::{Limits, Rejection, exceeds};
 use crate::store::rules::relabel_rules::DefaultRules;
+use alluvium_base::segment::MAX_RECORD_BYTES;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::labels::PROFILE_NAME;
+use alluvium_profile::pprof::{self, Code, GzipError, Profile};
+use alluvium_profile::{Labels, ProfileType, ProfileTypeId, RawProfile, SinkErrorKind, StackId};
 
 use prepared::Function;
 pub(crate) use prepared::{Prepared, Span};

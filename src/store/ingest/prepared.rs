@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::profile::pprof::{Line, Location};
-use crate::profile::{Labels, ProfileTypeId, SeriesId, StackId};
+use alluvium_profile::pprof::{Line, Location};
+use alluvium_profile::{Labels, ProfileTypeId, SeriesId, StackId};
 
 /// An accepted profile: rows by series, and symbols.
 #[derive(Debug)]
@@ -101,12 +101,12 @@ pub(crate) struct Symbols {
     pub has_start_lines: bool,
     /// File and build id of each mapping.
     pub mappings: Vec<(Span, Span)>,
-    /// See [`crate::profile::pprof::Profile::locations`].
+    /// See [`alluvium_profile::pprof::Profile::locations`].
     pub locations: Vec<Location>,
     /// For each location, the `line` of its frame if it has no function: see
     /// [`in_file`](crate::store::common::schema::in_file). Empty if all are 0.
     pub code_lines: Vec<i64>,
-    /// See [`crate::profile::pprof::Profile::lines`].
+    /// See [`alluvium_profile::pprof::Profile::lines`].
     pub lines: Vec<Line>,
     pub(super) sample_locations: Vec<u32>,
     pub(super) sample_starts: Vec<u32>,

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::profile::labels::PROFILE_NAME;
-use crate::profile::pprof::Profile;
-use crate::profile::relabel::LabelMap;
-use crate::profile::{Labels, ProfileType, ProfileTypeId, SeriesId};
 use crate::store::ingest::bounds;
 use crate::store::ingest::defaults::{GODELTAPROF, default_name, stored_labels, with_service};
 use crate::store::ingest::prepared::{Samples, SeriesRows};
 use crate::store::rules::limits::{Limits, Rejection, start_of};
 use crate::store::rules::relabel_rules::{DefaultRules, RelabelRules, TYPE, UNIT};
+use alluvium_profile::labels::PROFILE_NAME;
+use alluvium_profile::pprof::Profile;
+use alluvium_profile::relabel::LabelMap;
+use alluvium_profile::{Labels, ProfileType, ProfileTypeId, SeriesId};
 
 /// Label that holds the name that the default rules have replaced.
 const NAME_REPLACED: &str = "__name_replaced__";

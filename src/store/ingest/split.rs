@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::profile::pprof::{Profile, SampleLabel};
-use crate::profile::{Labels, SeriesId};
 use crate::store::ingest::bounds;
 use crate::store::ingest::prepared::{Link, Samples, SeriesRows};
 use crate::store::ingest::texts::Spans;
 use crate::store::rules::limits::{Limits, Rejection};
+use alluvium_profile::pprof::{Profile, SampleLabel};
+use alluvium_profile::{Labels, SeriesId};
 
 /// Sorted labels of a sample.
 type Pairs<'a> = Vec<(&'a str, &'a str)>;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::*;
-use crate::profile::pprof::{Function, Line, Location, SampleLabel, ValueType};
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::store::ingest::go_names::without_go_shapes;
 use crate::store::rules::relabel_rules::RelabelRules;
+use alluvium_profile::pprof::{Function, Line, Location, SampleLabel, ValueType};
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 
 const NOW_MS: i64 = 1_800_000_000_000;
 

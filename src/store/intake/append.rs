@@ -10,7 +10,6 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::metrics::{Metrics, Reason};
 use crate::store::common::steady::Steady;
@@ -24,6 +23,7 @@ use crate::store::log::record;
 use crate::store::log::wal::{Log, Refused};
 use crate::store::quota::Quotas;
 use crate::store::rules::limits::{Limits, Rejection};
+use alluvium_profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 
 /// Groups that need less memory than this, in bytes, are decoded on the calling thread: decoding them takes less than
 /// half a millisecond, which is the cost of a change of threads. The memory follows from the uncompressed size, not

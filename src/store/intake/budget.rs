@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::base::bytes::{ByteBudget, HeldBytes};
+use alluvium_base::bytes::{ByteBudget, HeldBytes};
 
 #[derive(Clone)]
 pub(crate) struct Budget {

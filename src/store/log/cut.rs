@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::base::file::replace;
+use alluvium_base::file::replace;
 
 /// Returns the path of the file for the segment at `segment`.
 pub(crate) fn path_of(segment: &Path) -> PathBuf {

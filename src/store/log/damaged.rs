@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::base::{file, segment};
 use crate::store::common::error::StoreError;
+use alluvium_base::{file, segment};
 
 /// Place of a record in the log: its segment and its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use crate::base::segment::{self, Key, Opening, SegmentContents};
 use crate::store::common::error::StoreError;
 use crate::store::common::error::is_full;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::log::cut;
+use alluvium_base::segment::{self, Key, Opening, SegmentContents};
 
 /// The unreadable bytes of a segment.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! A record of the write-ahead log: the tenant and labels of a profile, its time of receipt, and its bytes as received.
 //!
-//! [`crate::profile::record`] describes the layout. The log adds the current limits of stack depth and symbol length,
+//! [`alluvium_profile::record`] describes the layout. The log adds the current limits of stack depth and symbol length,
 //! each as a u32, and the tenant. Version 2 also contains the tenant's relabel rules, and is written only for a tenant
 //! with rules. With these fields, a replay produces the same rows under another configuration.
 
@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::profile::record::{Reader, RecordError, Writer};
-use crate::profile::{RawProfile, TenantId};
 use crate::store::rules::limits::Limits;
 use crate::store::rules::relabel_rules::{KnownRules, RelabelRules};
+use alluvium_profile::record::{Reader, RecordError, Writer};
+use alluvium_profile::{RawProfile, TenantId};
 
 /// The version of records with relabel rules.
 const WITH_RULES: u8 = 2;
@@ -79,9 +79,9 @@ pub(in crate::store) fn decode(payload: &Bytes, known: &mut KnownRules) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Labels;
-    use crate::profile::tenant::tenant_id;
     use crate::store::rules::relabel_rules::{DefaultRules, RulesText};
+    use alluvium_profile::Labels;
+    use alluvium_testing::tenant_id;
 
     /// A record from the first release of the format, when the log had a codec of its own.
     const OLD: &[u8] = b"\x01{h\xe5\xcf\x8b\x01\0\0\xe8\x03\0\0\xff\xff\0\0\x04\0\0\0team\x04\0\0\x007b1d\

@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::base::segment::{KEYED_HEADER_BYTES, Key};
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::log::cut;
+use alluvium_base::segment::{KEYED_HEADER_BYTES, Key};
 
 /// Whether the log is synced before a profile is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

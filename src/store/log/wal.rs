@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::base::segment::{KEYED_HEADER_BYTES, Key};
 use crate::store::common::error::StoreError;
 use crate::store::common::error::is_full;
 use crate::store::common::fault::Faults;
@@ -24,6 +23,7 @@ use crate::store::common::lifecycle::caught;
 use crate::store::common::metrics::Metrics;
 use crate::store::log::segment::{Segment, SyncMode};
 pub(crate) use crate::store::log::segment::{segment_path, segments};
+use alluvium_base::segment::{KEYED_HEADER_BYTES, Key};
 
 /// Bytes that may wait for the writer before the log refuses appends: some seconds of a busy disk.
 const PENDING_LIMIT_BYTES: usize = 64 << 20;

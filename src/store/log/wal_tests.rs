@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use super::*;
-use crate::base::segment;
 use crate::store::common::fault::{FaultHook, Place};
-use crate::telemetry::metrics::Scope;
+use alluvium_base::segment;
+use alluvium_telemetry::metrics::Scope;
 
 /// A disk that is full while the switch is on.
 struct FullDisk(AtomicBool, Place);

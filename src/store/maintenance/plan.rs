@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::profile::time::HOUR_US;
-use crate::profile::{TenantId, TimeSpan};
 use crate::store::common::schema::Table;
 use crate::store::maintenance::merge::rewrite::{Change, FULL_NAMES, Job, MergedName};
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_profile::time::HOUR_US;
+use alluvium_profile::{TenantId, TimeSpan};
 
 /// Factor by which a merge shrinks flushed files, because the files repeat stacks and times (docs/adr/0004).
 const FLUSHED_SHRINKS: u64 = 3;
@@ -284,9 +284,9 @@ fn level(file: &FileEntry) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::tenant::tenant_id;
-    use crate::profile::time::DAY_US;
     use crate::store::tables::stats::Bounds;
+    use alluvium_profile::time::DAY_US;
+    use alluvium_testing::tenant_id;
 
     fn file(table: Table, name: &str, minutes: (i64, i64), size: u64) -> FileEntry {
         FileEntry {

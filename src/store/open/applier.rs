@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use crate::profile::{SinkError, SinkErrorKind};
 use crate::store::common::fault::Place;
 use crate::store::common::metrics::Metrics;
 use crate::store::config::StoreConfig;
@@ -14,6 +13,7 @@ use crate::store::flush::published::Published;
 use crate::store::head::repeats::Claim;
 use crate::store::intake::append::Pending;
 use crate::store::log::wal::{LogEvent, LogEvents};
+use alluvium_profile::{SinkError, SinkErrorKind};
 
 /// State of the applier thread.
 pub(crate) struct Applier {

@@ -7,10 +7,10 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use crate::base::file::{create_folders, replace_by, sync_parent, warn_of_open_folder};
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::common::schema::LAYOUT_VERSION;
+use alluvium_base::file::{create_folders, replace_by, sync_parent, warn_of_open_folder};
 
 /// A data folder that this process may write to.
 #[derive(Debug)]

@@ -13,7 +13,6 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::base::file::temporary_name;
 use crate::store::common::error::StoreError;
 use crate::store::common::error::is_full;
 use crate::store::common::metrics::Metrics;
@@ -29,6 +28,7 @@ use crate::store::log::reader;
 use crate::store::log::reader::{Ending, read};
 use crate::store::log::{damaged, wal};
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_base::file::temporary_name;
 
 /// The result of the recovery, with which a store starts.
 pub(crate) struct Recovered {

@@ -13,10 +13,6 @@ use std::time::{Duration, Instant};
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 
-use crate::base::BoxFuture;
-use crate::base::pressure::MemoryPart;
-use crate::profile::sink::Receiver;
-use crate::profile::{DecodedProfile, ProfileSink, RawProfile, RefusedProfile, TenantId};
 use crate::store::common::error::StoreError;
 use crate::store::common::lifecycle::{self, Lifecycle};
 use crate::store::common::metrics::Metrics;
@@ -47,7 +43,11 @@ use crate::store::tables::bucket::metrics::BucketMetrics;
 use crate::store::tables::root::{At, Root};
 use crate::store::tables::shelf::Shelf;
 use crate::store::tables::snapshot::{Snapshot, SnapshotSource};
-use crate::telemetry::metrics::Scope;
+use alluvium_base::BoxFuture;
+use alluvium_base::pressure::MemoryPart;
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{DecodedProfile, ProfileSink, RawProfile, RefusedProfile, TenantId};
+use alluvium_telemetry::metrics::Scope;
 
 /// Maximum number of groups of durable profiles that wait for the head. Their memory is charged to the budget.
 const WAITING_EVENTS: usize = 256;

@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::profile::{SinkErrorKind, TenantId};
 use crate::store::common::clock::Clock;
 use crate::store::ingest::Prepared;
 use crate::store::quota::rate::Rate;
 use crate::store::quota::series::{ActiveSeries, IDLE};
 use crate::store::quota::tenants::Places;
 use crate::store::rules::limits::{Limits, Rejection};
+use alluvium_profile::{SinkErrorKind, TenantId};
 
 pub use tenants::TenantRules;
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use crate::profile::SeriesId;
+use alluvium_profile::SeriesId;
 
 /// Time without a profile after which a series is no longer active.
 pub(super) const IDLE: Duration = Duration::from_mins(15);

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use crate::profile::{SinkErrorKind, TenantId};
 use crate::store::rules::limits::Rejection;
+use alluvium_profile::{SinkErrorKind, TenantId};
 
 /// Shortest time between two comparisons of a full set with the stored tenants.
 const SEARCH_EVERY: Duration = Duration::from_secs(10);
@@ -139,7 +139,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::tenant::tenant_id;
+    use alluvium_testing::tenant_id;
 
     fn rules(max: usize, new_per_minute: usize) -> TenantRules {
         TenantRules {

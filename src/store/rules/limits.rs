@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::profile::{Labels, SinkError, SinkErrorKind};
 use crate::store::common::steady::Difference;
 use crate::store::rules::relabel_rules::RelabelRules;
+use alluvium_profile::{Labels, SinkError, SinkErrorKind};
 
 /// Limits on profiles. 0 (or a zero duration) means no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]

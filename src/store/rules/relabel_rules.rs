@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::relabel::{
+use alluvium_profile::relabel::{
     Action, DEFAULT_REGEX, DEFAULT_REPLACEMENT, DEFAULT_SEPARATOR, Pattern, Rule, RuleSpec, Rules,
 };
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::profile::TenantId;
 use crate::store::rules::limits::Limits;
+use alluvium_profile::TenantId;
 
 /// The limits of all tenants. Clones share the limits.
 #[derive(Debug, Clone, Default)]

@@ -7,8 +7,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::properties::WriterProperties;
 
 use super::*;
-use crate::profile::TenantId;
 use crate::store::common::schema::Table;
+use alluvium_profile::TenantId;
 
 /// Returns a file of several blocks and row groups, and its entry.
 fn written(rows: i64) -> (File, FileEntry) {

@@ -10,10 +10,10 @@ use arrow::datatypes::Int64Type;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::profile::TenantId;
 use crate::store::common::schema::Table;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_profile::TenantId;
 
 /// Tables of names, and the column by which rows refer to them.
 pub(crate) const NAMES: [(Table, &str); 2] = [(Table::Stacks, "stack"), (Table::Series, "series")];

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::base::file::{replace, sync_parent};
-use crate::profile::TenantId;
 use crate::store::common::error::StoreError;
 use crate::store::tables::bucket::Bucket;
 use crate::store::tables::root::Root;
+use alluvium_base::file::{replace, sync_parent};
+use alluvium_profile::TenantId;
 
 /// The folder that holds the items of all tenants.
 const FOLDER: &str = "kept";

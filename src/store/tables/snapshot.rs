@@ -7,10 +7,10 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use object_store::ObjectStore;
 
-use crate::profile::{ProfileTypeId, SeriesId, StackId, TenantId, Tenants, TimeSpan};
 use crate::store::common::schema::Table;
 use crate::store::tables::root::Root;
 use crate::store::tables::stats::Bounds;
+use alluvium_profile::{ProfileTypeId, SeriesId, StackId, TenantId, Tenants, TimeSpan};
 
 /// A consistent set of files and heads. Every acknowledged profile is in exactly one of them.
 #[derive(Clone, Default)]

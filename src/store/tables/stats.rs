@@ -1,6 +1,6 @@
 //! Statistics about the rows of a file, available without opening it.
 
-use crate::profile::{ProfileTypeId, SeriesId, StackId};
+use alluvium_profile::{ProfileTypeId, SeriesId, StackId};
 
 /// Smallest and largest value of a column of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,10 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::profile::RawProfile;
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, pprof};
 use crate::store::common::schema::Table;
 use crate::store::log::wal;
 use crate::store::maintenance::MaintenanceConfig;
@@ -23,7 +19,11 @@ use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 use crate::store::tools::{inspect, repair};
 use crate::store::*;
-use crate::telemetry::metrics::Scope;
+use alluvium_profile::RawProfile;
+use alluvium_profile::{Labels, pprof};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 const SHAPE: Shape = Shape {
     functions: 20,
@@ -246,7 +246,7 @@ const CASES: &[Case] = &[
         damage: |dir| {
             cut(&segment(dir), |length| length - 20);
             let number: u64 = segment(dir).file_stem().unwrap().to_str().unwrap().parse().unwrap();
-            drop(crate::base::segment::create(&wal::segment_path(&dir.join("wal"), number + 1)).unwrap());
+            drop(alluvium_base::segment::create(&wal::segment_path(&dir.join("wal"), number + 1)).unwrap());
         },
         kinds: &["segment-damaged"],
         refuses: None,

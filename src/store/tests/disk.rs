@@ -8,9 +8,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
 
-use crate::profile::RawProfile;
-use crate::profile::SinkErrorKind;
-use crate::profile::tenant::tenant_id;
 use crate::store::common::fault::{FaultHook, Faults, Place};
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::schema::Table;
@@ -19,7 +16,10 @@ use crate::store::log::wal;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::{Load, check, config, open, scratch};
 use crate::store::*;
-use crate::telemetry::metrics::Scope;
+use alluvium_profile::RawProfile;
+use alluvium_profile::SinkErrorKind;
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::tenant_id;
 
 /// Longest time that a test waits for an event.
 const PATIENCE: Duration = Duration::from_secs(30);

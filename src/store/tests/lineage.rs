@@ -7,10 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::profile::RawProfile;
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, pprof};
 use crate::store::common::fault;
 use crate::store::common::schema::Table;
 use crate::store::log::wal;
@@ -19,7 +15,11 @@ use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 use crate::store::tools::{inspect, repair};
 use crate::store::*;
-use crate::telemetry::metrics::Scope;
+use alluvium_profile::RawProfile;
+use alluvium_profile::{Labels, pprof};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 const SHAPE: Shape = Shape {
     functions: 20,

@@ -15,21 +15,21 @@ use arrow::record_batch::RecordBatch;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
-use crate::base::segment;
-use crate::profile::DecodedProfile;
-use crate::profile::RawProfile;
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{self, Profile};
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, RefusedProfile, SinkErrorKind};
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{FaultHook, Faults, Place};
 use crate::store::common::schema::{LAYOUT_VERSION, Table};
 use crate::store::log::wal;
 use crate::store::tables::snapshot::ScanFilter;
 use crate::store::tables::snapshot::{Snapshot, SnapshotSource};
-use crate::telemetry::metrics::Scope;
+use alluvium_base::segment;
+use alluvium_profile::DecodedProfile;
+use alluvium_profile::RawProfile;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_profile::{Labels, RefusedProfile, SinkErrorKind};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 const SHAPE: Shape = Shape {
     functions: 40,

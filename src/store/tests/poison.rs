@@ -9,12 +9,6 @@ use arrow::array::AsArray;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 
-use crate::base::segment;
-use crate::profile::RawProfile;
-use crate::profile::pprof::{self, SampleLabel};
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, SinkErrorKind};
 use crate::store::common::fault::{FaultHook, Faults, Place};
 use crate::store::common::schema::Table;
 use crate::store::log::damaged;
@@ -27,7 +21,13 @@ use crate::store::tests::scratch;
 use crate::store::tools::findings::Severity;
 use crate::store::tools::{inspect, repair};
 use crate::store::*;
-use crate::telemetry::metrics::Scope;
+use alluvium_base::segment;
+use alluvium_profile::RawProfile;
+use alluvium_profile::pprof::{self, SampleLabel};
+use alluvium_profile::{Labels, SinkErrorKind};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 const SHAPE: Shape = Shape {
     functions: 20,

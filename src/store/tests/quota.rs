@@ -6,15 +6,15 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-use crate::profile::RawProfile;
-use crate::profile::pprof;
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, SinkErrorKind};
 use crate::store::common::clock::Clock;
 use crate::store::tests::scratch;
 use crate::store::*;
-use crate::telemetry::metrics::Scope;
+use alluvium_profile::RawProfile;
+use alluvium_profile::pprof;
+use alluvium_profile::{Labels, SinkErrorKind};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 const SHAPE: Shape = Shape {
     functions: 20,

@@ -14,7 +14,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::base::file::{create_folders, sync_parent, temporary_name};
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Faults;
 use crate::store::common::schema::Table;
@@ -28,6 +27,7 @@ use crate::store::tables::root::{At, Root, log_of};
 use crate::store::tables::snapshot::FileEntry;
 use crate::store::tools::check_log::contradictions;
 use crate::store::tools::inspect::on_a_thread;
+use alluvium_base::file::{create_folders, sync_parent, temporary_name};
 
 /// Maximum number of attempts before the copy fails.
 const ATTEMPTS: usize = 60;

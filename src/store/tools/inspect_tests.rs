@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, RawProfile, pprof};
 use crate::store::Store;
 use crate::store::config::StoreConfig;
 use crate::store::rules::limits::Limits;
 use crate::store::tables::delta::Operation;
 use crate::store::tables::snapshot::{ScanFilter, SnapshotSource};
 use crate::store::tools::repair;
-use crate::telemetry::metrics::Scope;
+use alluvium_profile::{Labels, RawProfile, pprof};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 const SHAPE: Shape = Shape {
     functions: 40,

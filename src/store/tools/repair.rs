@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use crate::base::file::sync_parent;
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Faults;
 use crate::store::common::schema::Table;
@@ -22,6 +21,7 @@ use crate::store::open::folder::Folder;
 use crate::store::tables::delta::{DeltaTable, sums};
 use crate::store::tables::root::{At, Root, log_of};
 use crate::store::tools::{check_log, inspect};
+use alluvium_base::file::sync_parent;
 
 /// One step of a repair, as reported.
 #[derive(Debug, Clone, PartialEq, Eq)]

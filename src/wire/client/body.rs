@@ -5,12 +5,12 @@ use std::fmt;
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_ENCODING;
 
-use crate::profile::pprof::{self, GzipError};
-use crate::wire::client::error::error_chain;
+use crate::client::error::error_chain;
+use alluvium_profile::pprof::{self, GzipError};
 
 /// The reason why a body could not be read completely.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BodyError {
+pub enum BodyError {
     /// The connection broke. The error does not contain the URL, which may hold secrets.
     #[error("{}", error_chain(.0))]
     Lost(#[source] reqwest::Error),
@@ -26,7 +26,7 @@ pub(crate) enum BodyError {
 ///
 /// # Errors
 /// Returns a [`BodyError`] when the body is longer or the connection breaks.
-pub(crate) async fn read_body(response: reqwest::Response, max_bytes: usize) -> Result<Bytes, BodyError> {
+pub async fn read_body(response: reqwest::Response, max_bytes: usize) -> Result<Bytes, BodyError> {
     match read(response, max_bytes).await? {
         (body, Extent::Whole) => Ok(body),
         (_, Extent::Beginning) => Err(BodyError::TooLong(max_bytes)),
@@ -39,7 +39,7 @@ pub(crate) async fn read_body(response: reqwest::Response, max_bytes: usize) -> 
 ///
 /// # Errors
 /// Returns the errors of [`read_body`], and an error when the body is not compressed as its headers say.
-pub(crate) async fn read_decoded(response: reqwest::Response, max_bytes: usize) -> Result<Bytes, BodyError> {
+pub async fn read_decoded(response: reqwest::Response, max_bytes: usize) -> Result<Bytes, BodyError> {
     let encoding = response.headers().get(CONTENT_ENCODING);
     let is_gzip = encoding.is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
     let body = read_body(response, max_bytes).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn read_decoded(response: reqwest::Response, max_bytes: usize) 
 }
 
 /// Reads the first `max_bytes` of a body. Returns no bytes when the connection breaks first.
-pub(crate) async fn read_beginning(response: reqwest::Response, max_bytes: usize) -> Bytes {
+pub async fn read_beginning(response: reqwest::Response, max_bytes: usize) -> Bytes {
     read(response, max_bytes)
         .await
         .map(|(body, _)| body)

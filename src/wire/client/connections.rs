@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::wire::client::error::{ClientError, error_chain};
-use crate::wire::client::options::{ClientOptions, ProxyOptions};
-use crate::wire::client::tls::configure;
+use crate::client::error::{ClientError, error_chain};
+use crate::client::options::{ClientOptions, ProxyOptions};
+use crate::client::tls::configure;
 
 /// Maximum number of redirects, as in Go's client.
 const MAX_REDIRECTS: usize = 10;

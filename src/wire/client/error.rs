@@ -32,7 +32,7 @@ pub enum ClientError {
 }
 
 /// Formats an error of `reqwest` with its sources, which contain the reason.
-pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -47,7 +47,7 @@ pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// Returns a URL for messages: without user, password and query.
-pub(crate) fn without_secrets(url: &Url) -> Url {
+pub fn without_secrets(url: &Url) -> Url {
     let mut url = url.clone();
     let _ = (url.set_username(""), url.set_password(None));
     url.set_query(None);

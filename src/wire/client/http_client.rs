@@ -4,10 +4,10 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use url::Url;
 
-use crate::wire::client::connections::connections;
-use crate::wire::client::error::ClientError;
-use crate::wire::client::oauth2::TokenCache;
-use crate::wire::client::options::{ClientOptions, Credential, basic};
+use crate::client::connections::connections;
+use crate::client::error::ClientError;
+use crate::client::oauth2::TokenCache;
+use crate::client::options::{ClientOptions, Credential, basic};
 
 /// HTTP client with its credentials. Clones share connections.
 #[derive(Clone, Debug)]

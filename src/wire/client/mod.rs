@@ -15,10 +15,10 @@ mod options;
 mod tests;
 mod tls;
 
-pub(crate) use body::{BodyError, read_beginning, read_body, read_decoded};
-pub(crate) use error::{ClientError, error_chain, without_secrets};
+pub use body::{BodyError, read_beginning, read_body, read_decoded};
+pub use error::{ClientError, error_chain, without_secrets};
 pub use http_client::HttpClient;
 pub use options::{ClientOptions, Credential, Secret};
-pub(crate) use options::{OAuth2, ProxyOptions, TokenProvider};
-pub(crate) use tls::TlsVersion;
+pub use options::{OAuth2, ProxyOptions, TokenProvider};
+pub use tls::TlsVersion;
 pub use tls::{Pem, TlsOptions};

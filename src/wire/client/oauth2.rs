@@ -8,9 +8,9 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use crate::wire::client::connections::connections;
-use crate::wire::client::error::{ClientError, error_chain};
-use crate::wire::client::options::{OAuth2, basic};
+use crate::client::connections::connections;
+use crate::client::error::{ClientError, error_chain};
+use crate::client::options::{OAuth2, basic};
 
 /// Time before its expiry at which a token is renewed, so that it does not expire in transit.
 const RENEW_BEFORE: Duration = Duration::from_secs(10);

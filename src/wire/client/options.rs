@@ -8,9 +8,9 @@ use base64::Engine as _;
 use http::HeaderMap;
 use url::Url;
 
-use crate::base::BoxFuture;
-use crate::wire::client::error::ClientError;
-use crate::wire::client::tls::TlsOptions;
+use crate::client::error::ClientError;
+use crate::client::tls::TlsOptions;
+use alluvium_base::BoxFuture;
 
 /// Options of an HTTP client.
 #[derive(Clone, Debug)]

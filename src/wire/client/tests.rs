@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::routing::{get, post};
 use http::HeaderMap;
 
-use crate::wire::client::{
+use crate::client::{
     ClientOptions, Credential, HttpClient, OAuth2, Pem, ProxyOptions, Secret, TlsOptions, TlsVersion, error_chain,
 };
 

@@ -12,9 +12,13 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use crate::base::encoding::accepts;
-use crate::wire::error_detail::ErrorDetail;
-use crate::wire::json::{self, FromJson, ToJson};
+use crate::error_detail::ErrorDetail;
+use crate::json::{self, FromJson, ToJson};
+pub(crate) use alluvium_base::encoding::accepts;
+
+mod response;
+
+pub use response::log;
 
 /// Maximum number of digits of a timeout in milliseconds.
 const TIMEOUT_DIGITS: usize = 10;
@@ -95,7 +99,7 @@ impl Code {
     }
 
     /// Returns the number in gRPC, where 0 is success.
-    pub(crate) fn grpc_number(self) -> i32 {
+    pub fn grpc_number(self) -> i32 {
         self as i32 + 1
     }
 
@@ -163,14 +167,14 @@ impl ConnectError {
 
     /// Returns the same error with another HTTP status.
     #[must_use]
-    pub(crate) fn with_status(mut self, status: u16) -> Self {
+    pub fn with_status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
     /// Returns the same error with an additional detail.
     #[must_use]
-    pub(crate) fn with_detail(mut self, detail: ErrorDetail) -> Self {
+    pub fn with_detail(mut self, detail: ErrorDetail) -> Self {
         self.details.push(detail);
         self
     }
@@ -218,7 +222,7 @@ pub enum Codec {
 
 impl Codec {
     /// Returns the content type of responses.
-    pub(crate) fn content_type(self) -> &'static str {
+    pub fn content_type(self) -> &'static str {
         match self {
             Codec::Proto => "application/proto",
             Codec::Json => "application/json",
@@ -228,7 +232,7 @@ impl Codec {
 
 /// The parsed headers of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CallHeaders {
+pub struct CallHeaders {
     /// Encoding of request and response.
     pub codec: Codec,
     /// Compression of the request's body.
@@ -252,7 +256,7 @@ pub enum Compression {
 impl CallHeaders {
     /// Parses the headers of a unary call. Errors: 415 for an unsupported content type, 400 for a wrong version or
     /// timeout, `unimplemented` for an unknown compression.
-    pub(crate) fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
+    pub fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
         let codec = codec(headers)?;
         if let Some(version) = headers.get("connect-protocol-version")
             && version.as_bytes() != b"1"
@@ -270,7 +274,7 @@ impl CallHeaders {
     }
 
     /// Parses the caller's timeout from `Connect-Timeout-Ms`.
-    pub(crate) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
+    pub fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
         let Some(value) = headers.get("connect-timeout-ms") else {
             return Ok(None);
         };
@@ -325,7 +329,7 @@ impl Compression {
     }
 
     /// Returns the compression with this name; identity for an empty name.
-    pub(crate) fn of_name(name: &str) -> Result<Self, ConnectError> {
+    pub fn of_name(name: &str) -> Result<Self, ConnectError> {
         match name.trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Ok(Self::Identity),
             "gzip" | "x-gzip" => Ok(Self::Gzip),

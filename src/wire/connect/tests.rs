@@ -4,9 +4,9 @@ use http::{HeaderMap, HeaderValue};
 use proptest::prelude::*;
 
 use super::*;
-use crate::base::encoding::gzip;
-use crate::wire::proto::push::{PushRequest, RawProfileSeries, RawSample};
-use crate::wire::proto::querier::{FlameGraph, Level, SelectMergeStacktracesRequest};
+use crate::proto::push::{PushRequest, RawProfileSeries, RawSample};
+use crate::proto::querier::{FlameGraph, Level, SelectMergeStacktracesRequest};
+use alluvium_base::encoding::gzip;
 
 fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
     pairs

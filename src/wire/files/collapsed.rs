@@ -6,10 +6,10 @@
 use hashbrown::HashMap;
 use memchr::memchr_iter;
 
-use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
-use crate::wire::files::error::FileError;
-use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
-use crate::wire::folded::parts;
+use crate::files::error::FileError;
+use crate::files::imported::{FileFormat, ImportedProfile, Meaning};
+use crate::folded::parts;
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
 
 /// Maximum number of frame texts to remember. Several texts may stand for one frame of the profile.
 const MAX_KNOWN: usize = 1 << 17;

@@ -3,9 +3,9 @@
 use hashbrown::HashMap;
 use serde::Deserialize;
 
-use crate::wire::files::error::FileError;
-use crate::wire::files::imported::{FileFormat, ImportedProfile};
-use crate::wire::files::v8::{CallFrame, Node, V8Profile};
+use crate::files::error::FileError;
+use crate::files::imported::{FileFormat, ImportedProfile};
+use crate::files::v8::{CallFrame, Node, V8Profile};
 
 /// A file. Times are in microseconds.
 #[derive(Deserialize)]

@@ -2,11 +2,11 @@
 
 use memchr::memmem;
 
-use crate::profile::{legacy, pprof};
-use crate::wire::files::error::FileError;
-use crate::wire::files::imported::FileFormat;
-use crate::wire::files::{instruments, nettrace};
-use crate::wire::{folded, perf_script};
+use crate::files::error::FileError;
+use crate::files::imported::FileFormat;
+use crate::files::{instruments, nettrace};
+use crate::{folded, perf_script};
+use alluvium_profile::{legacy, pprof};
 
 /// Maximum number of characters of an unknown file that the error shows.
 const SHOWN: usize = 40;

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
-use crate::wire::files::imported::{ImportedProfile, Meaning};
+use crate::files::imported::{ImportedProfile, Meaning};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
 
 const MICROSECOND_NANOS: f64 = 1e3;
 

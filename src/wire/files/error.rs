@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use crate::profile::pprof::GzipError;
-use crate::wire::files::imported::FileFormat;
+use crate::files::imported::FileFormat;
+use alluvium_profile::pprof::GzipError;
 
 /// Reason why a file was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

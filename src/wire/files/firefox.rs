@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use hashbrown::HashMap;
 use serde::Deserialize;
 
-use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
-use crate::wire::files::error::FileError;
-use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
+use crate::files::error::FileError;
+use crate::files::imported::{FileFormat, ImportedProfile, Meaning};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
 
 const MICROSECOND_NANOS: f64 = 1e3;
 const MILLISECOND_NANOS: f64 = 1e6;
@@ -401,7 +401,7 @@ impl Weight {
 
 #[cfg(test)]
 mod tests {
-    use crate::wire::files::tests::{read_text, told};
+    use crate::files::tests::{read_text, told};
 
     /// Written like samply's files: two binaries whose functions are addresses, and one named function.
     const SAMPLY: &str = r#"{"meta": {"interval": 2, "startTime": 1000, "sampleUnits": {"threadCPUDelta": "\u00b5s"}},

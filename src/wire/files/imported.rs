@@ -4,9 +4,9 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::profile::call_tree::{CallTree, TooMany};
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{Profile, ValueType};
+use alluvium_profile::call_tree::{CallTree, TooMany};
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{Profile, ValueType};
 
 /// Format of an imported file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

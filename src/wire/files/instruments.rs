@@ -10,9 +10,9 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
-use crate::wire::files::error::FileError;
-use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
+use crate::files::error::FileError;
+use crate::files::imported::{FileFormat, ImportedProfile, Meaning};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
 
 /// First element of every exported file.
 const ROOT: &str = "<trace-query-result";
@@ -401,8 +401,8 @@ fn without_number(process: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use crate::wire::files::FileFormat;
-    use crate::wire::files::tests::{read_text, told};
+    use crate::files::FileFormat;
+    use crate::files::tests::{read_text, told};
 
     /// Written like the output of `xctrace export`: weights, threads, stacks, frames, binaries and paths that occur
     /// again are references, also in stacks with tags. One sample has no stack.

@@ -23,11 +23,11 @@ mod v8;
 
 use bytes::Bytes;
 
-use crate::profile::decoded::Columns;
-use crate::profile::jfr::{About, Recording};
-use crate::profile::{legacy, pprof};
-use crate::wire::byte_order::without_mark;
-use crate::wire::ingest;
+use crate::byte_order::without_mark;
+use crate::ingest;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::jfr::{About, Recording};
+use alluvium_profile::{legacy, pprof};
 
 pub use error::FileError;
 pub use imported::{FileFormat, Imported, ImportedProfile};

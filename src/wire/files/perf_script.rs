@@ -1,9 +1,9 @@
 //! Files with the output of `perf script`: one profile for each event.
 
-use crate::profile::call_tree::Size;
-use crate::wire::files::error::FileError;
-use crate::wire::files::imported::{FileFormat, ImportedProfile};
-use crate::wire::perf_script::by_event;
+use crate::files::error::FileError;
+use crate::files::imported::{FileFormat, ImportedProfile};
+use crate::perf_script::by_event;
+use alluvium_profile::call_tree::Size;
 
 /// Reads the profiles of a text.
 pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {

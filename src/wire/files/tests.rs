@@ -3,10 +3,11 @@
 
 use bytes::Bytes;
 
-use crate::profile::pprof::{self, Builder, Profile, ValueType};
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::wire::files::synthetic::{TICK_NANOS, files};
-use crate::wire::files::{FileError, FileFormat, Imported, read};
+use crate::files::synthetic::files;
+use crate::files::synthetic::stacks::TICK_NANOS;
+use crate::files::{FileError, FileFormat, Imported, read};
+use alluvium_profile::pprof::{self, Builder, Profile, ValueType};
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
 
 const MAX_BYTES: usize = 1 << 20;
 
@@ -430,7 +431,7 @@ fn next(state: &mut u64) -> usize {
 fn a_thousand_changed_files_of_each_format_are_profiles_or_errors() {
     let seeds =
         [COLLAPSED, PERF_SCRIPT, CPU_PROFILE, TRACE, FIREFOX, SPEEDSCOPE, GO_TEXT].map(|text| text.as_bytes().to_vec());
-    let jfr = concat!(env!("CARGO_MANIFEST_DIR"), "/integration/fixtures/jfr/small.jfr");
+    let jfr = concat!(env!("CARGO_MANIFEST_DIR"), "/../../integration/fixtures/jfr/small.jfr");
     let jfr = pprof::gunzip(&std::fs::read(jfr).unwrap().into(), MAX_BYTES).unwrap();
     let seeds = seeds.into_iter().chain([pprof_bytes(), jfr.to_vec()]);
     let seeds: Vec<Vec<u8>> = seeds.chain(small_files().into_iter().map(|(_, bytes)| bytes)).collect();

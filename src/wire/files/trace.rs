@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::wire::files::durations::Durations;
-use crate::wire::files::error::FileError;
-use crate::wire::files::imported::{FileFormat, ImportedProfile};
-use crate::wire::files::v8::{CallFrame, Node, V8Profile};
+use crate::files::durations::Durations;
+use crate::files::error::FileError;
+use crate::files::imported::{FileFormat, ImportedProfile};
+use crate::files::v8::{CallFrame, Node, V8Profile};
 
 /// Maximum number of profiles in a trace, one per thread.
 const MAX_PROFILES: usize = 1000;

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use hashbrown::HashMap;
 use serde::Deserialize;
 
-use crate::profile::call_tree::{CallTree, Calls, NodeId, Room, Size, TooMany};
-use crate::wire::files::imported::{ImportedProfile, Meaning};
+use crate::files::imported::{ImportedProfile, Meaning};
+use alluvium_profile::call_tree::{CallTree, Calls, NodeId, Room, Size, TooMany};
 
 /// Function, as V8 names it.
 #[derive(Debug, Clone, Deserialize)]

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::{DecodedProfile, Labels, pprof};
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::form::Part;
-use crate::wire::ingest::query::IngestQuery;
+use crate::connect::ConnectError;
+use crate::ingest::form::Part;
+use crate::ingest::query::IngestQuery;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::{DecodedProfile, Labels, pprof};
 
 /// A supported format of uploads.
 pub(super) struct Format {
@@ -42,7 +42,7 @@ impl Payload {
 
 /// Limit on the decompressed size of content.
 #[derive(Clone, Copy)]
-pub(crate) enum Opening {
+pub enum Opening {
     /// The size that the content announces, up to this many bytes.
     Announced(usize),
     /// Up to this many bytes, regardless of the announced size.
@@ -68,7 +68,7 @@ impl Opening {
 
 /// Reason why profiles were not read.
 #[derive(Debug)]
-pub(crate) enum ReadError {
+pub enum ReadError {
     /// The content is larger than it announces, but may be within the limit. The caller retries with
     /// [`Opening::AtMost`].
     LargerThanAnnounced,

@@ -4,12 +4,12 @@
 
 use bytes::Bytes;
 
-use crate::profile::DecodedProfile;
-use crate::profile::jfr::{self, About, Recording};
-use crate::profile::pprof::{self, GzipError};
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
-use crate::wire::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
+use crate::connect::ConnectError;
+use crate::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
+use crate::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
+use alluvium_profile::DecodedProfile;
+use alluvium_profile::jfr::{self, About, Recording};
+use alluvium_profile::pprof::{self, GzipError};
 
 /// The format of JFR recordings.
 pub(crate) static JFR: Format = Format {

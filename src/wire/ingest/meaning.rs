@@ -3,12 +3,12 @@
 //! In: the name and the sample rate of an upload. Out: [`Meaning`]. The parts and types are Pyroscope's. Any other part
 //! is refused with status 422 and an error that names it.
 
-use crate::profile::DecodedProfile;
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{Profile, ValueType};
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::format::labels;
-use crate::wire::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
+use crate::connect::ConnectError;
+use crate::ingest::format::labels;
+use crate::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
+use alluvium_profile::DecodedProfile;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{Profile, ValueType};
 
 const SECOND_NANOS: i64 = 1_000_000_000;
 

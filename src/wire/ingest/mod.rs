@@ -18,14 +18,14 @@ mod trie;
 
 use bytes::Bytes;
 
-use crate::profile::pprof::MAX_RATIO;
-use crate::profile::{DecodedProfile, RawProfile};
-use crate::wire::byte_order::{is_utf16, without_mark};
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::format::{Format, Payload};
+use crate::byte_order::{is_utf16, without_mark};
+use crate::connect::ConnectError;
+use crate::ingest::format::{Format, Payload};
+use alluvium_profile::pprof::MAX_RATIO;
+use alluvium_profile::{DecodedProfile, RawProfile};
 
-pub(crate) use format::{Opening, ReadError};
-pub(crate) use query::IngestQuery;
+pub use format::{Opening, ReadError};
+pub use query::IngestQuery;
 
 /// The supported formats. If a request names no format, the first format that detects its body is used.
 static FORMATS: [&Format; 8] = [
@@ -40,12 +40,12 @@ static FORMATS: [&Format; 8] = [
 ];
 
 /// Returns the maximum number of bytes to process for a body. A profile in the body may be compressed.
-pub(crate) fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
+pub fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
     body_bytes.max(body_bytes.saturating_mul(MAX_RATIO).min(max_bytes))
 }
 
 /// A request split into its parts, before decompression.
-pub(crate) struct Upload {
+pub struct Upload {
     format: &'static Format,
     payload: Payload,
     /// Number of content bytes that are not slices of the body, because the body had another encoding.
@@ -54,7 +54,7 @@ pub(crate) struct Upload {
 
 impl Upload {
     /// Detects the format of a body. An unsupported format is an error with status 422.
-    pub(crate) fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
+    pub fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
         let by_type = FORMATS
             .into_iter()
             .find(|format| !format.content_type.is_empty() && content_type.contains(format.content_type));
@@ -110,13 +110,13 @@ impl Upload {
     }
 
     /// Returns the maximum memory in bytes that [`Upload::read`] takes. Rejects content that is too large.
-    pub(crate) fn memory(&self, opening: Opening) -> Result<usize, ConnectError> {
+    pub fn memory(&self, opening: Opening) -> Result<usize, ConnectError> {
         let bytes = (self.format.memory)(&self.payload, opening)?;
         Ok(bytes.saturating_add(self.converted_bytes))
     }
 
     /// Reads the profiles. The error has status 413 if a profile is too large and 400 if it is invalid.
-    pub(crate) fn read(&self, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
+    pub fn read(&self, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
         (self.format.read)(&self.payload, query, opening)
     }
 }

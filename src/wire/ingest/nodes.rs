@@ -4,12 +4,12 @@
 //! name, the name, its own value and the number of its children. All numbers are varints. The format determines the
 //! meaning of a name.
 
-use crate::profile::DecodedProfile;
-use crate::profile::call_tree::{CallTree, Calls, Counter, Room, Size, TooMany};
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::format::{Opening, Payload, ReadError, too_large};
-use crate::wire::ingest::meaning::Meaning;
-use crate::wire::ingest::query::IngestQuery;
+use crate::connect::ConnectError;
+use crate::ingest::format::{Opening, Payload, ReadError, too_large};
+use crate::ingest::meaning::Meaning;
+use crate::ingest::query::IngestQuery;
+use alluvium_profile::DecodedProfile;
+use alluvium_profile::call_tree::{CallTree, Calls, Counter, Room, Size, TooMany};
 
 /// Maximum number of levels. A level costs the sender only three bytes, but takes additional memory here.
 const MAX_LEVELS: usize = 1 << 16;
@@ -96,7 +96,7 @@ enum Problem {
     TooMany(TooMany),
 }
 
-/// A node with its level.
+/// A node with its level in the tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Node<'a> {
     /// Number of nodes above this node.
@@ -213,7 +213,7 @@ fn error(at: usize, problem: Problem) -> NodeError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::ingest::testing::put_node;
+    use crate::ingest::testing::put_node;
 
     /// Level, name and value of a node.
     type Told<'a> = (usize, &'a [u8], i64);

@@ -4,12 +4,12 @@
 //! other than CPU time, each sample counts as 1, as in Pyroscope. Otherwise each event becomes a profile of its own, in
 //! which a sample counts with the period that the text states.
 
-use crate::profile::DecodedProfile;
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
-use crate::wire::ingest::meaning::Meaning;
-use crate::wire::ingest::query::IngestQuery;
-use crate::wire::perf_script::{self, by_event, counted, size};
+use crate::connect::ConnectError;
+use crate::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
+use crate::ingest::meaning::Meaning;
+use crate::ingest::query::IngestQuery;
+use crate::perf_script::{self, by_event, counted, size};
+use alluvium_profile::DecodedProfile;
 
 /// The format of `perf script`, recognised by the first line.
 pub(crate) static PERF_SCRIPT: Format = Format {

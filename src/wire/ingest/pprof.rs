@@ -8,13 +8,13 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use crate::profile::DecodedProfile;
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{self, GzipError};
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
-use crate::wire::ingest::query::IngestQuery;
-use crate::wire::ingest::spies::Spy;
+use crate::connect::ConnectError;
+use crate::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
+use crate::ingest::query::IngestQuery;
+use crate::ingest::spies::Spy;
+use alluvium_profile::DecodedProfile;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{self, GzipError};
 
 /// The format of pprof profiles.
 pub(crate) static PPROF: Format = Format {

@@ -2,15 +2,15 @@
 //!
 //! In: the query part of a URL and the current time. Out: [`IngestQuery`].
 
-use crate::wire::at_time;
-use crate::wire::connect::ConnectError;
+use crate::at_time;
+use crate::connect::ConnectError;
 
 /// Sample rate in Hz for a profile without one.
 pub(crate) const DEFAULT_SAMPLE_RATE: u32 = 100;
 
 /// The parameters of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct IngestQuery {
+pub struct IngestQuery {
     /// Name of the application.
     pub app: String,
     /// Labels in the order of the query.
@@ -29,7 +29,7 @@ pub(crate) struct IngestQuery {
 
 impl IngestQuery {
     /// Parses the query part of a URL. `now_nanos` replaces missing times.
-    pub(crate) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
+    pub fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let mut read = Self {
             app: String::new(),
             labels: Vec::new(),

@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{self, BYTES, DecodeError, DecodeErrorKind, Profile, Reader, VARINT};
-use crate::wire::connect::ConnectError;
+use crate::connect::ConnectError;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{self, BYTES, DecodeError, DecodeErrorKind, Profile, Reader, VARINT};
 
 /// Field numbers of a profile, and the field number of the lines in a location.
 const LOCATION: u32 = 4;
@@ -241,8 +241,8 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
-    use crate::profile::pprof::{Builder, Function, Line, Location, ValueType, encode};
-    use crate::wire::ingest::testing;
+    use crate::ingest::testing;
+    use alluvium_profile::pprof::{Builder, Function, Line, Location, ValueType, encode};
 
     fn profile(kind: &'static str, functions: &[(&'static str, &'static str)]) -> Vec<u8> {
         let mut builder = Builder::new(Profile {
@@ -267,7 +267,7 @@ mod tests {
 
     fn read(spy: &str, body: Vec<u8>) -> Result<testing::Stacks, ConnectError> {
         let query = format!("name=app&format=pprof&spyName={spy}");
-        crate::wire::ingest::read(&query, "", body.into(), 1 << 20).map(|found| testing::sums(&found))
+        crate::ingest::read(&query, "", body.into(), 1 << 20).map(|found| testing::sums(&found))
     }
 
     #[test]
@@ -324,8 +324,7 @@ mod tests {
         };
         let read = |spy: &str, config: &[u8]| {
             let query = format!("name=app{spy}");
-            let found =
-                crate::wire::ingest::read(&query, "multipart/form-data; boundary=B", form(config).into(), 1 << 20);
+            let found = crate::ingest::read(&query, "multipart/form-data; boundary=B", form(config).into(), 1 << 20);
             let found = found.unwrap().remove(0);
             let kind = pprof::decode(&found.pprof).unwrap().sample_types[0].kind.to_owned();
             (found.labels.get("__name__").unwrap().to_owned(), kind)
@@ -340,7 +339,7 @@ mod tests {
     #[test]
     fn functions_without_ids_get_those_of_their_locations() {
         let whole = profile("samples", &[("", "leaf"), ("", "middle"), ("", "main")]);
-        let mut message = crate::wire::proto::google::Profile::decode(whole.as_slice()).unwrap();
+        let mut message = crate::proto::google::Profile::decode(whole.as_slice()).unwrap();
         for function in &mut message.function {
             function.id = 0;
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::profile::{RawProfile, pprof};
-use crate::wire::ingest::{IngestQuery, Opening, ReadError, Upload};
+use crate::ingest::{IngestQuery, Opening, ReadError, Upload};
+use alluvium_profile::{RawProfile, pprof};
 
 /// Folded stacks such as `main;work`, with their values.
 pub(super) type Stacks = BTreeMap<String, i64>;

@@ -1,7 +1,7 @@
 //! Tests of `/ingest` bodies: how they are read, and how invalid bodies are refused.
 
 use super::*;
-use crate::profile::pprof::{self, Profile, ValueType};
+use alluvium_profile::pprof::{self, Profile, ValueType};
 
 const NOW: i64 = 1_700_000_000_000_000_000;
 
@@ -279,7 +279,7 @@ fn recorded(query_text: &str, content_type: &str, body: Bytes) -> Vec<String> {
 
 #[test]
 fn a_recording_becomes_a_profile_for_each_kind_of_event() {
-    let plain = crate::profile::jfr::testing::small();
+    let plain = include_bytes!("../../../integration/fixtures/jfr/small.jfr").to_vec();
     let packed = pprof::gzip(&plain);
     let of_query = [
         "process_cpu itimer cpu 10000000 1699999990 10 3 30000000",
@@ -308,7 +308,10 @@ fn labels_of_a_recording_come_in_a_part_of_their_own() {
         0x0a, 10, 8, 5, 0x12, 6, 0x0a, 4, 8, 1, 16, 2, 0x12, 5, 8, 1, 0x12, 1, b'k', 0x12, 5, 8, 2, 0x12, 1, b'v',
     ];
     let body = form(&[
-        ("jfr", &crate::profile::jfr::testing::small()),
+        (
+            "jfr",
+            include_bytes!("../../../integration/fixtures/jfr/small.jfr").as_slice(),
+        ),
         ("labels", &pprof::gzip(&labels)),
     ]);
     let profiles = read_all(&query("name=a&format=jfr"), FORM, body, 1 << 20).unwrap();
@@ -358,7 +361,7 @@ fn perf_script_says_itself_what_it_counts_unless_the_sender_does() {
     ];
     assert_eq!(own, of_file.map(|(kind, total)| (kind.to_owned(), total)));
     // An imported file is read in the same way.
-    let imported = crate::wire::files::read(&PERF_SCRIPT.into(), 1 << 20).unwrap();
+    let imported = crate::files::read(&PERF_SCRIPT.into(), 1 << 20).unwrap();
     let imported: Vec<(String, i64)> = imported
         .profiles
         .iter()

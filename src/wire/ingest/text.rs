@@ -6,13 +6,13 @@
 use bytes::Bytes;
 use hashbrown::HashMap;
 
-use crate::profile::DecodedProfile;
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{Builder, Profile};
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, too_large};
-use crate::wire::ingest::meaning::Meaning;
-use crate::wire::ingest::query::IngestQuery;
+use crate::connect::ConnectError;
+use crate::ingest::format::{Format, Opening, Payload, ReadError, too_large};
+use crate::ingest::meaning::Meaning;
+use crate::ingest::query::IngestQuery;
+use alluvium_profile::DecodedProfile;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{Builder, Profile};
 
 /// Format in which each line is a stack and its count. It is the default format of the protocol.
 pub(crate) static GROUPS: Format = Format {

@@ -2,9 +2,9 @@
 //!
 //! The root has no name. A node without a name is not a frame; its children belong to the nearest named node above.
 
-use crate::profile::call_tree::Calls;
-use crate::wire::ingest::format::Format;
-use crate::wire::ingest::nodes::{self, NodeError, Nodes, Walk};
+use crate::ingest::format::Format;
+use crate::ingest::nodes::{self, NodeError, Nodes, Walk};
+use alluvium_profile::call_tree::Calls;
 
 /// The format of call trees.
 pub(crate) static TREE: Format = Format {
@@ -49,8 +49,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use crate::wire::ingest::read;
-    use crate::wire::ingest::testing::{self, Stacks, put_node};
+    use crate::ingest::read;
+    use crate::ingest::testing::{self, Stacks, put_node};
 
     /// Children by name, and the branch's own value.
     #[derive(Default)]

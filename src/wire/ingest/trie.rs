@@ -3,9 +3,9 @@
 //! The concatenated names of the nodes from the root to a node are the stack that has the node's value. A name may end
 //! anywhere, even within the name of a function or within a character.
 
-use crate::profile::call_tree::Calls;
-use crate::wire::ingest::format::Format;
-use crate::wire::ingest::nodes::{self, NodeError, Nodes, Walk};
+use crate::ingest::format::Format;
+use crate::ingest::nodes::{self, NodeError, Nodes, Walk};
+use alluvium_profile::call_tree::Calls;
 
 /// The format of stacks in a trie.
 pub(crate) static TRIE: Format = Format {
@@ -73,8 +73,8 @@ impl Walk for Trie {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::wire::ingest::read;
-    use crate::wire::ingest::testing::{self, Stacks, put_node};
+    use crate::ingest::read;
+    use crate::ingest::testing::{self, Stacks, put_node};
 
     /// Writes a node `name` above the sorted keys. The first `start` bytes of the keys are already written.
     fn write(bytes: &mut Vec<u8>, name: &[u8], start: usize, keys: &[(&[u8], u64)]) {

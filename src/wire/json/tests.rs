@@ -4,11 +4,11 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::proto::google::{Mapping, Profile, Sample, ValueType};
-use crate::wire::proto::otlp::{AnyValue, KeyValue, Link};
-use crate::wire::proto::push::{PushRequest, RawProfileSeries, RawSample};
-use crate::wire::proto::querier::{SelectSeriesRequest, SelectSeriesResponse, SeriesRequest};
-use crate::wire::proto::types::{LabelPair, Point, Series, TimeSeriesAggregationType};
+use crate::proto::google::{Mapping, Profile, Sample, ValueType};
+use crate::proto::otlp::{AnyValue, KeyValue, Link};
+use crate::proto::push::{PushRequest, RawProfileSeries, RawSample};
+use crate::proto::querier::{SelectSeriesRequest, SelectSeriesResponse, SeriesRequest};
+use crate::proto::types::{LabelPair, Point, Series, TimeSeriesAggregationType};
 
 fn text(message: &impl ToJson) -> String {
     let mut out = Writer::with_capacity(0);

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::profile::Labels;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::Labels;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 
 /// Name of the attribute with the service's name.
 pub(super) const SERVICE: &str = "service.name";

@@ -6,22 +6,22 @@
 use prost::Message;
 use uuid::Uuid;
 
-use crate::profile::pprof::Profile as Columns;
-use crate::profile::{DecodedProfile, RefusedProfile, SinkError, SinkErrorKind};
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::error_detail::ErrorDetail;
-use crate::wire::otlp::attributes::{Attribute, Common};
-use crate::wire::otlp::budget::Budget;
-use crate::wire::otlp::columns::ColumnMaker;
-use crate::wire::otlp::dictionary::Dictionary;
-use crate::wire::otlp::error::ExportError;
-use crate::wire::otlp::groups;
-use crate::wire::otlp::kind::Kind;
-use crate::wire::proto::otlp::{
+use crate::connect::{Code, ConnectError};
+use crate::error_detail::ErrorDetail;
+use crate::otlp::attributes::{Attribute, Common};
+use crate::otlp::budget::Budget;
+use crate::otlp::columns::ColumnMaker;
+use crate::otlp::dictionary::Dictionary;
+use crate::otlp::error::ExportError;
+use crate::otlp::groups;
+use crate::otlp::kind::Kind;
+use crate::proto::otlp::{
     ExportProfilesPartialSuccess, ExportProfilesServiceRequest, ExportProfilesServiceResponse, Profile,
     ProfilesDictionary, ResourceProfiles, ScopeProfiles,
 };
-use crate::wire::weight::MAX_PROFILES;
+use crate::weight::MAX_PROFILES;
+use alluvium_profile::pprof::Profile as Columns;
+use alluvium_profile::{DecodedProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 /// Length in nanoseconds of a profile that does not state it: ten seconds, as in Pyroscope.
 const DEFAULT_DURATION_NANOS: i64 = 10_000_000_000;
@@ -39,7 +39,7 @@ const RETRY_AFTER_SECONDS: i64 = 1;
 
 /// The profiles of a request.
 #[derive(Debug, Default)]
-pub(crate) struct ExportBatch {
+pub struct ExportBatch {
     /// Profiles to pass to a sink.
     pub profiles: Vec<DecodedProfile>,
     /// For each profile, the index of its original in the request.
@@ -49,7 +49,7 @@ pub(crate) struct ExportBatch {
 impl ExportBatch {
     /// Converts a request to profiles. `now_nanos` (Unix time) is the time of profiles without a time. Profiles without
     /// samples are skipped.
-    pub(crate) fn read(request: &ExportProfilesServiceRequest, now_nanos: i64) -> Result<Self, ConnectError> {
+    pub fn read(request: &ExportProfilesServiceRequest, now_nanos: i64) -> Result<Self, ConnectError> {
         let mut budget = Budget::of_request(request.encoded_len());
         Ok(Self::within(request, now_nanos, &mut budget)?)
     }
@@ -140,12 +140,12 @@ impl ExportBatch {
     }
 
     /// Returns the memory in bytes that the profiles take.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.profiles.iter().map(|profile| profile.columns.bytes()).sum()
     }
 
-    /// Returns the profiles for [`crate::profile::ProfileSink::append_decoded`] and the data needed for the response.
-    pub(crate) fn split(self) -> (Vec<DecodedProfile>, ExportOutcome) {
+    /// Returns the profiles for [`alluvium_profile::ProfileSink::append_decoded`] and the data needed for the response.
+    pub fn split(self) -> (Vec<DecodedProfile>, ExportOutcome) {
         (self.profiles, ExportOutcome { origins: self.origins })
     }
 }
@@ -178,14 +178,14 @@ fn id_of(profile: &Profile) -> String {
 
 /// Converts a sink's refusals to the response of the call.
 #[derive(Debug)]
-pub(crate) struct ExportOutcome {
+pub struct ExportOutcome {
     origins: Vec<usize>,
 }
 
 impl ExportOutcome {
     /// Builds the response for the profiles that the sink refused. If a retry may succeed for one of them, or if all
     /// were refused, the result is an error. Otherwise, the response counts the refused profiles.
-    pub(crate) fn finish(self, refused: Vec<RefusedProfile>) -> Result<ExportProfilesServiceResponse, ConnectError> {
+    pub fn finish(self, refused: Vec<RefusedProfile>) -> Result<ExportProfilesServiceResponse, ConnectError> {
         let Some(kind) = SinkErrorKind::most_retryable(refused.iter().map(|one| one.error.kind)) else {
             return Ok(ExportProfilesServiceResponse::default());
         };

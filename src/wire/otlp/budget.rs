@@ -2,7 +2,7 @@
 //!
 //! The limit follows from the size of the request. Memory is charged before it is used.
 
-use crate::wire::otlp::error::ExportError;
+use crate::otlp::error::ExportError;
 
 /// Maximum number of bytes of memory for each byte of a request. A sample of 20 bytes that refers to a stack of 100
 /// frames is charged with a kilobyte. A small profile is also charged with the names of frames that it shares with

@@ -12,14 +12,14 @@ use http_body_util::BodyExt as _;
 use percent_encoding::percent_decode_str;
 use prost::Message as _;
 
-use crate::profile::pprof;
-use crate::wire::call::{CallError, Caller, retry_after};
-use crate::wire::client::read_beginning;
-use crate::wire::connect::{Code, Codec, ConnectError};
-use crate::wire::grpc::{PREFIX_BYTES, Prefix};
-use crate::wire::grpc_status;
-use crate::wire::otlp::{EXPORT_ROUTE, content_type};
-use crate::wire::proto::otlp::ExportProfilesServiceResponse;
+use crate::call::{CallError, Caller, retry_after};
+use crate::client::read_beginning;
+use crate::connect::{Code, Codec, ConnectError};
+use crate::grpc::{PREFIX_BYTES, Prefix};
+use crate::grpc_status;
+use crate::otlp::{EXPORT_ROUTE, content_type};
+use crate::proto::otlp::ExportProfilesServiceResponse;
+use alluvium_profile::pprof;
 
 /// Maximum size of a response in bytes. A response has only a count and a text.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -32,7 +32,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// Protocol of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Transport {
+pub enum Transport {
     /// gRPC; the caller's URL is the address of the server.
     Grpc,
     /// A POST; the caller's URL is the URL of the route.
@@ -41,13 +41,13 @@ pub(crate) enum Transport {
 
 /// Compression of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub enum Packing {
     None,
     Gzip,
 }
 
 /// Sends one request and reads its response.
-pub(crate) async fn export(
+pub async fn export(
     caller: &Caller,
     transport: Transport,
     packing: Packing,

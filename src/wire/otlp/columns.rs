@@ -3,14 +3,14 @@
 //! In: samples that refer to the dictionary. Out: a profile with the functions, locations and mappings of its own
 //! samples only. The texts of the profile are copies. Memory is charged before it is used.
 
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{Builder, Function, LONG_BYTES, Line, Location, Mapping, Profile, SampleLabel};
-use crate::wire::otlp::attributes::{SERVICE, Value};
-use crate::wire::otlp::budget::Budget;
-use crate::wire::otlp::dictionary::Dictionary;
-use crate::wire::otlp::error::ExportError;
-use crate::wire::otlp::groups::Group;
-use crate::wire::proto::otlp::Sample;
+use crate::otlp::attributes::{SERVICE, Value};
+use crate::otlp::budget::Budget;
+use crate::otlp::dictionary::Dictionary;
+use crate::otlp::error::ExportError;
+use crate::otlp::groups::Group;
+use crate::proto::otlp::Sample;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{Builder, Function, LONG_BYTES, Line, Location, Mapping, Profile, SampleLabel};
 
 /// Memory in bytes of a sample without its stack (starts of stack and labels, and a value), and of a frame and a label.
 /// Each size is doubled for growth.

@@ -6,11 +6,11 @@
 
 use bytes::Bytes;
 
-use crate::profile::pprof::{Function, Mapping};
-use crate::wire::otlp::attributes::{Attribute, BUILD_ID, SERVICE, Value};
-use crate::wire::otlp::budget::Budget;
-use crate::wire::otlp::error::ExportError;
-use crate::wire::proto::otlp::{AnyValue, KeyValue, Link, Location, ProfilesDictionary, ValueType};
+use crate::otlp::attributes::{Attribute, BUILD_ID, SERVICE, Value};
+use crate::otlp::budget::Budget;
+use crate::otlp::error::ExportError;
+use crate::proto::otlp::{AnyValue, KeyValue, Link, Location, ProfilesDictionary, ValueType};
+use alluvium_profile::pprof::{Function, Mapping};
 
 /// Memory in bytes of an attribute and of a link, with their texts.
 const ATTRIBUTE_BYTES: usize = size_of::<Attribute<'_>>() + 32;

@@ -1,6 +1,6 @@
 //! Errors that refuse an export request.
 
-use crate::wire::connect::ConnectError;
+use crate::connect::ConnectError;
 
 /// An error that refuses the whole request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -2,12 +2,12 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::pprof::Strings;
-use crate::wire::otlp::attributes::{SERVICE, Value};
-use crate::wire::otlp::budget::Budget;
-use crate::wire::otlp::dictionary::Dictionary;
-use crate::wire::otlp::error::ExportError;
-use crate::wire::proto::otlp::{Profile, Sample};
+use crate::otlp::attributes::{SERVICE, Value};
+use crate::otlp::budget::Budget;
+use crate::otlp::dictionary::Dictionary;
+use crate::otlp::error::ExportError;
+use crate::proto::otlp::{Profile, Sample};
+use alluvium_profile::pprof::Strings;
 
 /// Samples of one service.
 pub(super) struct Group<'m> {

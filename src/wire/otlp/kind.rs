@@ -1,11 +1,11 @@
 //! Determines name and types of a profile from the types of its values and its period. The rules are Pyroscope's. If
 //! Alluvium exported the profile, an attribute contains its name.
 
-use crate::profile::pprof::ValueType;
-use crate::wire::otlp::attributes::Value;
-use crate::wire::otlp::dictionary::Dictionary;
-use crate::wire::otlp::error::ExportError;
-use crate::wire::proto::otlp::Profile;
+use crate::otlp::attributes::Value;
+use crate::otlp::dictionary::Dictionary;
+use crate::otlp::error::ExportError;
+use crate::proto::otlp::Profile;
+use alluvium_profile::pprof::ValueType;
 
 /// Attribute of a profile with the value of its label `__name__`. Only Alluvium uses this attribute. OTLP has no field
 /// for the name of a profile.

@@ -8,7 +8,7 @@
 mod attributes;
 mod batch;
 mod budget;
-pub(crate) mod client;
+pub mod client;
 mod columns;
 mod dictionary;
 mod error;
@@ -19,21 +19,21 @@ mod write;
 
 use bytes::Bytes;
 
-use crate::profile::DecodedProfile;
-use crate::wire::connect::{self, Codec, ConnectError};
+use crate::connect::{self, Codec, ConnectError};
+use alluvium_profile::DecodedProfile;
 
-pub(crate) use batch::{ExportBatch, ExportOutcome};
+pub use batch::{ExportBatch, ExportOutcome};
 pub use weight::export as weight;
-pub(crate) use write::{Exported, to_request};
+pub use write::{Exported, to_request};
 
 /// Route of the call that exports profiles.
-pub(crate) const EXPORT_ROUTE: &str = "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+pub const EXPORT_ROUTE: &str = "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
 /// Path of the export request without gRPC.
-pub(crate) const HTTP_ROUTE: &str = "v1development/profiles";
+pub const HTTP_ROUTE: &str = "v1development/profiles";
 
 /// Returns the content type of requests and responses without gRPC.
-pub(crate) fn content_type(codec: Codec) -> &'static str {
+pub fn content_type(codec: Codec) -> &'static str {
     match codec {
         Codec::Proto => "application/x-protobuf",
         Codec::Json => "application/json",
@@ -47,4 +47,4 @@ pub fn read(codec: Codec, body: Bytes, now_nanos: i64) -> Result<Vec<DecodedProf
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -4,14 +4,14 @@ use proptest::prelude::*;
 use prost::Message as _;
 
 use super::*;
-use crate::profile::pprof::{Profile, SampleLabel, decode, encode};
-use crate::profile::{RefusedProfile, SinkError, SinkErrorKind};
-use crate::wire::connect::{Code, Codec, ConnectError};
-use crate::wire::proto::otlp::{
+use crate::connect::{Code, Codec, ConnectError};
+use crate::proto::otlp::{
     AnyValue, ArrayValue, ExportProfilesServiceRequest, Function, InstrumentationScope, KeyValue, KeyValueAndUnit,
     Line, Link, Location, Mapping, Profile as OtlpProfile, ProfilesDictionary, Resource, ResourceProfiles, Sample,
     ScopeProfiles, Stack, ValueType,
 };
+use alluvium_profile::pprof::{Profile, SampleLabel, decode, encode};
+use alluvium_profile::{RefusedProfile, SinkError, SinkErrorKind};
 
 const NOW: i64 = 1_700_000_000_000_000_000;
 
@@ -470,7 +470,7 @@ fn the_json_form_says_the_same() {
         }
     }"#;
     let request: ExportProfilesServiceRequest =
-        crate::wire::connect::decode(Codec::Json, bytes::Bytes::from_static(json)).unwrap();
+        crate::connect::decode(Codec::Json, bytes::Bytes::from_static(json)).unwrap();
     let batch = read(&request).unwrap();
     let columns = batch.profiles[0].columns.get();
     assert_eq!(

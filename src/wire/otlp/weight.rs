@@ -4,9 +4,9 @@
 //! Protobuf is counted field by field, because an empty message of two bytes takes a hundred bytes in memory. JSON is
 //! estimated from the characters that separate its values.
 
-use crate::profile::pprof::{BYTES, DecodeError, Reader};
-use crate::wire::connect::{Codec, ConnectError};
-use crate::wire::otlp::budget;
+use crate::connect::{Codec, ConnectError};
+use crate::otlp::budget;
+use alluvium_profile::pprof::{BYTES, DecodeError, Reader};
 
 /// Maximum number of bytes of memory for the messages of one request. A request of four megabytes, the usual limit of
 /// receivers, takes some 60 MB.
@@ -160,9 +160,9 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
-    use crate::wire::connect::encode;
-    use crate::wire::otlp::tests::request;
-    use crate::wire::proto::otlp;
+    use crate::connect::encode;
+    use crate::otlp::tests::request;
+    use crate::proto::otlp;
 
     #[test]
     fn what_takes_memory_is_counted() {

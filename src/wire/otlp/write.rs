@@ -11,16 +11,16 @@ use std::hash::Hash;
 use hashbrown::HashMap;
 use uuid::Uuid;
 
-use crate::profile::Labels;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType};
-use crate::wire::otlp::attributes::{BUILD_ID, SERVICE};
-use crate::wire::otlp::columns::{SPAN_ID, TRACE_ID};
-use crate::wire::otlp::kind::NAME;
-use crate::wire::proto::otlp;
+use crate::otlp::attributes::{BUILD_ID, SERVICE};
+use crate::otlp::columns::{SPAN_ID, TRACE_ID};
+use crate::otlp::kind::NAME;
+use crate::proto::otlp;
+use alluvium_profile::Labels;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType};
 
 /// A profile that is to be exported.
-pub(crate) struct Exported<'a> {
+pub struct Exported<'a> {
     /// Labels of the series, including `__name__`.
     pub labels: &'a Labels,
     /// Id that the sender gave the profile.
@@ -33,7 +33,7 @@ pub(crate) struct Exported<'a> {
 type Attributes<'a> = Vec<(&'a str, &'a str)>;
 
 /// Builds the request for these profiles.
-pub(crate) fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceRequest {
+pub fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceRequest {
     let mut tables = Tables::default();
     let mut resources: Vec<(Attributes<'_>, Vec<otlp::Profile>)> = Vec::new();
     let mut index_of: HashMap<Attributes<'_>, usize> = HashMap::new();
@@ -348,8 +348,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::pprof::{Builder, Function, Line, Mapping};
-    use crate::wire::otlp::ExportBatch;
+    use crate::otlp::ExportBatch;
+    use alluvium_profile::pprof::{Builder, Function, Line, Mapping};
 
     /// Returns samples of one type as a reader sees them: frames, mapping and address of each location, labels, and
     /// value.

@@ -1,11 +1,11 @@
 //! Groups samples by event. Different events count different quantities, so each event becomes a separate profile.
 
-use crate::profile::call_tree::{CallTree, Room, Size, TooMany};
-use crate::profile::decoded::Columns;
-use crate::profile::pprof::{Profile, ValueType};
-use crate::wire::perf_script::Sample;
-use crate::wire::perf_script::stacks::Stacks;
-use crate::wire::perf_script::walk::{PerfError, Problem, walk};
+use crate::perf_script::Sample;
+use crate::perf_script::stacks::Stacks;
+use crate::perf_script::walk::{PerfError, Problem, walk};
+use alluvium_profile::call_tree::{CallTree, Room, Size, TooMany};
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::pprof::{Profile, ValueType};
 
 /// Maximum number of events in a file. Each becomes a profile.
 const MAX_EVENTS: usize = 16;

@@ -2,9 +2,9 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::call_tree::{CallTree, Calls, FrameId, Room, Size, TooMany};
-use crate::wire::perf_script::walk::{PerfError, Problem, walk};
-use crate::wire::perf_script::{Frame, Sample};
+use crate::perf_script::walk::{PerfError, Problem, walk};
+use crate::perf_script::{Frame, Sample};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, Room, Size, TooMany};
 
 /// Maximum number of frames in a stack. By default, `perf record` records up to 127.
 const MAX_DEPTH: usize = 4096;
@@ -106,7 +106,7 @@ fn frame(frame: &Frame<'_>, tree: &mut CallTree) -> Result<FrameId, TooMany> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::pprof::Profile;
+    use alluvium_profile::pprof::Profile;
 
     const TEXT: &str = "\
 # captured on : Sun Jan  4 10:00:00 2026

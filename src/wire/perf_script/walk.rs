@@ -1,7 +1,7 @@
 //! Iterates over the samples of a text.
 
-use crate::profile::call_tree::TooMany;
-use crate::wire::perf_script::Sample;
+use crate::perf_script::Sample;
+use alluvium_profile::call_tree::TooMany;
 
 /// Maximum number of lines below a sample: frames and their source positions.
 const MAX_LINES: usize = 8192;

@@ -76,29 +76,29 @@ pub struct AdHocProfilesDiffResponse {
 pub trait AdHocProfileService: Clone + Send + Sync + 'static {
     fn upload(
         &self,
-        call: crate::wire::service::Call<AdHocProfilesUploadRequest>,
+        call: crate::service::Call<AdHocProfilesUploadRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<AdHocProfilesGetResponse>,
+        Output = crate::service::CallResult<AdHocProfilesGetResponse>,
     > + Send;
     fn get(
         &self,
-        call: crate::wire::service::Call<AdHocProfilesGetRequest>,
+        call: crate::service::Call<AdHocProfilesGetRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<AdHocProfilesGetResponse>,
+        Output = crate::service::CallResult<AdHocProfilesGetResponse>,
     > + Send;
     fn list(
         &self,
-        call: crate::wire::service::Call<AdHocProfilesListRequest>,
+        call: crate::service::Call<AdHocProfilesListRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<AdHocProfilesListResponse>,
+        Output = crate::service::CallResult<AdHocProfilesListResponse>,
     > + Send;
     fn diff(
         &self,
-        call: crate::wire::service::Call<AdHocProfilesDiffRequest>,
+        call: crate::service::Call<AdHocProfilesDiffRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<AdHocProfilesDiffResponse>,
+        Output = crate::service::CallResult<AdHocProfilesDiffResponse>,
     > + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -138,8 +138,8 @@ pub trait AdHocProfileService: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for AdHocProfilesUploadRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AdHocProfilesUploadRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("name", &self.name);
             out.field("profile", &self.profile);
@@ -148,21 +148,21 @@ impl crate::wire::json::ToJson for AdHocProfilesUploadRequest {
     }
 }
 
-impl crate::wire::json::Fields for AdHocProfilesUploadRequest {
+impl crate::json::Fields for AdHocProfilesUploadRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["name", "name"], ["profile", "profile"], ["maxNodes", "max_nodes"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.profile)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.max_nodes)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.name)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.profile)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.max_nodes)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for AdHocProfilesGetRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AdHocProfilesGetRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
             out.field("profileType", &self.profile_type);
@@ -171,21 +171,21 @@ impl crate::wire::json::ToJson for AdHocProfilesGetRequest {
     }
 }
 
-impl crate::wire::json::Fields for AdHocProfilesGetRequest {
+impl crate::json::Fields for AdHocProfilesGetRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["id", "id"], ["profileType", "profile_type"], ["maxNodes", "max_nodes"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.id)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.max_nodes)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.id)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.profile_type)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.max_nodes)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for AdHocProfilesGetResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AdHocProfilesGetResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
             out.field("name", &self.name);
@@ -197,13 +197,13 @@ impl crate::wire::json::ToJson for AdHocProfilesGetResponse {
     }
 }
 
-impl crate::wire::json::ToJson for AdHocProfilesListRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AdHocProfilesListRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for AdHocProfilesListRequest {
+impl crate::json::Fields for AdHocProfilesListRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -213,16 +213,16 @@ impl crate::wire::json::Fields for AdHocProfilesListRequest {
     }
 }
 
-impl crate::wire::json::ToJson for AdHocProfilesListResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AdHocProfilesListResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("profiles", &self.profiles);
         });
     }
 }
 
-impl crate::wire::json::ToJson for AdHocProfilesProfileMetadata {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AdHocProfilesProfileMetadata {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
             out.field("name", &self.name);
@@ -231,8 +231,8 @@ impl crate::wire::json::ToJson for AdHocProfilesProfileMetadata {
     }
 }
 
-impl crate::wire::json::ToJson for AdHocProfilesDiffRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AdHocProfilesDiffRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("leftId", &self.left_id);
             out.field("rightId", &self.right_id);
@@ -242,22 +242,22 @@ impl crate::wire::json::ToJson for AdHocProfilesDiffRequest {
     }
 }
 
-impl crate::wire::json::Fields for AdHocProfilesDiffRequest {
+impl crate::json::Fields for AdHocProfilesDiffRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["leftId", "left_id"], ["rightId", "right_id"], ["profileType", "profile_type"], ["maxNodes", "max_nodes"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.left_id)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.right_id)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.max_nodes)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.left_id)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.right_id)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.profile_type)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.max_nodes)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for AdHocProfilesDiffResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AdHocProfilesDiffResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("profileTypes", &self.profile_types);
             out.field("flamebearerProfile", &self.flamebearer_profile);

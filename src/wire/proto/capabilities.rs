@@ -22,11 +22,11 @@ pub struct FeatureFlag {
 pub trait FeatureFlagsService: Clone + Send + Sync + 'static {
     fn get_feature_flags(
         &self,
-        call: crate::wire::service::Call<GetFeatureFlagsRequest>,
+        call: crate::service::Call<GetFeatureFlagsRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<GetFeatureFlagsResponse>,
+        Output = crate::service::CallResult<GetFeatureFlagsResponse>,
     > + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -39,13 +39,13 @@ pub trait FeatureFlagsService: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for GetFeatureFlagsRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetFeatureFlagsRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for GetFeatureFlagsRequest {
+impl crate::json::Fields for GetFeatureFlagsRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -55,16 +55,16 @@ impl crate::wire::json::Fields for GetFeatureFlagsRequest {
     }
 }
 
-impl crate::wire::json::ToJson for GetFeatureFlagsResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetFeatureFlagsResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("featureFlags", &self.feature_flags);
         });
     }
 }
 
-impl crate::wire::json::ToJson for FeatureFlag {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for FeatureFlag {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("name", &self.name);
             out.field("enabled", &self.enabled);

@@ -89,29 +89,25 @@ impl FileType {
 pub trait DebuginfoService: Clone + Send + Sync + 'static {
     fn should_initiate_upload(
         &self,
-        call: crate::wire::service::Call<ShouldInitiateUploadRequest>,
+        call: crate::service::Call<ShouldInitiateUploadRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<ShouldInitiateUploadResponse>,
+        Output = crate::service::CallResult<ShouldInitiateUploadResponse>,
     > + Send;
     fn upload_finished(
         &self,
-        call: crate::wire::service::Call<UploadFinishedRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<UploadFinishedResponse>,
-    > + Send;
+        call: crate::service::Call<UploadFinishedRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<UploadFinishedResponse>> + Send;
     fn list_debuginfo(
         &self,
-        call: crate::wire::service::Call<ListDebuginfoRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<ListDebuginfoResponse>,
-    > + Send;
+        call: crate::service::Call<ListDebuginfoRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<ListDebuginfoResponse>> + Send;
     fn delete_debuginfo(
         &self,
-        call: crate::wire::service::Call<DeleteDebuginfoRequest>,
+        call: crate::service::Call<DeleteDebuginfoRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<DeleteDebuginfoResponse>,
+        Output = crate::service::CallResult<DeleteDebuginfoResponse>,
     > + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -151,54 +147,54 @@ pub trait DebuginfoService: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for FileMetadata {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for FileMetadata {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("gnuBuildId", &self.gnu_build_id);
             out.field("goBuildId", &self.go_build_id);
             out.field("otelFileId", &self.otel_file_id);
             out.field("name", &self.name);
-            out.field("type", &Some(self.r#type).filter(|value| *value != 0).map(|value| crate::wire::proto::debuginfo::FileType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("type", &Some(self.r#type).filter(|value| *value != 0).map(|value| crate::proto::debuginfo::FileType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
         });
     }
 }
 
-impl crate::wire::json::Fields for FileMetadata {
+impl crate::json::Fields for FileMetadata {
     const NAMES: &'static [[&'static str; 2]] = &[["gnuBuildId", "gnu_build_id"], ["goBuildId", "go_build_id"], ["otelFileId", "otel_file_id"], ["name", "name"], ["type", "type"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.gnu_build_id)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.go_build_id)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.otel_file_id)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
-            4 => map.next_value_seed(crate::wire::json::Enum(&mut self.r#type, |name| crate::wire::proto::debuginfo::FileType::from_str_name(name).map(Into::into))),
+            0 => map.next_value_seed(crate::json::Field(&mut self.gnu_build_id)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.go_build_id)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.otel_file_id)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.name)),
+            4 => map.next_value_seed(crate::json::Enum(&mut self.r#type, |name| crate::proto::debuginfo::FileType::from_str_name(name).map(Into::into))),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for ShouldInitiateUploadRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ShouldInitiateUploadRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("file", &self.file);
         });
     }
 }
 
-impl crate::wire::json::Fields for ShouldInitiateUploadRequest {
+impl crate::json::Fields for ShouldInitiateUploadRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["file", "file"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.file)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.file)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for ShouldInitiateUploadResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ShouldInitiateUploadResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("shouldInitiateUpload", &self.should_initiate_upload);
             out.field("reason", &self.reason);
@@ -206,38 +202,38 @@ impl crate::wire::json::ToJson for ShouldInitiateUploadResponse {
     }
 }
 
-impl crate::wire::json::ToJson for UploadFinishedRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for UploadFinishedRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("gnuBuildId", &self.gnu_build_id);
         });
     }
 }
 
-impl crate::wire::json::Fields for UploadFinishedRequest {
+impl crate::json::Fields for UploadFinishedRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["gnuBuildId", "gnu_build_id"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.gnu_build_id)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.gnu_build_id)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for UploadFinishedResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for UploadFinishedResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::ToJson for ListDebuginfoRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ListDebuginfoRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for ListDebuginfoRequest {
+impl crate::json::Fields for ListDebuginfoRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -247,41 +243,41 @@ impl crate::wire::json::Fields for ListDebuginfoRequest {
     }
 }
 
-impl crate::wire::json::ToJson for ListDebuginfoResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ListDebuginfoResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("object", &self.object);
         });
     }
 }
 
-impl crate::wire::json::ToJson for DeleteDebuginfoRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for DeleteDebuginfoRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("gnuBuildId", &self.gnu_build_id);
         });
     }
 }
 
-impl crate::wire::json::Fields for DeleteDebuginfoRequest {
+impl crate::json::Fields for DeleteDebuginfoRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["gnuBuildId", "gnu_build_id"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.gnu_build_id)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.gnu_build_id)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for DeleteDebuginfoResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for DeleteDebuginfoResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::ToJson for ObjectMetadata {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ObjectMetadata {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("file", &self.file);
             out.field("sizeBytes", &self.size_bytes);

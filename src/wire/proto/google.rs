@@ -115,8 +115,8 @@ pub struct Function {
     pub start_line: i64,
 }
 
-impl crate::wire::json::ToJson for Profile {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Profile {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("sampleType", &self.sample_type);
             out.field("sample", &self.sample);
@@ -136,8 +136,8 @@ impl crate::wire::json::ToJson for Profile {
     }
 }
 
-impl crate::wire::json::ToJson for ValueType {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ValueType {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("type", &self.r#type);
             out.field("unit", &self.unit);
@@ -145,8 +145,8 @@ impl crate::wire::json::ToJson for ValueType {
     }
 }
 
-impl crate::wire::json::ToJson for Sample {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Sample {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("locationId", &self.location_id);
             out.field("value", &self.value);
@@ -155,8 +155,8 @@ impl crate::wire::json::ToJson for Sample {
     }
 }
 
-impl crate::wire::json::ToJson for Label {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Label {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("key", &self.key);
             out.field("str", &self.str);
@@ -166,8 +166,8 @@ impl crate::wire::json::ToJson for Label {
     }
 }
 
-impl crate::wire::json::ToJson for Mapping {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Mapping {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
             out.field("memoryStart", &self.memory_start);
@@ -183,8 +183,8 @@ impl crate::wire::json::ToJson for Mapping {
     }
 }
 
-impl crate::wire::json::ToJson for Location {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Location {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
             out.field("mappingId", &self.mapping_id);
@@ -195,8 +195,8 @@ impl crate::wire::json::ToJson for Location {
     }
 }
 
-impl crate::wire::json::ToJson for Line {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Line {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("functionId", &self.function_id);
             out.field("line", &self.line);
@@ -204,8 +204,8 @@ impl crate::wire::json::ToJson for Line {
     }
 }
 
-impl crate::wire::json::ToJson for Function {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Function {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
             out.field("name", &self.name);

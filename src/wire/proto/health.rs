@@ -48,11 +48,9 @@ impl ServingStatus {
 pub trait Health: Clone + Send + Sync + 'static {
     fn check(
         &self,
-        call: crate::wire::service::Call<HealthCheckRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<HealthCheckResponse>,
-    > + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+        call: crate::service::Call<HealthCheckRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<HealthCheckResponse>> + Send;
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -65,29 +63,29 @@ pub trait Health: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for HealthCheckRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for HealthCheckRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("service", &self.service);
         });
     }
 }
 
-impl crate::wire::json::Fields for HealthCheckRequest {
+impl crate::json::Fields for HealthCheckRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["service", "service"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.service)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.service)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for HealthCheckResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for HealthCheckResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
-            out.field("status", &Some(self.status).filter(|value| *value != 0).map(|value| crate::wire::proto::health::ServingStatus::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("status", &Some(self.status).filter(|value| *value != 0).map(|value| crate::proto::health::ServingStatus::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
         });
     }
 }

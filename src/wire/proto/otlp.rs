@@ -207,11 +207,11 @@ pub struct ArrayValue {
 pub trait ProfilesService: Clone + Send + Sync + 'static {
     fn export(
         &self,
-        call: crate::wire::service::Call<ExportProfilesServiceRequest>,
+        call: crate::service::Call<ExportProfilesServiceRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<ExportProfilesServiceResponse>,
+        Output = crate::service::CallResult<ExportProfilesServiceResponse>,
     > + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -224,8 +224,8 @@ pub trait ProfilesService: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for ExportProfilesServiceRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ExportProfilesServiceRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("resourceProfiles", &self.resource_profiles);
             out.field("dictionary", &self.dictionary);
@@ -233,28 +233,28 @@ impl crate::wire::json::ToJson for ExportProfilesServiceRequest {
     }
 }
 
-impl crate::wire::json::Fields for ExportProfilesServiceRequest {
+impl crate::json::Fields for ExportProfilesServiceRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["resourceProfiles", "resource_profiles"], ["dictionary", "dictionary"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.resource_profiles)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.dictionary)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.resource_profiles)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.dictionary)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for ExportProfilesServiceResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ExportProfilesServiceResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("partialSuccess", &self.partial_success);
         });
     }
 }
 
-impl crate::wire::json::ToJson for ExportProfilesPartialSuccess {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ExportProfilesPartialSuccess {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("rejectedProfiles", &self.rejected_profiles);
             out.field("errorMessage", &self.error_message);
@@ -262,8 +262,8 @@ impl crate::wire::json::ToJson for ExportProfilesPartialSuccess {
     }
 }
 
-impl crate::wire::json::ToJson for ProfilesDictionary {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ProfilesDictionary {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("mappingTable", &self.mapping_table);
             out.field("locationTable", &self.location_table);
@@ -276,25 +276,25 @@ impl crate::wire::json::ToJson for ProfilesDictionary {
     }
 }
 
-impl crate::wire::json::Fields for ProfilesDictionary {
+impl crate::json::Fields for ProfilesDictionary {
     const NAMES: &'static [[&'static str; 2]] = &[["mappingTable", "mapping_table"], ["locationTable", "location_table"], ["functionTable", "function_table"], ["linkTable", "link_table"], ["stringTable", "string_table"], ["attributeTable", "attribute_table"], ["stackTable", "stack_table"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.mapping_table)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.location_table)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.function_table)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.link_table)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.string_table)),
-            5 => map.next_value_seed(crate::wire::json::Field(&mut self.attribute_table)),
-            6 => map.next_value_seed(crate::wire::json::Field(&mut self.stack_table)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.mapping_table)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.location_table)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.function_table)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.link_table)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.string_table)),
+            5 => map.next_value_seed(crate::json::Field(&mut self.attribute_table)),
+            6 => map.next_value_seed(crate::json::Field(&mut self.stack_table)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for ResourceProfiles {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ResourceProfiles {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("resource", &self.resource);
             out.field("scopeProfiles", &self.scope_profiles);
@@ -302,39 +302,39 @@ impl crate::wire::json::ToJson for ResourceProfiles {
     }
 }
 
-impl crate::wire::json::Fields for ResourceProfiles {
+impl crate::json::Fields for ResourceProfiles {
     const NAMES: &'static [[&'static str; 2]] = &[["resource", "resource"], ["scopeProfiles", "scope_profiles"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.resource)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.scope_profiles)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.resource)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.scope_profiles)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Resource {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Resource {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("attributes", &self.attributes);
         });
     }
 }
 
-impl crate::wire::json::Fields for Resource {
+impl crate::json::Fields for Resource {
     const NAMES: &'static [[&'static str; 2]] = &[["attributes", "attributes"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.attributes)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.attributes)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for ScopeProfiles {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ScopeProfiles {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("scope", &self.scope);
             out.field("profiles", &self.profiles);
@@ -342,20 +342,20 @@ impl crate::wire::json::ToJson for ScopeProfiles {
     }
 }
 
-impl crate::wire::json::Fields for ScopeProfiles {
+impl crate::json::Fields for ScopeProfiles {
     const NAMES: &'static [[&'static str; 2]] = &[["scope", "scope"], ["profiles", "profiles"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.scope)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.profiles)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.scope)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.profiles)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for InstrumentationScope {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for InstrumentationScope {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("name", &self.name);
             out.field("version", &self.version);
@@ -364,21 +364,21 @@ impl crate::wire::json::ToJson for InstrumentationScope {
     }
 }
 
-impl crate::wire::json::Fields for InstrumentationScope {
+impl crate::json::Fields for InstrumentationScope {
     const NAMES: &'static [[&'static str; 2]] = &[["name", "name"], ["version", "version"], ["attributes", "attributes"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.version)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.attributes)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.name)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.version)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.attributes)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Profile {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Profile {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("sampleType", &self.sample_type);
             out.field("samples", &self.samples);
@@ -386,32 +386,32 @@ impl crate::wire::json::ToJson for Profile {
             out.field("durationNano", &self.duration_nano);
             out.field("periodType", &self.period_type);
             out.field("period", &self.period);
-            out.field("profileId", &crate::wire::json::HexText(&self.profile_id));
+            out.field("profileId", &crate::json::HexText(&self.profile_id));
             out.field("attributeIndices", &self.attribute_indices);
         });
     }
 }
 
-impl crate::wire::json::Fields for Profile {
+impl crate::json::Fields for Profile {
     const NAMES: &'static [[&'static str; 2]] = &[["sampleType", "sample_type"], ["samples", "samples"], ["timeUnixNano", "time_unix_nano"], ["durationNano", "duration_nano"], ["periodType", "period_type"], ["period", "period"], ["profileId", "profile_id"], ["attributeIndices", "attribute_indices"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.sample_type)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.samples)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.time_unix_nano)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.duration_nano)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.period_type)),
-            5 => map.next_value_seed(crate::wire::json::Field(&mut self.period)),
-            6 => map.next_value_seed(crate::wire::json::Hex(&mut self.profile_id)),
-            7 => map.next_value_seed(crate::wire::json::Field(&mut self.attribute_indices)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.sample_type)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.samples)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.time_unix_nano)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.duration_nano)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.period_type)),
+            5 => map.next_value_seed(crate::json::Field(&mut self.period)),
+            6 => map.next_value_seed(crate::json::Hex(&mut self.profile_id)),
+            7 => map.next_value_seed(crate::json::Field(&mut self.attribute_indices)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Sample {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Sample {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("stackIndex", &self.stack_index);
             out.field("attributeIndices", &self.attribute_indices);
@@ -422,23 +422,23 @@ impl crate::wire::json::ToJson for Sample {
     }
 }
 
-impl crate::wire::json::Fields for Sample {
+impl crate::json::Fields for Sample {
     const NAMES: &'static [[&'static str; 2]] = &[["stackIndex", "stack_index"], ["attributeIndices", "attribute_indices"], ["linkIndex", "link_index"], ["values", "values"], ["timestampsUnixNano", "timestamps_unix_nano"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.stack_index)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.attribute_indices)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.link_index)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.values)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.timestamps_unix_nano)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.stack_index)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.attribute_indices)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.link_index)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.values)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.timestamps_unix_nano)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for ValueType {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ValueType {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("typeStrindex", &self.type_strindex);
             out.field("unitStrindex", &self.unit_strindex);
@@ -446,20 +446,20 @@ impl crate::wire::json::ToJson for ValueType {
     }
 }
 
-impl crate::wire::json::Fields for ValueType {
+impl crate::json::Fields for ValueType {
     const NAMES: &'static [[&'static str; 2]] = &[["typeStrindex", "type_strindex"], ["unitStrindex", "unit_strindex"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.type_strindex)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.unit_strindex)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.type_strindex)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.unit_strindex)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Mapping {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Mapping {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("memoryStart", &self.memory_start);
             out.field("memoryLimit", &self.memory_limit);
@@ -470,42 +470,42 @@ impl crate::wire::json::ToJson for Mapping {
     }
 }
 
-impl crate::wire::json::Fields for Mapping {
+impl crate::json::Fields for Mapping {
     const NAMES: &'static [[&'static str; 2]] = &[["memoryStart", "memory_start"], ["memoryLimit", "memory_limit"], ["fileOffset", "file_offset"], ["filenameStrindex", "filename_strindex"], ["attributeIndices", "attribute_indices"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.memory_start)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.memory_limit)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.file_offset)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.filename_strindex)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.attribute_indices)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.memory_start)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.memory_limit)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.file_offset)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.filename_strindex)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.attribute_indices)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Stack {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Stack {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("locationIndices", &self.location_indices);
         });
     }
 }
 
-impl crate::wire::json::Fields for Stack {
+impl crate::json::Fields for Stack {
     const NAMES: &'static [[&'static str; 2]] = &[["locationIndices", "location_indices"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.location_indices)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.location_indices)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Location {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Location {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("mappingIndex", &self.mapping_index);
             out.field("address", &self.address);
@@ -515,22 +515,22 @@ impl crate::wire::json::ToJson for Location {
     }
 }
 
-impl crate::wire::json::Fields for Location {
+impl crate::json::Fields for Location {
     const NAMES: &'static [[&'static str; 2]] = &[["mappingIndex", "mapping_index"], ["address", "address"], ["lines", "lines"], ["attributeIndices", "attribute_indices"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.mapping_index)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.address)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.lines)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.attribute_indices)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.mapping_index)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.address)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.lines)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.attribute_indices)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Line {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Line {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("functionIndex", &self.function_index);
             out.field("line", &self.line);
@@ -538,20 +538,20 @@ impl crate::wire::json::ToJson for Line {
     }
 }
 
-impl crate::wire::json::Fields for Line {
+impl crate::json::Fields for Line {
     const NAMES: &'static [[&'static str; 2]] = &[["functionIndex", "function_index"], ["line", "line"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.function_index)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.line)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.function_index)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.line)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Function {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Function {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("nameStrindex", &self.name_strindex);
             out.field("systemNameStrindex", &self.system_name_strindex);
@@ -561,43 +561,43 @@ impl crate::wire::json::ToJson for Function {
     }
 }
 
-impl crate::wire::json::Fields for Function {
+impl crate::json::Fields for Function {
     const NAMES: &'static [[&'static str; 2]] = &[["nameStrindex", "name_strindex"], ["systemNameStrindex", "system_name_strindex"], ["filenameStrindex", "filename_strindex"], ["startLine", "start_line"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name_strindex)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.system_name_strindex)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.filename_strindex)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.start_line)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.name_strindex)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.system_name_strindex)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.filename_strindex)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.start_line)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Link {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Link {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
-            out.field("traceId", &crate::wire::json::HexText(&self.trace_id));
-            out.field("spanId", &crate::wire::json::HexText(&self.span_id));
+            out.field("traceId", &crate::json::HexText(&self.trace_id));
+            out.field("spanId", &crate::json::HexText(&self.span_id));
         });
     }
 }
 
-impl crate::wire::json::Fields for Link {
+impl crate::json::Fields for Link {
     const NAMES: &'static [[&'static str; 2]] = &[["traceId", "trace_id"], ["spanId", "span_id"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Hex(&mut self.trace_id)),
-            1 => map.next_value_seed(crate::wire::json::Hex(&mut self.span_id)),
+            0 => map.next_value_seed(crate::json::Hex(&mut self.trace_id)),
+            1 => map.next_value_seed(crate::json::Hex(&mut self.span_id)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for KeyValueAndUnit {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for KeyValueAndUnit {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("keyStrindex", &self.key_strindex);
             out.field("value", &self.value);
@@ -606,21 +606,21 @@ impl crate::wire::json::ToJson for KeyValueAndUnit {
     }
 }
 
-impl crate::wire::json::Fields for KeyValueAndUnit {
+impl crate::json::Fields for KeyValueAndUnit {
     const NAMES: &'static [[&'static str; 2]] = &[["keyStrindex", "key_strindex"], ["value", "value"], ["unitStrindex", "unit_strindex"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.key_strindex)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.value)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.unit_strindex)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.key_strindex)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.value)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.unit_strindex)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for KeyValue {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for KeyValue {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("key", &self.key);
             out.field("value", &self.value);
@@ -629,21 +629,21 @@ impl crate::wire::json::ToJson for KeyValue {
     }
 }
 
-impl crate::wire::json::Fields for KeyValue {
+impl crate::json::Fields for KeyValue {
     const NAMES: &'static [[&'static str; 2]] = &[["key", "key"], ["value", "value"], ["keyStrindex", "key_strindex"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.key)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.value)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.key_strindex)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.key)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.value)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.key_strindex)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for AnyValue {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AnyValue {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("stringValue", &self.string_value);
             out.field("intValue", &self.int_value);
@@ -653,34 +653,34 @@ impl crate::wire::json::ToJson for AnyValue {
     }
 }
 
-impl crate::wire::json::Fields for AnyValue {
+impl crate::json::Fields for AnyValue {
     const NAMES: &'static [[&'static str; 2]] = &[["stringValue", "string_value"], ["intValue", "int_value"], ["arrayValue", "array_value"], ["stringValueStrindex", "string_value_strindex"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.string_value)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.int_value)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.array_value)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.string_value_strindex)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.string_value)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.int_value)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.array_value)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.string_value_strindex)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for ArrayValue {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ArrayValue {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("values", &self.values);
         });
     }
 }
 
-impl crate::wire::json::Fields for ArrayValue {
+impl crate::json::Fields for ArrayValue {
     const NAMES: &'static [[&'static str; 2]] = &[["values", "values"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.values)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.values)),
             _ => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ pub struct PushResponse {}
 pub struct RawProfileSeries {
     /// `__name__` and `service_name` are expected among them.
     #[prost(message, repeated, tag = "1")]
-    pub labels: ::prost::alloc::vec::Vec<crate::wire::proto::types::LabelPair>,
+    pub labels: ::prost::alloc::vec::Vec<crate::proto::types::LabelPair>,
     #[prost(message, repeated, tag = "2")]
     pub samples: ::prost::alloc::vec::Vec<RawSample>,
     /// Not taken from clients.
@@ -38,9 +38,9 @@ pub struct ProfileAnnotation {
 pub trait PusherService: Clone + Send + Sync + 'static {
     fn push(
         &self,
-        call: crate::wire::service::Call<PushRequest>,
-    ) -> impl Future<Output = crate::wire::service::CallResult<PushResponse>> + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+        call: crate::service::Call<PushRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<PushResponse>> + Send;
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -53,33 +53,33 @@ pub trait PusherService: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for PushRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for PushRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("series", &self.series);
         });
     }
 }
 
-impl crate::wire::json::Fields for PushRequest {
+impl crate::json::Fields for PushRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["series", "series"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.series)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.series)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for PushResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for PushResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::ToJson for RawProfileSeries {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for RawProfileSeries {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("labels", &self.labels);
             out.field("samples", &self.samples);
@@ -88,21 +88,21 @@ impl crate::wire::json::ToJson for RawProfileSeries {
     }
 }
 
-impl crate::wire::json::Fields for RawProfileSeries {
+impl crate::json::Fields for RawProfileSeries {
     const NAMES: &'static [[&'static str; 2]] = &[["labels", "labels"], ["samples", "samples"], ["annotations", "annotations"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.labels)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.samples)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.annotations)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.labels)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.samples)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.annotations)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for RawSample {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for RawSample {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("rawProfile", &self.raw_profile);
             out.field("ID", &self.id);
@@ -110,20 +110,20 @@ impl crate::wire::json::ToJson for RawSample {
     }
 }
 
-impl crate::wire::json::Fields for RawSample {
+impl crate::json::Fields for RawSample {
     const NAMES: &'static [[&'static str; 2]] = &[["rawProfile", "raw_profile"], ["ID", "ID"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.raw_profile)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.id)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.raw_profile)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.id)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for ProfileAnnotation {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ProfileAnnotation {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("key", &self.key);
             out.field("value", &self.value);
@@ -131,13 +131,13 @@ impl crate::wire::json::ToJson for ProfileAnnotation {
     }
 }
 
-impl crate::wire::json::Fields for ProfileAnnotation {
+impl crate::json::Fields for ProfileAnnotation {
     const NAMES: &'static [[&'static str; 2]] = &[["key", "key"], ["value", "value"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.key)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.value)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.key)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.value)),
             _ => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ pub struct ProfileTypesRequest {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ProfileTypesResponse {
     #[prost(message, repeated, tag = "1")]
-    pub profile_types: ::prost::alloc::vec::Vec<crate::wire::proto::types::ProfileType>,
+    pub profile_types: ::prost::alloc::vec::Vec<crate::proto::types::ProfileType>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SeriesRequest {
@@ -27,7 +27,7 @@ pub struct SeriesRequest {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SeriesResponse {
     #[prost(message, repeated, tag = "2")]
-    pub labels_set: ::prost::alloc::vec::Vec<crate::wire::proto::types::Labels>,
+    pub labels_set: ::prost::alloc::vec::Vec<crate::proto::types::Labels>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AsyncQueryRequest {
@@ -52,7 +52,7 @@ pub struct SelectMergeStacktracesRequest {
     pub format: i32,
     #[prost(message, optional, tag = "7")]
     pub stack_trace_selector: ::core::option::Option<
-        crate::wire::proto::types::StackTraceSelector,
+        crate::proto::types::StackTraceSelector,
     >,
     #[prost(string, repeated, tag = "8")]
     pub profile_id_selector: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -80,7 +80,7 @@ pub struct SelectMergeStacktracesResponse {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PprofProfile {
     #[prost(message, optional, tag = "1")]
-    pub profile: ::core::option::Option<crate::wire::proto::google::Profile>,
+    pub profile: ::core::option::Option<crate::proto::google::Profile>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SelectMergeSpanProfileRequest {
@@ -120,7 +120,7 @@ pub struct SelectMergeProfileRequest {
     pub max_nodes: ::core::option::Option<i64>,
     #[prost(message, optional, tag = "6")]
     pub stack_trace_selector: ::core::option::Option<
-        crate::wire::proto::types::StackTraceSelector,
+        crate::proto::types::StackTraceSelector,
     >,
     #[prost(string, repeated, tag = "7")]
     pub profile_id_selector: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -143,24 +143,24 @@ pub struct SelectSeriesRequest {
     #[prost(double, tag = "6")]
     pub step: f64,
     #[prost(
-        enumeration = "crate::wire::proto::types::TimeSeriesAggregationType",
+        enumeration = "crate::proto::types::TimeSeriesAggregationType",
         optional,
         tag = "7"
     )]
     pub aggregation: ::core::option::Option<i32>,
     #[prost(message, optional, tag = "8")]
     pub stack_trace_selector: ::core::option::Option<
-        crate::wire::proto::types::StackTraceSelector,
+        crate::proto::types::StackTraceSelector,
     >,
     #[prost(int64, optional, tag = "9")]
     pub limit: ::core::option::Option<i64>,
-    #[prost(enumeration = "crate::wire::proto::types::ExemplarType", tag = "10")]
+    #[prost(enumeration = "crate::proto::types::ExemplarType", tag = "10")]
     pub exemplar_type: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SelectSeriesResponse {
     #[prost(message, repeated, tag = "1")]
-    pub series: ::prost::alloc::vec::Vec<crate::wire::proto::types::Series>,
+    pub series: ::prost::alloc::vec::Vec<crate::proto::types::Series>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SelectHeatmapRequest {
@@ -180,7 +180,7 @@ pub struct SelectHeatmapRequest {
     /// Profiles or spans; must be given.
     #[prost(enumeration = "HeatmapQueryType", tag = "7")]
     pub query_type: i32,
-    #[prost(enumeration = "crate::wire::proto::types::ExemplarType", tag = "8")]
+    #[prost(enumeration = "crate::proto::types::ExemplarType", tag = "8")]
     pub exemplar_type: i32,
     #[prost(int64, optional, tag = "9")]
     pub limit: ::core::option::Option<i64>,
@@ -188,7 +188,7 @@ pub struct SelectHeatmapRequest {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SelectHeatmapResponse {
     #[prost(message, repeated, tag = "1")]
-    pub series: ::prost::alloc::vec::Vec<crate::wire::proto::types::HeatmapSeries>,
+    pub series: ::prost::alloc::vec::Vec<crate::proto::types::HeatmapSeries>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DiffRequest {
@@ -386,81 +386,65 @@ impl HeatmapQueryType {
 pub trait QuerierService: Clone + Send + Sync + 'static {
     fn profile_types(
         &self,
-        call: crate::wire::service::Call<ProfileTypesRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<ProfileTypesResponse>,
-    > + Send;
+        call: crate::service::Call<ProfileTypesRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<ProfileTypesResponse>> + Send;
     fn label_values(
         &self,
-        call: crate::wire::service::Call<crate::wire::proto::types::LabelValuesRequest>,
+        call: crate::service::Call<crate::proto::types::LabelValuesRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<
-            crate::wire::proto::types::LabelValuesResponse,
-        >,
+        Output = crate::service::CallResult<crate::proto::types::LabelValuesResponse>,
     > + Send;
     fn label_names(
         &self,
-        call: crate::wire::service::Call<crate::wire::proto::types::LabelNamesRequest>,
+        call: crate::service::Call<crate::proto::types::LabelNamesRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<
-            crate::wire::proto::types::LabelNamesResponse,
-        >,
+        Output = crate::service::CallResult<crate::proto::types::LabelNamesResponse>,
     > + Send;
     fn series(
         &self,
-        call: crate::wire::service::Call<SeriesRequest>,
-    ) -> impl Future<Output = crate::wire::service::CallResult<SeriesResponse>> + Send;
+        call: crate::service::Call<SeriesRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<SeriesResponse>> + Send;
     fn select_merge_stacktraces(
         &self,
-        call: crate::wire::service::Call<SelectMergeStacktracesRequest>,
+        call: crate::service::Call<SelectMergeStacktracesRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<SelectMergeStacktracesResponse>,
+        Output = crate::service::CallResult<SelectMergeStacktracesResponse>,
     > + Send;
     fn select_merge_span_profile(
         &self,
-        call: crate::wire::service::Call<SelectMergeSpanProfileRequest>,
+        call: crate::service::Call<SelectMergeSpanProfileRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<SelectMergeSpanProfileResponse>,
+        Output = crate::service::CallResult<SelectMergeSpanProfileResponse>,
     > + Send;
     fn select_merge_profile(
         &self,
-        call: crate::wire::service::Call<SelectMergeProfileRequest>,
+        call: crate::service::Call<SelectMergeProfileRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<crate::wire::proto::google::Profile>,
+        Output = crate::service::CallResult<crate::proto::google::Profile>,
     > + Send;
     fn select_series(
         &self,
-        call: crate::wire::service::Call<SelectSeriesRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<SelectSeriesResponse>,
-    > + Send;
+        call: crate::service::Call<SelectSeriesRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<SelectSeriesResponse>> + Send;
     fn diff(
         &self,
-        call: crate::wire::service::Call<DiffRequest>,
-    ) -> impl Future<Output = crate::wire::service::CallResult<DiffResponse>> + Send;
+        call: crate::service::Call<DiffRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<DiffResponse>> + Send;
     fn select_heatmap(
         &self,
-        call: crate::wire::service::Call<SelectHeatmapRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<SelectHeatmapResponse>,
-    > + Send;
+        call: crate::service::Call<SelectHeatmapRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<SelectHeatmapResponse>> + Send;
     fn get_profile_stats(
         &self,
-        call: crate::wire::service::Call<
-            crate::wire::proto::types::GetProfileStatsRequest,
-        >,
+        call: crate::service::Call<crate::proto::types::GetProfileStatsRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<
-            crate::wire::proto::types::GetProfileStatsResponse,
-        >,
+        Output = crate::service::CallResult<crate::proto::types::GetProfileStatsResponse>,
     > + Send;
     fn analyze_query(
         &self,
-        call: crate::wire::service::Call<AnalyzeQueryRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<AnalyzeQueryResponse>,
-    > + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+        call: crate::service::Call<AnalyzeQueryRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<AnalyzeQueryResponse>> + Send;
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -572,8 +556,8 @@ pub trait QuerierService: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for ProfileTypesRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ProfileTypesRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("start", &self.start);
             out.field("end", &self.end);
@@ -581,28 +565,28 @@ impl crate::wire::json::ToJson for ProfileTypesRequest {
     }
 }
 
-impl crate::wire::json::Fields for ProfileTypesRequest {
+impl crate::json::Fields for ProfileTypesRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["start", "start"], ["end", "end"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.end)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for ProfileTypesResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ProfileTypesResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("profileTypes", &self.profile_types);
         });
     }
 }
 
-impl crate::wire::json::ToJson for SeriesRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SeriesRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("matchers", &self.matchers);
             out.field("labelNames", &self.label_names);
@@ -612,58 +596,58 @@ impl crate::wire::json::ToJson for SeriesRequest {
     }
 }
 
-impl crate::wire::json::Fields for SeriesRequest {
+impl crate::json::Fields for SeriesRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["matchers", "matchers"], ["labelNames", "label_names"], ["start", "start"], ["end", "end"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.matchers)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_names)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.matchers)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.label_names)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.end)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for SeriesResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SeriesResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("labelsSet", &self.labels_set);
         });
     }
 }
 
-impl crate::wire::json::ToJson for AsyncQueryRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AsyncQueryRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("requestId", &self.request_id);
-            out.field("type", &Some(self.r#type).filter(|value| *value != 0).map(|value| crate::wire::proto::querier::AsyncQueryType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("type", &Some(self.r#type).filter(|value| *value != 0).map(|value| crate::proto::querier::AsyncQueryType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
         });
     }
 }
 
-impl crate::wire::json::Fields for AsyncQueryRequest {
+impl crate::json::Fields for AsyncQueryRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["requestId", "request_id"], ["type", "type"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.request_id)),
-            1 => map.next_value_seed(crate::wire::json::Enum(&mut self.r#type, |name| crate::wire::proto::querier::AsyncQueryType::from_str_name(name).map(Into::into))),
+            0 => map.next_value_seed(crate::json::Field(&mut self.request_id)),
+            1 => map.next_value_seed(crate::json::Enum(&mut self.r#type, |name| crate::proto::querier::AsyncQueryType::from_str_name(name).map(Into::into))),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for SelectMergeStacktracesRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SelectMergeStacktracesRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("profileTypeID", &self.profile_type_id);
             out.field("labelSelector", &self.label_selector);
             out.field("start", &self.start);
             out.field("end", &self.end);
             out.field("maxNodes", &self.max_nodes);
-            out.field("format", &Some(self.format).filter(|value| *value != 0).map(|value| crate::wire::proto::querier::ProfileFormat::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("format", &Some(self.format).filter(|value| *value != 0).map(|value| crate::proto::querier::ProfileFormat::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
             out.field("stackTraceSelector", &self.stack_trace_selector);
             out.field("profileIdSelector", &self.profile_id_selector);
             out.field("async", &self.r#async);
@@ -674,30 +658,30 @@ impl crate::wire::json::ToJson for SelectMergeStacktracesRequest {
     }
 }
 
-impl crate::wire::json::Fields for SelectMergeStacktracesRequest {
+impl crate::json::Fields for SelectMergeStacktracesRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["start", "start"], ["end", "end"], ["maxNodes", "max_nodes"], ["format", "format"], ["stackTraceSelector", "stack_trace_selector"], ["profileIdSelector", "profile_id_selector"], ["async", "async"], ["traceIdSelector", "trace_id_selector"], ["spanSelector", "span_selector"], ["frameDetails", "frame_details"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.max_nodes)),
-            5 => map.next_value_seed(crate::wire::json::Enum(&mut self.format, |name| crate::wire::proto::querier::ProfileFormat::from_str_name(name).map(Into::into))),
-            6 => map.next_value_seed(crate::wire::json::Field(&mut self.stack_trace_selector)),
-            7 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_id_selector)),
-            8 => map.next_value_seed(crate::wire::json::Field(&mut self.r#async)),
-            9 => map.next_value_seed(crate::wire::json::Field(&mut self.trace_id_selector)),
-            10 => map.next_value_seed(crate::wire::json::Field(&mut self.span_selector)),
-            11 => map.next_value_seed(crate::wire::json::Field(&mut self.frame_details)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.end)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.max_nodes)),
+            5 => map.next_value_seed(crate::json::Enum(&mut self.format, |name| crate::proto::querier::ProfileFormat::from_str_name(name).map(Into::into))),
+            6 => map.next_value_seed(crate::json::Field(&mut self.stack_trace_selector)),
+            7 => map.next_value_seed(crate::json::Field(&mut self.profile_id_selector)),
+            8 => map.next_value_seed(crate::json::Field(&mut self.r#async)),
+            9 => map.next_value_seed(crate::json::Field(&mut self.trace_id_selector)),
+            10 => map.next_value_seed(crate::json::Field(&mut self.span_selector)),
+            11 => map.next_value_seed(crate::json::Field(&mut self.frame_details)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for SelectMergeStacktracesResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SelectMergeStacktracesResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("flamegraph", &self.flamegraph);
             out.field("tree", &self.tree);
@@ -707,16 +691,16 @@ impl crate::wire::json::ToJson for SelectMergeStacktracesResponse {
     }
 }
 
-impl crate::wire::json::ToJson for PprofProfile {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for PprofProfile {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("profile", &self.profile);
         });
     }
 }
 
-impl crate::wire::json::ToJson for SelectMergeSpanProfileRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SelectMergeSpanProfileRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("profileTypeID", &self.profile_type_id);
             out.field("labelSelector", &self.label_selector);
@@ -724,30 +708,30 @@ impl crate::wire::json::ToJson for SelectMergeSpanProfileRequest {
             out.field("start", &self.start);
             out.field("end", &self.end);
             out.field("maxNodes", &self.max_nodes);
-            out.field("format", &Some(self.format).filter(|value| *value != 0).map(|value| crate::wire::proto::querier::ProfileFormat::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("format", &Some(self.format).filter(|value| *value != 0).map(|value| crate::proto::querier::ProfileFormat::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
         });
     }
 }
 
-impl crate::wire::json::Fields for SelectMergeSpanProfileRequest {
+impl crate::json::Fields for SelectMergeSpanProfileRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["spanSelector", "span_selector"], ["start", "start"], ["end", "end"], ["maxNodes", "max_nodes"], ["format", "format"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.span_selector)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
-            5 => map.next_value_seed(crate::wire::json::Field(&mut self.max_nodes)),
-            6 => map.next_value_seed(crate::wire::json::Enum(&mut self.format, |name| crate::wire::proto::querier::ProfileFormat::from_str_name(name).map(Into::into))),
+            0 => map.next_value_seed(crate::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.span_selector)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.end)),
+            5 => map.next_value_seed(crate::json::Field(&mut self.max_nodes)),
+            6 => map.next_value_seed(crate::json::Enum(&mut self.format, |name| crate::proto::querier::ProfileFormat::from_str_name(name).map(Into::into))),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for SelectMergeSpanProfileResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SelectMergeSpanProfileResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("flamegraph", &self.flamegraph);
             out.field("tree", &self.tree);
@@ -755,8 +739,8 @@ impl crate::wire::json::ToJson for SelectMergeSpanProfileResponse {
     }
 }
 
-impl crate::wire::json::ToJson for SelectMergeProfileRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SelectMergeProfileRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("profileTypeID", &self.profile_type_id);
             out.field("labelSelector", &self.label_selector);
@@ -770,26 +754,26 @@ impl crate::wire::json::ToJson for SelectMergeProfileRequest {
     }
 }
 
-impl crate::wire::json::Fields for SelectMergeProfileRequest {
+impl crate::json::Fields for SelectMergeProfileRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["start", "start"], ["end", "end"], ["maxNodes", "max_nodes"], ["stackTraceSelector", "stack_trace_selector"], ["profileIdSelector", "profile_id_selector"], ["traceIdSelector", "trace_id_selector"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.max_nodes)),
-            5 => map.next_value_seed(crate::wire::json::Field(&mut self.stack_trace_selector)),
-            6 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_id_selector)),
-            7 => map.next_value_seed(crate::wire::json::Field(&mut self.trace_id_selector)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.end)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.max_nodes)),
+            5 => map.next_value_seed(crate::json::Field(&mut self.stack_trace_selector)),
+            6 => map.next_value_seed(crate::json::Field(&mut self.profile_id_selector)),
+            7 => map.next_value_seed(crate::json::Field(&mut self.trace_id_selector)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for SelectSeriesRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SelectSeriesRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("profileTypeID", &self.profile_type_id);
             out.field("labelSelector", &self.label_selector);
@@ -797,44 +781,44 @@ impl crate::wire::json::ToJson for SelectSeriesRequest {
             out.field("end", &self.end);
             out.field("groupBy", &self.group_by);
             out.field("step", &self.step);
-            out.field("aggregation", &self.aggregation.map(|value| crate::wire::proto::types::TimeSeriesAggregationType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("aggregation", &self.aggregation.map(|value| crate::proto::types::TimeSeriesAggregationType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
             out.field("stackTraceSelector", &self.stack_trace_selector);
             out.field("limit", &self.limit);
-            out.field("exemplarType", &Some(self.exemplar_type).filter(|value| *value != 0).map(|value| crate::wire::proto::types::ExemplarType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("exemplarType", &Some(self.exemplar_type).filter(|value| *value != 0).map(|value| crate::proto::types::ExemplarType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
         });
     }
 }
 
-impl crate::wire::json::Fields for SelectSeriesRequest {
+impl crate::json::Fields for SelectSeriesRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["start", "start"], ["end", "end"], ["groupBy", "group_by"], ["step", "step"], ["aggregation", "aggregation"], ["stackTraceSelector", "stack_trace_selector"], ["limit", "limit"], ["exemplarType", "exemplar_type"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.group_by)),
-            5 => map.next_value_seed(crate::wire::json::Field(&mut self.step)),
-            6 => map.next_value_seed(crate::wire::json::Enum(&mut self.aggregation, |name| crate::wire::proto::types::TimeSeriesAggregationType::from_str_name(name).map(Into::into))),
-            7 => map.next_value_seed(crate::wire::json::Field(&mut self.stack_trace_selector)),
-            8 => map.next_value_seed(crate::wire::json::Field(&mut self.limit)),
-            9 => map.next_value_seed(crate::wire::json::Enum(&mut self.exemplar_type, |name| crate::wire::proto::types::ExemplarType::from_str_name(name).map(Into::into))),
+            0 => map.next_value_seed(crate::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.end)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.group_by)),
+            5 => map.next_value_seed(crate::json::Field(&mut self.step)),
+            6 => map.next_value_seed(crate::json::Enum(&mut self.aggregation, |name| crate::proto::types::TimeSeriesAggregationType::from_str_name(name).map(Into::into))),
+            7 => map.next_value_seed(crate::json::Field(&mut self.stack_trace_selector)),
+            8 => map.next_value_seed(crate::json::Field(&mut self.limit)),
+            9 => map.next_value_seed(crate::json::Enum(&mut self.exemplar_type, |name| crate::proto::types::ExemplarType::from_str_name(name).map(Into::into))),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for SelectSeriesResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SelectSeriesResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("series", &self.series);
         });
     }
 }
 
-impl crate::wire::json::ToJson for SelectHeatmapRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SelectHeatmapRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("profileTypeID", &self.profile_type_id);
             out.field("labelSelector", &self.label_selector);
@@ -842,42 +826,42 @@ impl crate::wire::json::ToJson for SelectHeatmapRequest {
             out.field("end", &self.end);
             out.field("step", &self.step);
             out.field("groupBy", &self.group_by);
-            out.field("queryType", &Some(self.query_type).filter(|value| *value != 0).map(|value| crate::wire::proto::querier::HeatmapQueryType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
-            out.field("exemplarType", &Some(self.exemplar_type).filter(|value| *value != 0).map(|value| crate::wire::proto::types::ExemplarType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("queryType", &Some(self.query_type).filter(|value| *value != 0).map(|value| crate::proto::querier::HeatmapQueryType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("exemplarType", &Some(self.exemplar_type).filter(|value| *value != 0).map(|value| crate::proto::types::ExemplarType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
             out.field("limit", &self.limit);
         });
     }
 }
 
-impl crate::wire::json::Fields for SelectHeatmapRequest {
+impl crate::json::Fields for SelectHeatmapRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["start", "start"], ["end", "end"], ["step", "step"], ["groupBy", "group_by"], ["queryType", "query_type"], ["exemplarType", "exemplar_type"], ["limit", "limit"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.step)),
-            5 => map.next_value_seed(crate::wire::json::Field(&mut self.group_by)),
-            6 => map.next_value_seed(crate::wire::json::Enum(&mut self.query_type, |name| crate::wire::proto::querier::HeatmapQueryType::from_str_name(name).map(Into::into))),
-            7 => map.next_value_seed(crate::wire::json::Enum(&mut self.exemplar_type, |name| crate::wire::proto::types::ExemplarType::from_str_name(name).map(Into::into))),
-            8 => map.next_value_seed(crate::wire::json::Field(&mut self.limit)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.end)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.step)),
+            5 => map.next_value_seed(crate::json::Field(&mut self.group_by)),
+            6 => map.next_value_seed(crate::json::Enum(&mut self.query_type, |name| crate::proto::querier::HeatmapQueryType::from_str_name(name).map(Into::into))),
+            7 => map.next_value_seed(crate::json::Enum(&mut self.exemplar_type, |name| crate::proto::types::ExemplarType::from_str_name(name).map(Into::into))),
+            8 => map.next_value_seed(crate::json::Field(&mut self.limit)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for SelectHeatmapResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SelectHeatmapResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("series", &self.series);
         });
     }
 }
 
-impl crate::wire::json::ToJson for DiffRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for DiffRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("left", &self.left);
             out.field("right", &self.right);
@@ -885,28 +869,28 @@ impl crate::wire::json::ToJson for DiffRequest {
     }
 }
 
-impl crate::wire::json::Fields for DiffRequest {
+impl crate::json::Fields for DiffRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["left", "left"], ["right", "right"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.left)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.right)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.left)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.right)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for DiffResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for DiffResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("flamegraph", &self.flamegraph);
         });
     }
 }
 
-impl crate::wire::json::ToJson for FlameGraph {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for FlameGraph {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("names", &self.names);
             out.field("levels", &self.levels);
@@ -919,16 +903,16 @@ impl crate::wire::json::ToJson for FlameGraph {
     }
 }
 
-impl crate::wire::json::ToJson for Level {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Level {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("values", &self.values);
         });
     }
 }
 
-impl crate::wire::json::ToJson for FlameGraphDiff {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for FlameGraphDiff {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("names", &self.names);
             out.field("levels", &self.levels);
@@ -940,8 +924,8 @@ impl crate::wire::json::ToJson for FlameGraphDiff {
     }
 }
 
-impl crate::wire::json::ToJson for AnalyzeQueryRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AnalyzeQueryRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("start", &self.start);
             out.field("end", &self.end);
@@ -950,21 +934,21 @@ impl crate::wire::json::ToJson for AnalyzeQueryRequest {
     }
 }
 
-impl crate::wire::json::Fields for AnalyzeQueryRequest {
+impl crate::json::Fields for AnalyzeQueryRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["start", "start"], ["end", "end"], ["query", "query"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.query)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.end)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.query)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for AnalyzeQueryResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for AnalyzeQueryResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("queryScopes", &self.query_scopes);
             out.field("queryImpact", &self.query_impact);
@@ -972,8 +956,8 @@ impl crate::wire::json::ToJson for AnalyzeQueryResponse {
     }
 }
 
-impl crate::wire::json::ToJson for QueryScope {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for QueryScope {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("componentType", &self.component_type);
             out.field("componentCount", &self.component_count);
@@ -988,8 +972,8 @@ impl crate::wire::json::ToJson for QueryScope {
     }
 }
 
-impl crate::wire::json::ToJson for QueryImpact {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for QueryImpact {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("totalBytesInTimeRange", &self.total_bytes_in_time_range);
             out.field("totalQueriedSeries", &self.total_queried_series);

@@ -64,7 +64,7 @@ pub struct UpsertRecordingRuleRequest {
     #[prost(string, repeated, tag = "4")]
     pub group_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "5")]
-    pub external_labels: ::prost::alloc::vec::Vec<crate::wire::proto::types::LabelPair>,
+    pub external_labels: ::prost::alloc::vec::Vec<crate::proto::types::LabelPair>,
     /// That of the rule which this one replaces.
     #[prost(int64, tag = "6")]
     pub generation: i64,
@@ -96,7 +96,7 @@ pub struct RecordingRule {
     #[prost(string, repeated, tag = "5")]
     pub group_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "6")]
-    pub external_labels: ::prost::alloc::vec::Vec<crate::wire::proto::types::LabelPair>,
+    pub external_labels: ::prost::alloc::vec::Vec<crate::proto::types::LabelPair>,
     /// Counts changes of the rule.
     #[prost(int64, tag = "7")]
     pub generation: i64,
@@ -146,23 +146,17 @@ impl MetricType {
 pub trait SettingsService: Clone + Send + Sync + 'static {
     fn get(
         &self,
-        call: crate::wire::service::Call<GetSettingsRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<GetSettingsResponse>,
-    > + Send;
+        call: crate::service::Call<GetSettingsRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<GetSettingsResponse>> + Send;
     fn set(
         &self,
-        call: crate::wire::service::Call<SetSettingsRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<SetSettingsResponse>,
-    > + Send;
+        call: crate::service::Call<SetSettingsRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<SetSettingsResponse>> + Send;
     fn delete(
         &self,
-        call: crate::wire::service::Call<DeleteSettingsRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<DeleteSettingsResponse>,
-    > + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+        call: crate::service::Call<DeleteSettingsRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<DeleteSettingsResponse>> + Send;
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -196,29 +190,29 @@ pub trait SettingsService: Clone + Send + Sync + 'static {
 pub trait RecordingRulesService: Clone + Send + Sync + 'static {
     fn get_recording_rule(
         &self,
-        call: crate::wire::service::Call<GetRecordingRuleRequest>,
+        call: crate::service::Call<GetRecordingRuleRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<GetRecordingRuleResponse>,
+        Output = crate::service::CallResult<GetRecordingRuleResponse>,
     > + Send;
     fn list_recording_rules(
         &self,
-        call: crate::wire::service::Call<ListRecordingRulesRequest>,
+        call: crate::service::Call<ListRecordingRulesRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<ListRecordingRulesResponse>,
+        Output = crate::service::CallResult<ListRecordingRulesResponse>,
     > + Send;
     fn upsert_recording_rule(
         &self,
-        call: crate::wire::service::Call<UpsertRecordingRuleRequest>,
+        call: crate::service::Call<UpsertRecordingRuleRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<UpsertRecordingRuleResponse>,
+        Output = crate::service::CallResult<UpsertRecordingRuleResponse>,
     > + Send;
     fn delete_recording_rule(
         &self,
-        call: crate::wire::service::Call<DeleteRecordingRuleRequest>,
+        call: crate::service::Call<DeleteRecordingRuleRequest>,
     ) -> impl Future<
-        Output = crate::wire::service::CallResult<DeleteRecordingRuleResponse>,
+        Output = crate::service::CallResult<DeleteRecordingRuleResponse>,
     > + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -258,8 +252,8 @@ pub trait RecordingRulesService: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for Setting {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Setting {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("name", &self.name);
             out.field("value", &self.value);
@@ -268,26 +262,26 @@ impl crate::wire::json::ToJson for Setting {
     }
 }
 
-impl crate::wire::json::Fields for Setting {
+impl crate::json::Fields for Setting {
     const NAMES: &'static [[&'static str; 2]] = &[["name", "name"], ["value", "value"], ["modifiedAt", "modifiedAt"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.value)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.modified_at)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.name)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.value)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.modified_at)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for GetSettingsRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetSettingsRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for GetSettingsRequest {
+impl crate::json::Fields for GetSettingsRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -297,100 +291,100 @@ impl crate::wire::json::Fields for GetSettingsRequest {
     }
 }
 
-impl crate::wire::json::ToJson for GetSettingsResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetSettingsResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("settings", &self.settings);
         });
     }
 }
 
-impl crate::wire::json::ToJson for SetSettingsRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SetSettingsRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("setting", &self.setting);
         });
     }
 }
 
-impl crate::wire::json::Fields for SetSettingsRequest {
+impl crate::json::Fields for SetSettingsRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["setting", "setting"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.setting)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.setting)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for SetSettingsResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for SetSettingsResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("setting", &self.setting);
         });
     }
 }
 
-impl crate::wire::json::ToJson for DeleteSettingsRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for DeleteSettingsRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("name", &self.name);
         });
     }
 }
 
-impl crate::wire::json::Fields for DeleteSettingsRequest {
+impl crate::json::Fields for DeleteSettingsRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["name", "name"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.name)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for DeleteSettingsResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for DeleteSettingsResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::ToJson for GetRecordingRuleRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetRecordingRuleRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
         });
     }
 }
 
-impl crate::wire::json::Fields for GetRecordingRuleRequest {
+impl crate::json::Fields for GetRecordingRuleRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["id", "id"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.id)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.id)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for GetRecordingRuleResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetRecordingRuleResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("rule", &self.rule);
         });
     }
 }
 
-impl crate::wire::json::ToJson for ListRecordingRulesRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ListRecordingRulesRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for ListRecordingRulesRequest {
+impl crate::json::Fields for ListRecordingRulesRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -400,16 +394,16 @@ impl crate::wire::json::Fields for ListRecordingRulesRequest {
     }
 }
 
-impl crate::wire::json::ToJson for ListRecordingRulesResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ListRecordingRulesResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("rules", &self.rules);
         });
     }
 }
 
-impl crate::wire::json::ToJson for UpsertRecordingRuleRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for UpsertRecordingRuleRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
             out.field("metricName", &self.metric_name);
@@ -422,58 +416,58 @@ impl crate::wire::json::ToJson for UpsertRecordingRuleRequest {
     }
 }
 
-impl crate::wire::json::Fields for UpsertRecordingRuleRequest {
+impl crate::json::Fields for UpsertRecordingRuleRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["id", "id"], ["metricName", "metric_name"], ["matchers", "matchers"], ["groupBy", "group_by"], ["externalLabels", "external_labels"], ["generation", "generation"], ["stacktraceFilter", "stacktrace_filter"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.id)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.metric_name)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.matchers)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.group_by)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.external_labels)),
-            5 => map.next_value_seed(crate::wire::json::Field(&mut self.generation)),
-            6 => map.next_value_seed(crate::wire::json::Field(&mut self.stacktrace_filter)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.id)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.metric_name)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.matchers)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.group_by)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.external_labels)),
+            5 => map.next_value_seed(crate::json::Field(&mut self.generation)),
+            6 => map.next_value_seed(crate::json::Field(&mut self.stacktrace_filter)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for UpsertRecordingRuleResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for UpsertRecordingRuleResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("rule", &self.rule);
         });
     }
 }
 
-impl crate::wire::json::ToJson for DeleteRecordingRuleRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for DeleteRecordingRuleRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
         });
     }
 }
 
-impl crate::wire::json::Fields for DeleteRecordingRuleRequest {
+impl crate::json::Fields for DeleteRecordingRuleRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["id", "id"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.id)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.id)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for DeleteRecordingRuleResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for DeleteRecordingRuleResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::ToJson for RecordingRule {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for RecordingRule {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("id", &self.id);
             out.field("metricName", &self.metric_name);
@@ -488,41 +482,41 @@ impl crate::wire::json::ToJson for RecordingRule {
     }
 }
 
-impl crate::wire::json::ToJson for StacktraceFilter {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for StacktraceFilter {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("functionName", &self.function_name);
         });
     }
 }
 
-impl crate::wire::json::Fields for StacktraceFilter {
+impl crate::json::Fields for StacktraceFilter {
     const NAMES: &'static [[&'static str; 2]] = &[["functionName", "function_name"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.function_name)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.function_name)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for StacktraceFilterFunctionName {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for StacktraceFilterFunctionName {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("functionName", &self.function_name);
-            out.field("metricType", &Some(self.metric_type).filter(|value| *value != 0).map(|value| crate::wire::proto::settings::MetricType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("metricType", &Some(self.metric_type).filter(|value| *value != 0).map(|value| crate::proto::settings::MetricType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
         });
     }
 }
 
-impl crate::wire::json::Fields for StacktraceFilterFunctionName {
+impl crate::json::Fields for StacktraceFilterFunctionName {
     const NAMES: &'static [[&'static str; 2]] = &[["functionName", "function_name"], ["metricType", "metric_type"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.function_name)),
-            1 => map.next_value_seed(crate::wire::json::Enum(&mut self.metric_type, |name| crate::wire::proto::settings::MetricType::from_str_name(name).map(Into::into))),
+            0 => map.next_value_seed(crate::json::Field(&mut self.function_name)),
+            1 => map.next_value_seed(crate::json::Enum(&mut self.metric_type, |name| crate::proto::settings::MetricType::from_str_name(name).map(Into::into))),
             _ => Ok(()),
         }
     }

@@ -38,23 +38,21 @@ pub struct HttpBody {
 pub trait StatusService: Clone + Send + Sync + 'static {
     fn get_build_info(
         &self,
-        call: crate::wire::service::Call<GetBuildInfoRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<GetBuildInfoResponse>,
-    > + Send;
+        call: crate::service::Call<GetBuildInfoRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<GetBuildInfoResponse>> + Send;
     fn get_config(
         &self,
-        call: crate::wire::service::Call<GetConfigRequest>,
-    ) -> impl Future<Output = crate::wire::service::CallResult<HttpBody>> + Send;
+        call: crate::service::Call<GetConfigRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<HttpBody>> + Send;
     fn get_diff_config(
         &self,
-        call: crate::wire::service::Call<GetConfigRequest>,
-    ) -> impl Future<Output = crate::wire::service::CallResult<HttpBody>> + Send;
+        call: crate::service::Call<GetConfigRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<HttpBody>> + Send;
     fn get_default_config(
         &self,
-        call: crate::wire::service::Call<GetConfigRequest>,
-    ) -> impl Future<Output = crate::wire::service::CallResult<HttpBody>> + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+        call: crate::service::Call<GetConfigRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<HttpBody>> + Send;
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -94,13 +92,13 @@ pub trait StatusService: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for GetBuildInfoRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetBuildInfoRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for GetBuildInfoRequest {
+impl crate::json::Fields for GetBuildInfoRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -110,8 +108,8 @@ impl crate::wire::json::Fields for GetBuildInfoRequest {
     }
 }
 
-impl crate::wire::json::ToJson for GetBuildInfoResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetBuildInfoResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("status", &self.status);
             out.field("data", &self.data);
@@ -119,8 +117,8 @@ impl crate::wire::json::ToJson for GetBuildInfoResponse {
     }
 }
 
-impl crate::wire::json::ToJson for GetBuildInfoData {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetBuildInfoData {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("version", &self.version);
             out.field("revision", &self.revision);
@@ -132,13 +130,13 @@ impl crate::wire::json::ToJson for GetBuildInfoData {
     }
 }
 
-impl crate::wire::json::ToJson for GetConfigRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetConfigRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for GetConfigRequest {
+impl crate::json::Fields for GetConfigRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -148,8 +146,8 @@ impl crate::wire::json::Fields for GetConfigRequest {
     }
 }
 
-impl crate::wire::json::ToJson for HttpBody {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for HttpBody {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("contentType", &self.content_type);
             out.field("data", &self.data);

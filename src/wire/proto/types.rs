@@ -208,8 +208,8 @@ impl ExemplarType {
     }
 }
 
-impl crate::wire::json::ToJson for LabelPair {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for LabelPair {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("name", &self.name);
             out.field("value", &self.value);
@@ -217,28 +217,28 @@ impl crate::wire::json::ToJson for LabelPair {
     }
 }
 
-impl crate::wire::json::Fields for LabelPair {
+impl crate::json::Fields for LabelPair {
     const NAMES: &'static [[&'static str; 2]] = &[["name", "name"], ["value", "value"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.value)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.name)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.value)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Labels {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Labels {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("labels", &self.labels);
         });
     }
 }
 
-impl crate::wire::json::ToJson for ProfileType {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for ProfileType {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("ID", &self.id);
             out.field("name", &self.name);
@@ -250,8 +250,8 @@ impl crate::wire::json::ToJson for ProfileType {
     }
 }
 
-impl crate::wire::json::ToJson for LabelNamesRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for LabelNamesRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("matchers", &self.matchers);
             out.field("start", &self.start);
@@ -260,29 +260,29 @@ impl crate::wire::json::ToJson for LabelNamesRequest {
     }
 }
 
-impl crate::wire::json::Fields for LabelNamesRequest {
+impl crate::json::Fields for LabelNamesRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["matchers", "matchers"], ["start", "start"], ["end", "end"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.matchers)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.matchers)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.end)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for LabelNamesResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for LabelNamesResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("names", &self.names);
         });
     }
 }
 
-impl crate::wire::json::ToJson for LabelValuesRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for LabelValuesRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("name", &self.name);
             out.field("matchers", &self.matchers);
@@ -292,35 +292,35 @@ impl crate::wire::json::ToJson for LabelValuesRequest {
     }
 }
 
-impl crate::wire::json::Fields for LabelValuesRequest {
+impl crate::json::Fields for LabelValuesRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["name", "name"], ["matchers", "matchers"], ["start", "start"], ["end", "end"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.matchers)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.name)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.matchers)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.end)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for LabelValuesResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for LabelValuesResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("names", &self.names);
         });
     }
 }
 
-impl crate::wire::json::ToJson for GetProfileStatsRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetProfileStatsRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for GetProfileStatsRequest {
+impl crate::json::Fields for GetProfileStatsRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -330,8 +330,8 @@ impl crate::wire::json::Fields for GetProfileStatsRequest {
     }
 }
 
-impl crate::wire::json::ToJson for GetProfileStatsResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetProfileStatsResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("dataIngested", &self.data_ingested);
             out.field("oldestProfileTime", &self.oldest_profile_time);
@@ -340,8 +340,8 @@ impl crate::wire::json::ToJson for GetProfileStatsResponse {
     }
 }
 
-impl crate::wire::json::ToJson for Series {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Series {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("labels", &self.labels);
             out.field("points", &self.points);
@@ -349,8 +349,8 @@ impl crate::wire::json::ToJson for Series {
     }
 }
 
-impl crate::wire::json::ToJson for Point {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Point {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("value", &self.value);
             out.field("timestamp", &self.timestamp);
@@ -359,8 +359,8 @@ impl crate::wire::json::ToJson for Point {
     }
 }
 
-impl crate::wire::json::ToJson for HeatmapSeries {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for HeatmapSeries {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("labels", &self.labels);
             out.field("slots", &self.slots);
@@ -368,8 +368,8 @@ impl crate::wire::json::ToJson for HeatmapSeries {
     }
 }
 
-impl crate::wire::json::ToJson for HeatmapSlot {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for HeatmapSlot {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("timestamp", &self.timestamp);
             out.field("yMin", &self.y_min);
@@ -379,8 +379,8 @@ impl crate::wire::json::ToJson for HeatmapSlot {
     }
 }
 
-impl crate::wire::json::ToJson for Exemplar {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Exemplar {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("timestamp", &self.timestamp);
             out.field("profileId", &self.profile_id);
@@ -392,8 +392,8 @@ impl crate::wire::json::ToJson for Exemplar {
     }
 }
 
-impl crate::wire::json::ToJson for StackTraceSelector {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for StackTraceSelector {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("callSite", &self.call_site);
             out.field("goPgo", &self.go_pgo);
@@ -401,39 +401,39 @@ impl crate::wire::json::ToJson for StackTraceSelector {
     }
 }
 
-impl crate::wire::json::Fields for StackTraceSelector {
+impl crate::json::Fields for StackTraceSelector {
     const NAMES: &'static [[&'static str; 2]] = &[["callSite", "call_site"], ["goPgo", "go_pgo"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.call_site)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.go_pgo)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.call_site)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.go_pgo)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for Location {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for Location {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("name", &self.name);
         });
     }
 }
 
-impl crate::wire::json::Fields for Location {
+impl crate::json::Fields for Location {
     const NAMES: &'static [[&'static str; 2]] = &[["name", "name"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.name)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.name)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for GoPgo {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GoPgo {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("keepLocations", &self.keep_locations);
             out.field("aggregateCallees", &self.aggregate_callees);
@@ -441,13 +441,13 @@ impl crate::wire::json::ToJson for GoPgo {
     }
 }
 
-impl crate::wire::json::Fields for GoPgo {
+impl crate::json::Fields for GoPgo {
     const NAMES: &'static [[&'static str; 2]] = &[["keepLocations", "keep_locations"], ["aggregateCallees", "aggregate_callees"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.keep_locations)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.aggregate_callees)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.keep_locations)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.aggregate_callees)),
             _ => Ok(()),
         }
     }

@@ -118,39 +118,29 @@ pub struct GetCommitsResponse {
 pub trait VcsService: Clone + Send + Sync + 'static {
     fn github_app(
         &self,
-        call: crate::wire::service::Call<GithubAppRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<GithubAppResponse>,
-    > + Send;
+        call: crate::service::Call<GithubAppRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<GithubAppResponse>> + Send;
     fn github_login(
         &self,
-        call: crate::wire::service::Call<GithubLoginRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<GithubLoginResponse>,
-    > + Send;
+        call: crate::service::Call<GithubLoginRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<GithubLoginResponse>> + Send;
     fn github_refresh(
         &self,
-        call: crate::wire::service::Call<GithubRefreshRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<GithubRefreshResponse>,
-    > + Send;
+        call: crate::service::Call<GithubRefreshRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<GithubRefreshResponse>> + Send;
     fn get_file(
         &self,
-        call: crate::wire::service::Call<GetFileRequest>,
-    ) -> impl Future<Output = crate::wire::service::CallResult<GetFileResponse>> + Send;
+        call: crate::service::Call<GetFileRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<GetFileResponse>> + Send;
     fn get_commit(
         &self,
-        call: crate::wire::service::Call<GetCommitRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<GetCommitResponse>,
-    > + Send;
+        call: crate::service::Call<GetCommitRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<GetCommitResponse>> + Send;
     fn get_commits(
         &self,
-        call: crate::wire::service::Call<GetCommitsRequest>,
-    ) -> impl Future<
-        Output = crate::wire::service::CallResult<GetCommitsResponse>,
-    > + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+        call: crate::service::Call<GetCommitsRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<GetCommitsResponse>> + Send;
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -208,13 +198,13 @@ pub trait VcsService: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for GithubAppRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GithubAppRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for GithubAppRequest {
+impl crate::json::Fields for GithubAppRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -224,8 +214,8 @@ impl crate::wire::json::Fields for GithubAppRequest {
     }
 }
 
-impl crate::wire::json::ToJson for GithubAppResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GithubAppResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("clientID", &self.client_id);
             out.field("callbackURL", &self.callback_url);
@@ -233,27 +223,27 @@ impl crate::wire::json::ToJson for GithubAppResponse {
     }
 }
 
-impl crate::wire::json::ToJson for GithubLoginRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GithubLoginRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("authorizationCode", &self.authorization_code);
         });
     }
 }
 
-impl crate::wire::json::Fields for GithubLoginRequest {
+impl crate::json::Fields for GithubLoginRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["authorizationCode", "authorizationCode"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.authorization_code)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.authorization_code)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for GithubLoginResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GithubLoginResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("cookie", &self.cookie);
             out.field("token", &self.token);
@@ -263,13 +253,13 @@ impl crate::wire::json::ToJson for GithubLoginResponse {
     }
 }
 
-impl crate::wire::json::ToJson for GithubRefreshRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GithubRefreshRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for GithubRefreshRequest {
+impl crate::json::Fields for GithubRefreshRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -279,8 +269,8 @@ impl crate::wire::json::Fields for GithubRefreshRequest {
     }
 }
 
-impl crate::wire::json::ToJson for GithubRefreshResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GithubRefreshResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("cookie", &self.cookie);
             out.field("token", &self.token);
@@ -290,8 +280,8 @@ impl crate::wire::json::ToJson for GithubRefreshResponse {
     }
 }
 
-impl crate::wire::json::ToJson for GetFileRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetFileRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("repositoryURL", &self.repository_url);
             out.field("ref", &self.r#ref);
@@ -302,23 +292,23 @@ impl crate::wire::json::ToJson for GetFileRequest {
     }
 }
 
-impl crate::wire::json::Fields for GetFileRequest {
+impl crate::json::Fields for GetFileRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["repositoryURL", "repositoryURL"], ["ref", "ref"], ["localPath", "localPath"], ["rootPath", "rootPath"], ["functionName", "functionName"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.repository_url)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.r#ref)),
-            2 => map.next_value_seed(crate::wire::json::Field(&mut self.local_path)),
-            3 => map.next_value_seed(crate::wire::json::Field(&mut self.root_path)),
-            4 => map.next_value_seed(crate::wire::json::Field(&mut self.function_name)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.repository_url)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.r#ref)),
+            2 => map.next_value_seed(crate::json::Field(&mut self.local_path)),
+            3 => map.next_value_seed(crate::json::Field(&mut self.root_path)),
+            4 => map.next_value_seed(crate::json::Field(&mut self.function_name)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for GetFileResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetFileResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("content", &self.content);
             out.field("URL", &self.url);
@@ -326,8 +316,8 @@ impl crate::wire::json::ToJson for GetFileResponse {
     }
 }
 
-impl crate::wire::json::ToJson for GetCommitRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetCommitRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("repositoryURL", &self.repository_url);
             out.field("ref", &self.r#ref);
@@ -335,20 +325,20 @@ impl crate::wire::json::ToJson for GetCommitRequest {
     }
 }
 
-impl crate::wire::json::Fields for GetCommitRequest {
+impl crate::json::Fields for GetCommitRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["repositoryURL", "repositoryURL"], ["ref", "ref"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.repository_url)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.r#ref)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.repository_url)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.r#ref)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for GetCommitResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetCommitResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("message", &self.message);
             out.field("author", &self.author);
@@ -359,8 +349,8 @@ impl crate::wire::json::ToJson for GetCommitResponse {
     }
 }
 
-impl crate::wire::json::ToJson for CommitAuthor {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for CommitAuthor {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("login", &self.login);
             out.field("avatarURL", &self.avatar_url);
@@ -368,8 +358,8 @@ impl crate::wire::json::ToJson for CommitAuthor {
     }
 }
 
-impl crate::wire::json::ToJson for CommitInfo {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for CommitInfo {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("message", &self.message);
             out.field("author", &self.author);
@@ -380,8 +370,8 @@ impl crate::wire::json::ToJson for CommitInfo {
     }
 }
 
-impl crate::wire::json::ToJson for GetCommitsRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetCommitsRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("repositoryUrl", &self.repository_url);
             out.field("refs", &self.refs);
@@ -389,20 +379,20 @@ impl crate::wire::json::ToJson for GetCommitsRequest {
     }
 }
 
-impl crate::wire::json::Fields for GetCommitsRequest {
+impl crate::json::Fields for GetCommitsRequest {
     const NAMES: &'static [[&'static str; 2]] = &[["repositoryUrl", "repository_url"], ["refs", "refs"]];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
         match index {
-            0 => map.next_value_seed(crate::wire::json::Field(&mut self.repository_url)),
-            1 => map.next_value_seed(crate::wire::json::Field(&mut self.refs)),
+            0 => map.next_value_seed(crate::json::Field(&mut self.repository_url)),
+            1 => map.next_value_seed(crate::json::Field(&mut self.refs)),
             _ => Ok(()),
         }
     }
 }
 
-impl crate::wire::json::ToJson for GetCommitsResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for GetCommitsResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("commits", &self.commits);
         });

@@ -11,9 +11,9 @@ pub struct VersionResponse {
 pub trait Version: Clone + Send + Sync + 'static {
     fn version(
         &self,
-        call: crate::wire::service::Call<VersionRequest>,
-    ) -> impl Future<Output = crate::wire::service::CallResult<VersionResponse>> + Send;
-    fn route(&self, routes: &mut impl crate::wire::service::Routes) {
+        call: crate::service::Call<VersionRequest>,
+    ) -> impl Future<Output = crate::service::CallResult<VersionResponse>> + Send;
+    fn route(&self, routes: &mut impl crate::service::Routes) {
         let service = self.clone();
         routes
             .unary(
@@ -26,13 +26,13 @@ pub trait Version: Clone + Send + Sync + 'static {
     }
 }
 
-impl crate::wire::json::ToJson for VersionRequest {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for VersionRequest {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|_| {});
     }
 }
 
-impl crate::wire::json::Fields for VersionRequest {
+impl crate::json::Fields for VersionRequest {
     const NAMES: &'static [[&'static str; 2]] = &[];
 
     fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
@@ -42,8 +42,8 @@ impl crate::wire::json::Fields for VersionRequest {
     }
 }
 
-impl crate::wire::json::ToJson for VersionResponse {
-    fn write(&self, out: &mut crate::wire::json::Writer) {
+impl crate::json::ToJson for VersionResponse {
+    fn write(&self, out: &mut crate::json::Writer) {
         out.message(|out| {
             out.field("QuerierAPI", &self.querier_api);
         });

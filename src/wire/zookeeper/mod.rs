@@ -8,10 +8,8 @@
 mod messages;
 mod session;
 #[cfg(test)]
-pub(crate) mod testing;
-#[cfg(test)]
 mod tests;
 
 #[cfg(test)]
 pub(crate) use session::Node;
-pub(crate) use session::{Session, ZooKeeperError};
+pub use session::{Session, ZooKeeperError};

@@ -10,14 +10,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::wire::zookeeper::messages::{self, EVENT, Header, MAX_MESSAGE, NO_NODE, PING, Question};
+use crate::zookeeper::messages::{self, EVENT, Header, MAX_MESSAGE, NO_NODE, PING, Question};
 
 /// Number of nodes to request before reading replies.
 const AT_ONCE: usize = 64;
 
 /// Reason why a session could not be opened, or why it ended.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ZooKeeperError {
+pub enum ZooKeeperError {
     /// No server granted a session.
     #[error("cannot connect to zookeeper: {0}")]
     Connect(String),
@@ -44,16 +44,16 @@ pub(crate) enum ZooKeeperError {
 
 /// Contents of a ZooKeeper node.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub struct Node {
     /// The bytes of the node itself.
-    pub(crate) data: Bytes,
+    pub data: Bytes,
     /// Names of the child nodes, without this node's path.
-    pub(crate) children: Vec<String>,
+    pub children: Vec<String>,
 }
 
 /// A session with one server.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub struct Session {
     server: Arc<str>,
     stream: TcpStream,
     input: BytesMut,
@@ -69,7 +69,7 @@ pub(crate) struct Session {
 impl Session {
     /// Opens a session with the first of the servers (`HOST:PORT`) that accepts. The session ends after `timeout`
     /// without a message.
-    pub(crate) async fn connect(servers: &[Arc<str>], timeout: Duration) -> Result<Self, ZooKeeperError> {
+    pub async fn connect(servers: &[Arc<str>], timeout: Duration) -> Result<Self, ZooKeeperError> {
         let mut failures = Vec::new();
         for server in servers {
             match tokio::time::timeout(timeout, Self::connect_to(server, timeout)).await {
@@ -112,7 +112,7 @@ impl Session {
 
     /// Reads the nodes at these paths, `None` for those that do not exist. [`Session::changed`] reports the next change
     /// of each existing node.
-    pub(crate) async fn nodes(&mut self, paths: &[String]) -> Result<Vec<Option<Node>>, ZooKeeperError> {
+    pub async fn nodes(&mut self, paths: &[String]) -> Result<Vec<Option<Node>>, ZooKeeperError> {
         let mut nodes = Vec::with_capacity(paths.len());
         for paths in paths.chunks(AT_ONCE) {
             let mut questions = BytesMut::new();
@@ -135,7 +135,7 @@ impl Session {
     }
 
     /// Makes [`Session::changed`] report when this node is created.
-    pub(crate) async fn expect(&mut self, path: &str) -> Result<(), ZooKeeperError> {
+    pub async fn expect(&mut self, path: &str) -> Result<(), ZooKeeperError> {
         let mut number = self.number;
         self.number = self.number.wrapping_add(1) & i32::MAX;
         self.send(&messages::question(self.number, Question::Exists, path))
@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Waits for the next change of a node and returns its path. Keeps the session alive meanwhile.
-    pub(crate) async fn changed(&mut self) -> Result<String, ZooKeeperError> {
+    pub async fn changed(&mut self) -> Result<String, ZooKeeperError> {
         loop {
             if let Some(path) = self.changed.pop_front() {
                 return Ok(path);
@@ -158,7 +158,7 @@ impl Session {
     }
 
     /// Returns the path of another changed node, if its change was already received.
-    pub(crate) fn changed_too(&mut self) -> Option<String> {
+    pub fn changed_too(&mut self) -> Option<String> {
         self.changed.pop_front()
     }
 

@@ -1,4 +1,4 @@
-//! Tests of sessions with the server from `testing`.
+//! Tests of sessions with the server of `alluvium_testing`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use super::testing::ZooKeeper;
 use super::{Node, Session};
+use alluvium_testing::zookeeper::ZooKeeper;
 
 const LONG: Duration = Duration::from_mins(1);
 

@@ -15,7 +15,7 @@ use crate::cli::readers::tui::state::{Mode, State, View};
 use crate::cli::readers::tui::text::{clip, clip_start, width};
 use crate::cli::readers::tui::theme;
 use crate::cli::readers::tui::theme::{Colours, Mark, TITLE};
-use crate::profile::format;
+use alluvium_profile::format;
 
 /// Lines of the box that lists the keys.
 const HELP: [&str; 16] = [

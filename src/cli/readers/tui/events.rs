@@ -12,11 +12,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use crate::base::duration;
 use crate::cli::readers::tui::fetch::Source;
 use crate::cli::readers::tui::picture::Picture;
 use crate::cli::readers::tui::screen::Screen;
 use crate::cli::readers::tui::state::{Action, State};
+use alluvium_base::duration;
 
 /// Capacity of the queue of terminal events.
 const WAITING: usize = 64;

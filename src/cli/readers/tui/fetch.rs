@@ -14,8 +14,8 @@ use crate::cli::common::time::{RangeArgs, now_ms};
 use crate::cli::readers::source;
 use crate::cli::readers::source::{Loaded, SourceArgs};
 use crate::cli::readers::tui::picture::Picture;
-use crate::profile::selector::{self, Matcher};
-use crate::profile::{ProfileType, format};
+use alluvium_profile::selector::{self, Matcher};
+use alluvium_profile::{ProfileType, format};
 
 /// The query, without the profile type.
 #[derive(Debug, Clone)]

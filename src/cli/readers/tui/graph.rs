@@ -8,8 +8,8 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use crate::cli::common::plain;
-use crate::profile::flamegraph::{Block, FlameGraph, TOTAL};
-use crate::profile::package;
+use alluvium_profile::flamegraph::{Block, FlameGraph, TOTAL};
+use alluvium_profile::package;
 
 /// The root frame, which contains all others.
 pub(super) const ROOT: usize = 0;

@@ -30,9 +30,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::base::duration;
 use crate::cli::readers::source::SourceArgs;
-use crate::telemetry::logs::LogHandle;
+use alluvium_base::duration;
+use alluvium_telemetry::logs::LogHandle;
 use fetch::Source;
 use screen::Screen;
 use state::State;

@@ -2,7 +2,7 @@
 
 use crate::cli::readers::source::Loaded;
 use crate::cli::readers::tui::graph::Graph;
-use crate::profile::flamegraph::Tree;
+use alluvium_profile::flamegraph::Tree;
 
 /// A profile that is ready to draw.
 #[derive(Debug, Clone)]

@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(values(&graph, ROOT, Order::Own)[2], ("total", 7, 7));
         assert!(
             rows(
-                &Graph::of(&crate::profile::flamegraph::FlameGraph::default()),
+                &Graph::of(&alluvium_profile::flamegraph::FlameGraph::default()),
                 ROOT,
                 Order::Own
             )

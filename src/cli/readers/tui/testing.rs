@@ -2,7 +2,7 @@
 
 use crate::cli::readers::tui::graph::Graph;
 use crate::cli::readers::tui::picture::Picture;
-use crate::profile::flamegraph::testing::tree;
+use alluvium_testing::tree;
 
 /// Builds the graph of stacks like `main;work`, the root first.
 pub(super) fn graph(stacks: &[(&str, i64)]) -> Graph {

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::admin::browser::host_name;
 use crate::app::disk::DiskSection;
 use crate::app::serve_options::DEFAULT_DATA;
 use crate::app::storage::StorageSection;
 use crate::cli::common::rights::RightsArgs;
+use alluvium_admin::browser::host_name;
 
 /// Arguments of `alluvium serve`.
 #[derive(Debug, Args)]

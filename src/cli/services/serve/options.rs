@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 
-use crate::admin::browser::AllowedHosts;
 use crate::app::auth::{AccessFlags, access_options, tls_files};
 use crate::app::config::{self, AdminSection, PostgresSection, RuntimeConfigSection, SqlSection, TenantsSection};
 use crate::app::limits::parsed;
@@ -18,13 +17,14 @@ use crate::app::overrides::OverridesFile;
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN, ServeOptions};
 use crate::app::size::bytes;
 use crate::cli::services::serve::args::ServeArgs;
-use crate::profile::{TenantError, TenantId};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
 use crate::server::tls::TlsFiles;
 use crate::server::{AdminToken, Prometheus, ServerOptions};
 use crate::store::common::clock::Clock;
 use crate::store::{Limits, TenantLimits, TenantRules};
+use alluvium_admin::browser::AllowedHosts;
+use alluvium_profile::{TenantError, TenantId};
 
 /// Combines flags and configuration file into the options of a server.
 pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {

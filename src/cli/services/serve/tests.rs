@@ -13,13 +13,13 @@ use clap::Parser;
 use serde_json::{Value, json};
 
 use crate::app::server::{RunningServer, process_metrics};
-use crate::base::Shutdown;
 use crate::cli::services::serve::{ServeArgs, options};
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::{Labels, RawProfile, pprof};
 use crate::store::common::clock::Clock;
-use crate::wire::call::Caller;
-use crate::wire::push::PushClient;
+use alluvium_base::Shutdown;
+use alluvium_profile::{Labels, RawProfile, pprof};
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_wire::call::Caller;
+use alluvium_wire::push::PushClient;
 
 const YAML: &str = "\
 multitenancy_enabled: true

@@ -1,6 +1,6 @@
 //! Checks that compare several arguments, with uniform error messages.
 
-use crate::lang::argument_error::ArgumentError;
+use alluvium_lang::argument_error::ArgumentError;
 
 /// Returns an error if both a text and the file that can contain the text are given.
 pub(crate) fn at_most_one_of<T, F>(

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, text};
-use crate::lang::schema::{Kind, TARGETS};
-use crate::lang::value::Value;
-use crate::pipeline::component::live::{Entry, LiveHandle};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, text};
+use alluvium_lang::schema::{Kind, TARGETS};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::live::{Entry, LiveHandle};
 
 /// The labels of one target, by name.
 pub(crate) type Target = BTreeMap<Arc<str>, Arc<str>>;

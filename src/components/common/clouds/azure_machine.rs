@@ -7,14 +7,14 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use url::Url;
 
-use crate::components::common::clouds::bearer;
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::clouds::expiring::Lasting;
-use crate::components::common::http::api_error::ApiError;
-use crate::components::common::http::web_api::WebApi;
-use crate::pipeline::component::ComponentError;
-use crate::wire::client::ClientOptions;
+use crate::common::clouds::bearer;
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::clouds::environment::Environment;
+use crate::common::clouds::expiring::Lasting;
+use crate::common::http::api_error::ApiError;
+use crate::common::http::web_api::WebApi;
+use alluvium_pipeline::component::ComponentError;
+use alluvium_wire::client::ClientOptions;
 
 /// URL of the service, unless the environment names another.
 const URL: &str = "http://169.254.169.254";

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use crate::components::common::clouds::expiring::Lasting;
-use crate::components::common::http::api_error::ApiError;
-use crate::components::common::http::web_api::{Answer, WebApi};
+use crate::common::clouds::expiring::Lasting;
+use crate::common::http::api_error::ApiError;
+use crate::common::http::web_api::{Answer, WebApi};
 
 /// Lifetime of a token if the server names none.
 const LIFETIME: Duration = Duration::from_mins(5);

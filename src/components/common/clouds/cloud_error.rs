@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use http::header::InvalidHeaderValue;
 
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::http::api_error::ApiError;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::http::api_error::ApiError;
 
 /// Why a request to a cloud failed.
 #[derive(Debug, thiserror::Error)]

@@ -12,14 +12,14 @@ use serde::Deserialize;
 use serde_json::json;
 use url::Url;
 
-use crate::components::common::clouds::bearer;
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::clouds::expiring::{Expiring, Lasting};
-use crate::components::common::http::web_api::WebApi;
-use crate::pipeline::component::ComponentError;
-use crate::wire::client::ClientOptions;
-use crate::wire::jwt;
+use crate::common::clouds::bearer;
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::clouds::environment::Environment;
+use crate::common::clouds::expiring::{Expiring, Lasting};
+use crate::common::http::web_api::WebApi;
+use alluvium_pipeline::component::ComponentError;
+use alluvium_wire::client::ClientOptions;
+use alluvium_wire::jwt;
 
 /// URL of the token server, unless the file names another.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";

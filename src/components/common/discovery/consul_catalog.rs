@@ -6,16 +6,16 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 
-use crate::components::common::arguments::checks;
-use crate::components::common::http::values::http_url;
-use crate::components::common::http::web_api::WebApi;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, Interval, Secret, choices, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::pipeline::component::ComponentError;
-use crate::wire::client::{self, ClientOptions, Credential};
+use crate::common::arguments::checks;
+use crate::common::http::values::http_url;
+use crate::common::http::web_api::WebApi;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, Interval, Secret, choices, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::ComponentError;
+use alluvium_wire::client::{self, ClientOptions, Credential};
 
 /// Header that carries a token to Consul.
 const TOKEN: HeaderName = HeaderName::from_static("x-consul-token");

@@ -6,11 +6,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::components::common::discovery::schema::MAX_TARGETS;
-use crate::components::common::discovery::target_groups::GroupError;
-use crate::components::common::http::api_error::ApiError;
-use crate::wire::client::ClientError;
-use crate::wire::zookeeper::ZooKeeperError;
+use crate::common::discovery::schema::MAX_TARGETS;
+use crate::common::discovery::target_groups::GroupError;
+use crate::common::http::api_error::ApiError;
+use alluvium_wire::client::ClientError;
+use alluvium_wire::zookeeper::ZooKeeperError;
 
 /// An error of another layer, as the source of a [`DiscoveryError`].
 pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;

@@ -12,18 +12,18 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::meta_labels::MetaLabels;
-use crate::components::common::discovery::schema::Filter;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::values::http_url;
-use crate::components::common::http::web_api::WebApi;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, NotEmpty, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::pipeline::component::{ComponentError, Context};
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::meta_labels::MetaLabels;
+use crate::common::discovery::schema::Filter;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::http::values::http_url;
+use crate::common::http::web_api::WebApi;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, NotEmpty, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{ComponentError, Context};
 
 arguments! {
     /// Address of the Docker daemon.

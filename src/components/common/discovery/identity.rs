@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::profile::labels::SERVICE_NAME;
+use crate::common::arguments::targets::Target;
+use alluvium_profile::labels::SERVICE_NAME;
 
 /// Label with the id of a target's process.
 pub(crate) const PID: &str = "__process_pid__";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::components::common::arguments::targets::Target;
+use crate::common::arguments::targets::Target;
 
 /// Collects the labels of one target, or the labels that several targets of one object share.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl MetaLabels {
 
 /// Converts a text to a label name as Prometheus does: every character except ASCII letters, digits and `_` becomes
 /// `_`.
-pub(crate) fn label_name(text: &str) -> String {
+pub fn label_name(text: &str) -> String {
     let keep = |char: char| if char.is_ascii_alphanumeric() { char } else { '_' };
     text.chars().map(keep).collect()
 }

@@ -6,7 +6,7 @@ pub(crate) mod consul_catalog;
 pub(crate) mod discovery_error;
 pub(crate) mod docker_daemon;
 pub(crate) mod identity;
-pub(crate) mod meta_labels;
+pub mod meta_labels;
 pub(crate) mod parts;
 pub(crate) mod polled;
 pub(crate) mod schema;

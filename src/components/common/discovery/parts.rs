@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
 
 /// The last result for each part, by its name.
 #[derive(Debug, Default)]

@@ -14,17 +14,17 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::arguments::targets;
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::schema;
-use crate::components::common::discovery::schema::MAX_TARGETS;
-use crate::lang::body::FromBody;
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::live::LiveHandle;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::telemetry::metrics::Scope;
+use crate::common::arguments::targets;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::schema;
+use crate::common::discovery::schema::MAX_TARGETS;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::body::FromBody;
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::live::LiveHandle;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_telemetry::metrics::Scope;
 
 /// A discovery that lists targets on request.
 pub(crate) trait Discovery: Sized + Send + Sync + 'static {

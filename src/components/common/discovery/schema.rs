@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::lang::attribute::NotEmpty;
-use crate::lang::body::arguments;
-use crate::lang::schema::{Attribute, TARGETS};
+use alluvium_lang::attribute::NotEmpty;
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::{Attribute, TARGETS};
 
 /// Maximum number of targets that one discovery exports. It is far more than one collector can profile, and protects
 /// against wrong responses.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::base::go_json;
+use alluvium_base::go_json;
 
 /// A group in the form in which a list contains it.
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]

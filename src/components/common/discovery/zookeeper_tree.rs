@@ -13,16 +13,16 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled::Discovery;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, Interval, NotEmpty, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::pipeline::component::{ComponentError, Context};
-use crate::wire::zookeeper::Session;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled::Discovery;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, Interval, NotEmpty, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{ComponentError, Context};
+use alluvium_wire::zookeeper::Session;
 
 /// Maximum number of watched nodes. It equals the maximum number of exported targets.
 const MAX_NODES: usize = 100_000;

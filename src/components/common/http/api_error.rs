@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::InvalidHeaderValue;
 
-use crate::wire::client::{BodyError, ClientError, error_chain};
+use alluvium_wire::client::{BodyError, ClientError, error_chain};
 
 /// Why a web API returned no usable result.
 #[derive(Debug, thiserror::Error)]

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::components::common::arguments::checks::at_most_one_of;
-use crate::components::common::http::values::{Headers, HttpUrl, ProxyUrl};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, Secret, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::wire::client::{self, ClientOptions, Credential, OAuth2, Pem, ProxyOptions, TlsOptions};
+use crate::common::arguments::checks::at_most_one_of;
+use crate::common::http::values::{Headers, HttpUrl, ProxyUrl};
+use alluvium_lang::argument_error::{ArgumentError, ArgumentErrors};
+use alluvium_lang::attribute::{FromValue, Secret, wrong};
+use alluvium_lang::body::{FromBody as _, arguments};
+use alluvium_lang::schema::{Arguments, Kind};
+use alluvium_lang::value::Value;
+use alluvium_wire::client::{self, ClientOptions, Credential, OAuth2, Pem, ProxyOptions, TlsOptions};
 
 arguments! {
     /// All arguments of an HTTP client.
@@ -158,6 +158,11 @@ impl FromValue for TlsVersion {
             ))),
         }
     }
+}
+
+/// Reads the arguments of an HTTP client from an evaluated body, and returns the options of the client.
+pub fn client_options(body: &Arguments, user_agent: &Arc<str>) -> Result<ClientOptions, ArgumentErrors> {
+    Ok(HttpClientArguments::from_body(body)?.options(user_agent))
 }
 
 impl HttpClientArguments {
@@ -404,8 +409,7 @@ fn secret(text: Option<&Secret>, file: Option<&PathBuf>) -> Option<client::Secre
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::common::testing::Body;
-    use crate::lang::body::FromBody as _;
+    use crate::common::testing::Body;
 
     fn read(body: &Body) -> Result<HttpClientArguments, String> {
         let values = body.fit(HttpClientArguments::SCHEMA, &[]);

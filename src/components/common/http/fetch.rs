@@ -11,14 +11,14 @@ use http::{HeaderMap, Method, StatusCode};
 use tokio::runtime::TryCurrentError;
 use url::Url;
 
-use crate::components::common::http::api_error::RequestError;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::values::{HttpMethod, HttpUrl, PlainHeaders};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::Interval;
-use crate::lang::body::arguments;
-use crate::pipeline::component::ComponentError;
-use crate::wire::client::{HttpClient, read_decoded, without_secrets};
+use crate::common::http::api_error::RequestError;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::http::values::{HttpMethod, HttpUrl, PlainHeaders};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::Interval;
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::ComponentError;
+use alluvium_wire::client::{HttpClient, read_decoded, without_secrets};
 
 /// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 16 << 20;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::components::common::http::api_error::ApiError;
+use crate::common::http::api_error::ApiError;
 
 /// Returns the text at a path; `None` if it is missing or empty.
 pub(crate) fn text<'a>(value: &'a Value, path: &str) -> Option<&'a str> {

@@ -1,9 +1,9 @@
 //! HTTP clients of components: their arguments, requests, pages of results, and responses in JSON or text.
 
 pub(crate) mod api_error;
-pub(crate) mod client;
+pub mod client;
 pub(crate) mod fetch;
 pub(crate) mod json_values;
 pub(crate) mod paging;
-pub(crate) mod values;
+pub mod values;
 pub(crate) mod web_api;

@@ -2,7 +2,7 @@
 
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use crate::components::common::http::api_error::ApiError;
+use crate::common::http::api_error::ApiError;
 
 /// Maximum number of items of one list. It equals the maximum number of targets of a discovery.
 const MAX_ITEMS: usize = 100_000;

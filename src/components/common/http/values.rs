@@ -5,10 +5,10 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, text, wrong};
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, text, wrong};
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
 
 /// A URL with `http` or `https` and a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl FromValue for HttpMethod {
 }
 
 /// Parses a URL with the scheme `http` or `https` and a host.
-pub(crate) fn http_url(text: &str) -> Result<Url, String> {
+pub fn http_url(text: &str) -> Result<Url, String> {
     url_of(text, &["http", "https"], "http:// or https://")
 }
 

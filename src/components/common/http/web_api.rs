@@ -11,11 +11,11 @@ use http::{HeaderMap, Method, StatusCode};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::base::go_json;
-use crate::components::common::http::api_error::{ApiError, RequestError, ResponseError};
-use crate::components::common::http::client::HttpClientArguments;
-use crate::pipeline::component::ComponentError;
-use crate::wire::client::{ClientOptions, HttpClient, read_decoded, without_secrets};
+use crate::common::http::api_error::{ApiError, RequestError, ResponseError};
+use crate::common::http::client::HttpClientArguments;
+use alluvium_base::go_json;
+use alluvium_pipeline::component::ComponentError;
+use alluvium_wire::client::{ClientOptions, HttpClient, read_decoded, without_secrets};
 
 /// Maximum size of a response in bytes, enough for some hundred thousand targets.
 const MAX_ANSWER: usize = 64 << 20;
@@ -223,7 +223,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::components::common::testing::serve;
+    use crate::common::testing::serve;
 
     fn api(base: &str) -> WebApi {
         WebApi::with_options(&ClientOptions::new("test".into()), &base.parse().unwrap()).unwrap()

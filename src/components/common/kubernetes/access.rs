@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::components::common::discovery::meta_labels::host_port;
-use crate::components::common::http::values::{HttpUrl, http_url};
-use crate::components::common::kubernetes::api::Api;
-use crate::components::common::kubernetes::arguments::KubernetesClient;
-use crate::components::common::kubernetes::kubeconfig;
-use crate::pipeline::component::ComponentError;
-use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
+use crate::common::discovery::meta_labels::host_port;
+use crate::common::http::values::{HttpUrl, http_url};
+use crate::common::kubernetes::api::Api;
+use crate::common::kubernetes::arguments::KubernetesClient;
+use crate::common::kubernetes::kubeconfig;
+use alluvium_pipeline::component::ComponentError;
+use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
 
 /// Folder of a pod's service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::base::go_json;
-use crate::components::common::kubernetes::objects::{ListMetadata, Resource, Status};
-use crate::wire::client::{BodyError, HttpClient, error_chain, read_beginning, read_decoded};
+use crate::common::kubernetes::objects::{ListMetadata, Resource, Status};
+use alluvium_base::go_json;
+use alluvium_wire::client::{BodyError, HttpClient, error_chain, read_beginning, read_decoded};
 
 /// Maximum size of a response that is read as a whole, in bytes. It is enough for a page of 500 objects of 128 KiB
 /// each.

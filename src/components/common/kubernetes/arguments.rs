@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use crate::components::common::arguments::checks;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::values::HttpUrl;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::body::arguments;
+use crate::common::arguments::checks;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::http::values::HttpUrl;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::body::arguments;
 
 arguments! {
     /// The arguments, which are part of a component's own arguments or the body of its `client { }` block.

@@ -16,9 +16,9 @@ use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
-use crate::base::BoxFuture;
-use crate::components::common::clouds::expiring::{Expiring, Lasting};
-use crate::wire::client::TokenProvider;
+use crate::common::clouds::expiring::{Expiring, Lasting};
+use alluvium_base::BoxFuture;
+use alluvium_wire::client::TokenProvider;
 
 /// Maximum run time of the program.
 const MAX_TIME: Duration = Duration::from_mins(1);

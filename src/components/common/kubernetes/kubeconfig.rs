@@ -11,10 +11,10 @@ use base64::Engine as _;
 use serde::Deserialize;
 use url::Url;
 
-use crate::components::common::http::values::{http_url, proxy_url};
-use crate::components::common::kubernetes::exec::{Exec, Program};
-use crate::components::common::sources::detector::read_text;
-use crate::wire::client::{ClientOptions, Credential, Pem, ProxyOptions, Secret, TlsOptions};
+use crate::common::http::values::{http_url, proxy_url};
+use crate::common::kubernetes::exec::{Exec, Program};
+use crate::common::sources::detector::read_text;
+use alluvium_wire::client::{ClientOptions, Credential, Pem, ProxyOptions, Secret, TlsOptions};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]

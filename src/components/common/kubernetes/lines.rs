@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::components::common::kubernetes::api::ApiError;
+use crate::common::kubernetes::api::ApiError;
 
 /// Maximum length of a line in bytes. An object in etcd has up to 1.5 MiB, and its JSON is longer.
 const MAX_LINE: usize = 16 << 20;

@@ -6,11 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::kubernetes::objects::{
-    Condition, Container, ContainerPort, ContainerStatus, Metadata, Pod,
-};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::kubernetes::objects::{Condition, Container, ContainerPort, ContainerStatus, Metadata, Pod};
 
 /// Prefix of all label names.
 pub(crate) const PREFIX: &str = "__meta_kubernetes_";

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, wrong};
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, wrong};
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
 
 /// A label selector with valid syntax: `app=shop,tier in (a, b),!canary,size>3`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::components::common::testing::{self, Server};
+use crate::common::testing::{self, Server};
 
 /// The server, which stops when it is dropped.
 pub(crate) struct ApiServer {
@@ -461,8 +461,8 @@ pub(crate) fn pod(namespace: &str, name: &str, ip: &str) -> Value {
 }
 
 /// Returns very short pauses.
-pub(crate) fn fast() -> crate::components::common::kubernetes::watch::Pace {
-    crate::components::common::kubernetes::watch::Pace {
+pub(crate) fn fast() -> crate::common::kubernetes::watch::Pace {
+    crate::common::kubernetes::watch::Pace {
         least: Duration::from_millis(1),
         most: Duration::from_millis(4),
     }

@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::components::common::kubernetes::access;
-use crate::components::common::kubernetes::api::{Api, ApiError, read_json};
-use crate::components::common::kubernetes::arguments::KubernetesClient;
-use crate::components::common::kubernetes::objects::Resource;
-use crate::components::common::sources::source;
-use crate::components::common::sources::source::{Exports, Fetch};
-use crate::lang::attribute::{Interval, NotEmpty};
-use crate::lang::body::arguments;
-use crate::lang::schema::{Attribute, Kind};
-use crate::lang::value::Value;
-use crate::pipeline::component::{ComponentError, Context, Definition, Stability, no_metrics};
+use crate::common::kubernetes::access;
+use crate::common::kubernetes::api::{Api, ApiError, read_json};
+use crate::common::kubernetes::arguments::KubernetesClient;
+use crate::common::kubernetes::objects::Resource;
+use crate::common::sources::source;
+use crate::common::sources::source::{Exports, Fetch};
+use alluvium_lang::attribute::{Interval, NotEmpty};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::{Attribute, Kind};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{ComponentError, Context, Definition, Stability, no_metrics};
 
 arguments! {
     /// Arguments of a component that exports the values of an object.

@@ -15,10 +15,10 @@ use http::StatusCode;
 use serde::Deserialize;
 use url::Url;
 
-use crate::base::go_json;
-use crate::components::common::kubernetes::api::{Api, ApiError, Page, read_json};
-use crate::components::common::kubernetes::lines::Lines;
-use crate::components::common::kubernetes::objects::{Key, ListMetadata, Metadata, Resource, Status};
+use crate::common::kubernetes::api::{Api, ApiError, Page, read_json};
+use crate::common::kubernetes::lines::Lines;
+use crate::common::kubernetes::objects::{Key, ListMetadata, Metadata, Resource, Status};
+use alluvium_base::go_json;
 
 /// Number of objects on one page of a list.
 const PAGE: usize = 500;

@@ -4,11 +4,11 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::base::BoxFuture;
-use crate::lang::schema::RECEIVER;
-use crate::lang::value::{Capsule, Value};
-use crate::profile::sink::Receiver;
-use crate::profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+use alluvium_base::BoxFuture;
+use alluvium_lang::schema::RECEIVER;
+use alluvium_lang::value::{Capsule, Value};
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 /// A component that accepts profiles.
 pub(crate) trait TakesProfiles: Send + Sync + 'static {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::profile::pprof;
+use alluvium_profile::pprof;
 
 /// Maximum size of a profile after decompression: 512 MiB.
 const MAX_BYTES: usize = 512 << 20;

@@ -9,11 +9,11 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, Version};
 
-use crate::admin::grpc;
-use crate::components::common::serving::intake::{Intake, TakenBody};
-use crate::wire::connect::{Code, Compression, ConnectError};
-use crate::wire::grpc::{PREFIX_BYTES, Prefix, Protocol, call_headers};
-use crate::wire::grpc_status;
+use crate::common::serving::intake::{Intake, TakenBody};
+use alluvium_admin::grpc;
+use alluvium_wire::connect::{Code, Compression, ConnectError};
+use alluvium_wire::grpc::{PREFIX_BYTES, Prefix, Protocol, call_headers};
+use alluvium_wire::grpc_status;
 
 /// Responds to a call of either protocol with the result of `work`: the encoded response, or an error. `count` is
 /// called once, with the status that the response would have over HTTP.

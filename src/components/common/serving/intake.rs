@@ -11,9 +11,9 @@ use futures::StreamExt as _;
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
 
-use crate::admin::drain::drain;
-use crate::base::bytes::{ByteBudget, HeldBytes};
-use crate::wire::connect::{Code, Compression, ConnectError};
+use alluvium_admin::drain::drain;
+use alluvium_base::bytes::{ByteBudget, HeldBytes};
+use alluvium_wire::connect::{Code, Compression, ConnectError};
 
 /// Number of bytes of the budget that an arriving body reserves at a time. A body that is announced but does not arrive
 /// reserves at most one such step.

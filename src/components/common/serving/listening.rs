@@ -10,12 +10,12 @@ use std::time::Duration;
 use rustls::ServerConfig;
 use tokio_rustls::TlsAcceptor;
 
-use crate::admin::listen::{ListenOptions, Listener};
-use crate::base::net::listen_reason;
-use crate::components::common::serving::server_tls::server_config;
-use crate::lang::argument_error::ArgumentError;
-use crate::pipeline::check::settings::http::TlsSettings;
-use crate::pipeline::component::ComponentError;
+use crate::common::serving::server_tls::server_config;
+use alluvium_admin::listen::{ListenOptions, Listener};
+use alluvium_base::net::listen_reason;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_pipeline::check::settings::http::TlsSettings;
+use alluvium_pipeline::component::ComponentError;
 
 /// Maximum number of concurrent connections if the configuration sets no limit.
 const MAX_CONNECTIONS: usize = 65_536;

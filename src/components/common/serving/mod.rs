@@ -4,4 +4,4 @@ pub(crate) mod grpc;
 pub(crate) mod intake;
 pub(crate) mod listening;
 pub(crate) mod server;
-pub(crate) mod server_tls;
+pub mod server_tls;

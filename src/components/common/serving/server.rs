@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::arguments::checks;
-use crate::components::common::serving::listening::PortSettings;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, Secret, choices, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::pipeline::check::settings::http::{self as settings, PemText, TlsSettings};
+use crate::common::arguments::checks;
+use crate::common::serving::listening::PortSettings;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, Secret, choices, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::check::settings::http::{self as settings, PemText, TlsSettings};
 
 choices! {
     /// Requirement for client certificates. The names are the same as in Go.

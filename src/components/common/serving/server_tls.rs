@@ -15,12 +15,12 @@ use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
-use crate::base::renewed::Renewed;
-use crate::lang::argument_error::ArgumentError;
-use crate::pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
+use alluvium_base::renewed::Renewed;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
 
 /// Builds the configuration of rustls. Reads the certificates.
-pub(crate) fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, ArgumentError> {
+pub fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, ArgumentError> {
     let provider = Arc::new(provider(settings)?);
     let (least, most) = (settings.min_version.unwrap_or(12), settings.max_version.unwrap_or(13));
     let has_12 = provider.cipher_suites.iter().any(|suite| suite.tls13().is_none());

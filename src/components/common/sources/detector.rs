@@ -3,8 +3,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::lang::attribute::{Interval, choices};
-use crate::lang::body::arguments;
+use alluvium_lang::attribute::{Interval, choices};
+use alluvium_lang::body::arguments;
 
 /// Maximum size of a file in bytes. Its text is kept in memory, exported and compared.
 pub(crate) const MAX_FILE: u64 = 16 << 20;

@@ -12,12 +12,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::sources::folder_watcher::FolderWatcher;
-use crate::lang::schema::{Attribute, Kind};
-use crate::lang::value::Value;
-use crate::pipeline::component::import::{CONTENT, FOLDER};
-use crate::pipeline::component::{Component, ComponentError, Context, HealthState};
+use crate::common::sources::folder_watcher::FolderWatcher;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::schema::{Attribute, Kind};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::import::{CONTENT, FOLDER};
+use alluvium_pipeline::component::{Component, ComponentError, Context, HealthState};
 
 /// Changes within this time cause a single fetch, as in Alloy.
 const SETTLE: Duration = Duration::from_millis(30);

@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::clouds::aws::client::{Aws, JsonService};
-use crate::components::common::clouds::aws::ec2;
-use crate::components::common::clouds::aws::ec2::Instance;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::http::paging::{Page, all_pages, each};
+use crate::common::arguments::targets::Target;
+use crate::common::clouds::aws::client::{Aws, JsonService};
+use crate::common::clouds::aws::ec2;
+use crate::common::clouds::aws::ec2::Instance;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::http::paging::{Page, all_pages, each};
 
 const SERVICE: JsonService = JsonService {
     name: "ecs",

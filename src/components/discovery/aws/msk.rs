@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::clouds::aws::client::Aws;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::http::paging::{Page, all_pages, each};
+use crate::common::arguments::targets::Target;
+use crate::common::clouds::aws::client::Aws;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::http::paging::{Page, all_pages, each};
 
 const SERVICE: &str = "kafka";
 /// Query parameter for the page size: the maximum that the API allows.

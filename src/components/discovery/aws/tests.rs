@@ -3,12 +3,12 @@
 use axum::http::StatusCode;
 
 use super::{AnyRole, DEFINITION};
-use crate::components::common::clouds::aws::testing::Amazon;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled::Discovery as _;
-use crate::components::common::testing::{Body, Recorder, short};
-use crate::lang::value::Value;
+use crate::common::clouds::aws::testing::Amazon;
+use crate::common::clouds::environment::Environment;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled::Discovery as _;
+use crate::common::testing::{Body, Recorder, short};
+use alluvium_lang::value::Value;
 
 const KEY: (&str, &str) = ("AKID", "hush");
 
@@ -75,7 +75,7 @@ async fn tasks_are_found_by_their_own_address_or_that_of_their_machine() {
         ("AWS_ACCESS_KEY_ID", KEY.0),
         ("AWS_SECRET_ACCESS_KEY", KEY.1),
     ]);
-    let one = Value::Number(crate::lang::value::Number::Int(1));
+    let one = Value::Number(alluvium_lang::value::Number::Int(1));
     let found = targets(&role("ecs").with("request_concurrency", one), environment)
         .await
         .unwrap();

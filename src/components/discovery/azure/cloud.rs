@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, wrong};
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, wrong};
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
 
 /// A cloud. Its name is matched without regard to case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::components::common::clouds::azure_machine::AzureMachine;
-use crate::components::common::clouds::bearer;
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::clouds::expiring::{Expiring, Lasting};
-use crate::components::common::http::web_api::WebApi;
-use crate::components::discovery::azure::cloud::Cloud;
-use crate::lang::attribute::Secret;
-use crate::pipeline::component::ComponentError;
-use crate::wire::client::ClientOptions;
+use crate::common::clouds::azure_machine::AzureMachine;
+use crate::common::clouds::bearer;
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::clouds::environment::Environment;
+use crate::common::clouds::expiring::{Expiring, Lasting};
+use crate::common::http::web_api::WebApi;
+use crate::discovery::azure::cloud::Cloud;
+use alluvium_lang::attribute::Secret;
+use alluvium_pipeline::component::ComponentError;
+use alluvium_wire::client::ClientOptions;
 
 /// Type of a client assertion: a token of another issuer that proves the client's identity.
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";

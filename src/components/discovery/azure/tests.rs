@@ -8,10 +8,10 @@ use url::Url;
 
 use super::cloud::Cloud;
 use super::{Azure, DEFINITION};
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::discovery::polled::Discovery as _;
-use crate::components::common::testing::{Body, Recorder, Server, serve_api, short};
-use crate::lang::value::Value;
+use crate::common::clouds::environment::Environment;
+use crate::common::discovery::polled::Discovery as _;
+use crate::common::testing::{Body, Recorder, Server, serve_api, short};
+use alluvium_lang::value::Value;
 
 const SUB: &str = "/subscriptions/s1/resourceGroups/g1/providers/Microsoft.Compute";
 const ONE: &str = r#"{"id": "/subscriptions/s1/resourceGroups/g1/providers/Microsoft.Compute/virtualMachines/one",

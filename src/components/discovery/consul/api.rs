@@ -8,13 +8,13 @@ use http::HeaderMap;
 use serde::Deserialize;
 use url::Url;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::consul_catalog::{Catalog, Check, health};
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::http::web_api::{Answer, WebApi};
-use crate::components::discovery::consul::arguments::ConsulArguments;
-use crate::pipeline::component::ComponentError;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::consul_catalog::{Catalog, Check, health};
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::http::web_api::{Answer, WebApi};
+use crate::discovery::consul::arguments::ConsulArguments;
+use alluvium_pipeline::component::ComponentError;
 
 /// Maximum time that a blocking query waits, as in Prometheus.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(2);

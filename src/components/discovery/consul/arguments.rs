@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::components::common::discovery::consul_catalog::Catalog;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::body::arguments;
+use crate::common::discovery::consul_catalog::Catalog;
+use crate::common::http::client::HttpClientArguments;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::body::arguments;
 
 arguments! {
     /// Arguments of `discovery.consul`.

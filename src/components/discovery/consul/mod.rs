@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::discovery::consul::api::Api;
-use crate::components::discovery::consul::arguments::ConsulArguments;
-use crate::components::discovery::consul::watches::Watches;
-use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::discovery::consul::api::Api;
+use crate::discovery::consul::arguments::ConsulArguments;
+use crate::discovery::consul::watches::Watches;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
 
 mod api;
 mod arguments;

@@ -14,9 +14,9 @@ use serde_json::{Value as Content, json};
 use tokio::sync::watch;
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, Server, eventually, serve};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, Server, eventually, serve};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 /// A fake agent. It has services by name, each with the index of its last change and its instances. The channel
 /// announces changes.

@@ -14,10 +14,10 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::parts::Parts;
-use crate::components::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::parts::Parts;
+use crate::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
 
 /// Maximum number of concurrent queries for services. An agent refuses more than 200 connections from one address.
 const PLACES: u32 = 32;

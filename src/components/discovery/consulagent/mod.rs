@@ -9,18 +9,18 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::consul_catalog::{Catalog, Check, health};
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::http::client::{TlsArguments, tls};
-use crate::components::common::http::web_api::WebApi;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::body::arguments;
-use crate::pipeline::component::{ComponentError, Context, Definition};
-use crate::wire::client::ClientOptions;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::consul_catalog::{Catalog, Check, health};
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::http::client::{TlsArguments, tls};
+use crate::common::http::web_api::WebApi;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
+use alluvium_wire::client::ClientOptions;
 
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,9 @@ use axum::http::HeaderMap;
 use axum::routing::get;
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 const ITSELF: &str = r#"{"Config": {"Datacenter": "dc1", "NodeName": "n1"}, "Member": {"Addr": "10.0.0.1"},
   "Meta": {"rack-no": "7"}}"#;

@@ -9,20 +9,20 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 
-use crate::base::dns::{Lookups, System};
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::discovery::parts::Parts;
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::serving::server::Port;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, Interval, choose};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::discovery::parts::Parts;
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::serving::server::Port;
+use alluvium_base::dns::{Lookups, System};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, Interval, choose};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
 
 #[cfg(test)]
 mod tests;

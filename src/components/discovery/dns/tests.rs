@@ -13,11 +13,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::{DEFINITION, Dns};
-use crate::base::dns::System;
-use crate::components::common::discovery::parts::Parts;
-use crate::components::common::discovery::polled::Discovery as _;
-use crate::components::common::testing::{Body, Server};
-use crate::lang::value::{Number, Value};
+use crate::common::discovery::parts::Parts;
+use crate::common::discovery::polled::Discovery as _;
+use crate::common::testing::{Body, Server};
+use alluvium_base::dns::System;
+use alluvium_lang::value::{Number, Value};
 
 /// Maximum number of records that the server sends in one datagram.
 const DATAGRAM: usize = 8;
@@ -120,7 +120,7 @@ fn discovery(record: &str, port: i64, names: &[&str], system: System) -> Dns {
 
 async fn found(dns: &Dns) -> Vec<String> {
     let targets = dns.targets().await.unwrap();
-    let short = |target: &crate::components::common::arguments::targets::Target| {
+    let short = |target: &crate::common::arguments::targets::Target| {
         let labels: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
         labels.join(" ").replace("__meta_dns_", "")
     };

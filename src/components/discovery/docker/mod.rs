@@ -9,19 +9,19 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::docker_daemon::{Daemon, DockerApi, Networks, ObjectLabels};
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::discovery::schema::Filter;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::serving::server::Port;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::Interval;
-use crate::lang::body::arguments;
-use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::docker_daemon::{Daemon, DockerApi, Networks, ObjectLabels};
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::discovery::schema::Filter;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::serving::server::Port;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::Interval;
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
 
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,9 @@ use axum::extract::RawQuery;
 use axum::routing::get;
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve, serve_unix};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve, serve_unix};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 const CONTAINERS: &str = r#"[
   {"Id": "web1", "Names": ["/web"], "Image": "shop:1", "ImageID": "sha256:ab", "Labels": {"com.example/team": "shop"},

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::docker_daemon::ObjectLabels;
-use crate::components::common::discovery::meta_labels::MetaLabels;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::docker_daemon::ObjectLabels;
+use crate::common::discovery::meta_labels::MetaLabels;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "PascalCase")]

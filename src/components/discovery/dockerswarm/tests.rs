@@ -7,9 +7,9 @@ use axum::response::IntoResponse as _;
 use axum::routing::get;
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 const SERVICES: &str = r#"[
   {"ID": "s1", "Spec": {"Name": "shop", "Labels": {"team.name": "a"}, "Mode": {"Replicated": {"Replicas": 2}},

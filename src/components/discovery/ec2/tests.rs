@@ -3,10 +3,10 @@
 use axum::http::StatusCode;
 
 use super::DEFINITION;
-use crate::components::common::clouds::aws::testing::Amazon;
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::clouds::aws::testing::Amazon;
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 const ZONES: &str = "<DescribeAvailabilityZonesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">
     <requestId>1</requestId><availabilityZoneInfo><item><zoneName>eu-central-1a</zoneName><zoneId>euc1-az2</zoneId>

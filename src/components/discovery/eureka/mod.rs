@@ -9,17 +9,17 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::values::HttpUrl;
-use crate::components::common::http::web_api::WebApi;
-use crate::lang::attribute::Interval;
-use crate::lang::body::arguments;
-use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::http::values::HttpUrl;
+use crate::common::http::web_api::WebApi;
+use alluvium_lang::attribute::Interval;
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use axum::http::HeaderMap;
 use axum::routing::get;
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_pipeline::component::HealthState;
 
 const APPS: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <applications>

@@ -3,7 +3,7 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::telemetry::metrics::Scope;
+use alluvium_telemetry::metrics::Scope;
 
 /// Handles of the component's metrics.
 #[derive(Default)]

@@ -12,16 +12,16 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::arguments::targets;
-use crate::components::common::sources::folder_watcher::FolderWatcher;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::Interval;
-use crate::lang::body::arguments;
-use crate::lang::schema::{Attribute, TARGETS};
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::live::LiveHandle;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::common::arguments::targets;
+use crate::common::sources::folder_watcher::FolderWatcher;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::Interval;
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::{Attribute, TARGETS};
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::live::LiveHandle;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 
 mod metrics;
 mod reader;

@@ -8,13 +8,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::target_groups;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, wrong};
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::target_groups;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, wrong};
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
 
 /// Maximum size of a file: 64 MiB. A list of targets is far smaller. The limit guards against a wrong path to a large
 /// file.

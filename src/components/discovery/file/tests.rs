@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::components::discovery::file::DEFINITION;
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use crate::discovery::file::DEFINITION;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 fn body(folder: &Path, pattern: &str) -> Body {
     let pattern = folder.join(pattern).to_string_lossy().into_owned();

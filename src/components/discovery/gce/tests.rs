@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{DEFINITION, Gce};
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::discovery::polled::Discovery as _;
-use crate::components::common::testing::{Body, Recorder, Server, serve_api, short};
+use crate::common::clouds::environment::Environment;
+use crate::common::discovery::polled::Discovery as _;
+use crate::common::testing::{Body, Recorder, Server, serve_api, short};
 
 const MACHINE_TOKEN: &str = "/computeMetadata/v1/instance/service-accounts/default/token\
     ?scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fcompute.readonly";

@@ -9,19 +9,19 @@ use std::time::Duration;
 use serde_json::Value;
 use url::Url;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::json_values::{list, pairs, take_list, text};
-use crate::components::common::http::paging::numbered_pages;
-use crate::components::common::http::values::http_url;
-use crate::components::common::http::web_api::WebApi;
-use crate::lang::attribute::{Interval, choices};
-use crate::lang::body::arguments;
-use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::http::json_values::{list, pairs, take_list, text};
+use crate::common::http::paging::numbered_pages;
+use crate::common::http::values::http_url;
+use crate::common::http::web_api::WebApi;
+use alluvium_lang::attribute::{Interval, choices};
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
 
 #[cfg(test)]
 mod tests;

@@ -3,9 +3,9 @@
 use axum::http::StatusCode;
 
 use super::{DEFINITION, Hetzner};
-use crate::components::common::discovery::polled::Discovery as _;
-use crate::components::common::testing::{Body, Recorder, serve_api, short};
-use crate::lang::value::Value;
+use crate::common::discovery::polled::Discovery as _;
+use crate::common::testing::{Body, Recorder, serve_api, short};
+use alluvium_lang::value::Value;
 
 fn hetzner(url: &url::Url, body: &Body) -> Hetzner {
     Hetzner::at(url, &body.arguments(&DEFINITION), &Recorder::context()).unwrap()

@@ -9,8 +9,8 @@ use axum::routing::get;
 use parking_lot::Mutex;
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_pipeline::component::HealthState;
 
 const TWO: &str = r#"[{"targets": ["one:80"], "labels": {"env": "dev"}}, {"targets": ["two:80"]}, {"targets": []}]"#;
 
@@ -76,7 +76,7 @@ async fn groups_become_targets_and_a_failure_keeps_the_last_ones() {
 
 #[tokio::test]
 async fn an_answer_that_is_compressed_without_being_asked_for_is_read() {
-    let packed = crate::profile::pprof::gzip(TWO.as_bytes());
+    let packed = alluvium_profile::pprof::gzip(TWO.as_bytes());
     let handler = move || {
         let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
         let packed = packed.clone();

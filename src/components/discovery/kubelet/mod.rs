@@ -6,19 +6,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::values::HttpUrl;
-use crate::components::common::http::web_api::WebApi;
-use crate::components::common::kubernetes::api::Page;
-use crate::components::common::kubernetes::objects::Pod;
-use crate::components::common::kubernetes::pods;
-use crate::lang::attribute::Interval;
-use crate::lang::body::arguments;
-use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::http::values::HttpUrl;
+use crate::common::http::web_api::WebApi;
+use crate::common::kubernetes::api::Page;
+use crate::common::kubernetes::objects::Pod;
+use crate::common::kubernetes::pods;
+use alluvium_lang::attribute::Interval;
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
 
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,10 @@ use axum::routing::get;
 use serde_json::json;
 
 use super::DEFINITION;
-use crate::components::common::kubernetes::testing::pod;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::kubernetes::testing::pod;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 #[tokio::test]
 async fn the_pods_of_a_node_are_targets_as_those_of_the_api_server() {

@@ -1,11 +1,11 @@
 //! `discovery.kubernetes`: discovers the nodes, pods, services, endpoints or ingresses of a cluster.
 
-use crate::components::common::kubernetes::followed;
-use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};
-use crate::components::common::kubernetes::followed::wanted::{Chosen, Follow, Wanted};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::body::arguments;
-use crate::pipeline::component::Definition;
+use crate::common::kubernetes::followed;
+use crate::common::kubernetes::followed::arguments::{ClusterArguments, Role};
+use crate::common::kubernetes::followed::wanted::{Chosen, Follow, Wanted};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::Definition;
 
 #[cfg(test)]
 mod tests;

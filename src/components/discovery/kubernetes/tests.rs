@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{DEFINITION, KubernetesArguments};
-use crate::components::common::kubernetes::followed::{Timing, build};
-use crate::components::common::kubernetes::testing::{ApiServer, End, fast, pod};
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::lang::value::Value as Setting;
-use crate::pipeline::component::{Definition, HealthState};
+use crate::common::kubernetes::followed::{Timing, build};
+use crate::common::kubernetes::testing::{ApiServer, End, fast, pod};
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use alluvium_lang::value::Value as Setting;
+use alluvium_pipeline::component::{Definition, HealthState};
 
 /// The component with very short pauses.
 const FAST: Definition<KubernetesArguments> = Definition {

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use serde_json::{Value as Content, json};
 
 use super::{ASSIGNMENT, DEFINITION};
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_pipeline::component::HealthState;
 
 #[tokio::test]
 async fn proxies_become_targets_and_only_what_is_new_is_sent() {

@@ -4,18 +4,18 @@
 
 use std::time::Duration;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::clouds::aws::account::Account;
-use crate::components::common::clouds::aws::client::Aws;
-use crate::components::common::clouds::aws::lightsail;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::lang::attribute::Interval;
-use crate::lang::body::arguments;
-use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::common::arguments::targets::Target;
+use crate::common::clouds::aws::account::Account;
+use crate::common::clouds::aws::client::Aws;
+use crate::common::clouds::aws::lightsail;
+use crate::common::clouds::environment::Environment;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::http::client::HttpClientArguments;
+use alluvium_lang::attribute::Interval;
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
 
 #[cfg(test)]
 mod tests;

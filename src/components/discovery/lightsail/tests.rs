@@ -3,9 +3,9 @@
 use axum::http::StatusCode;
 
 use super::DEFINITION;
-use crate::components::common::clouds::aws::testing::Amazon;
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::lang::value::Value;
+use crate::common::clouds::aws::testing::Amazon;
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use alluvium_lang::value::Value;
 
 #[tokio::test]
 async fn instances_of_all_pages_become_targets() {

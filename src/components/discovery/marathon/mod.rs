@@ -10,21 +10,21 @@ use std::time::Duration;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 
-use crate::components::common::arguments::checks;
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::http::api_error::ApiError;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::values::HttpUrl;
-use crate::components::common::http::web_api::WebApi;
-use crate::components::discovery::marathon::application::{Application, Applications};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{Interval, NotEmpty, Secret};
-use crate::lang::body::arguments;
-use crate::pipeline::component::{ComponentError, Context, Definition};
-use crate::wire::client;
+use crate::common::arguments::checks;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::http::api_error::ApiError;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::http::values::HttpUrl;
+use crate::common::http::web_api::WebApi;
+use crate::discovery::marathon::application::{Application, Applications};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{Interval, NotEmpty, Secret};
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
+use alluvium_wire::client;
 
 mod application;
 #[cfg(test)]

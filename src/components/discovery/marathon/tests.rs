@@ -6,9 +6,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 const APPS: &str = r#"{"apps": [
   {"id": "/mapped", "labels": {"team.name": "a"}, "container": {"docker": {"image": "shop:1"}, "portMappings":

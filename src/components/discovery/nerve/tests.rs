@@ -1,10 +1,10 @@
 //! Tests with nodes of Nerve in a fake ZooKeeper.
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
-use crate::wire::zookeeper::testing::ZooKeeper;
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
+use alluvium_testing::zookeeper::ZooKeeper;
 
 #[tokio::test]
 async fn members_become_targets_and_stay_while_there_is_no_session() {

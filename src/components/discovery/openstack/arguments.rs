@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::components::common::http::client::TlsArguments;
-use crate::components::common::http::values::HttpUrl;
-use crate::lang::attribute::{Interval, NotEmpty, Secret, choices};
-use crate::lang::body::arguments;
+use crate::common::http::client::TlsArguments;
+use crate::common::http::values::HttpUrl;
+use alluvium_lang::attribute::{Interval, NotEmpty, Secret, choices};
+use alluvium_lang::body::arguments;
 
 arguments! {
     /// Arguments of `discovery.openstack`.

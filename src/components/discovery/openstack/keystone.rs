@@ -11,14 +11,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::clouds::expiring::{Expiring, Lasting};
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::http::json_values::{list, text};
-use crate::components::common::http::values::http_url;
-use crate::components::common::http::web_api::WebApi;
-use crate::components::discovery::openstack::arguments::OpenStackArguments;
-use crate::pipeline::component::ComponentError;
+use crate::common::clouds::environment::Environment;
+use crate::common::clouds::expiring::{Expiring, Lasting};
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::http::json_values::{list, text};
+use crate::common::http::values::http_url;
+use crate::common::http::web_api::WebApi;
+use crate::discovery::openstack::arguments::OpenStackArguments;
+use alluvium_pipeline::component::ComponentError;
 
 /// Response header that carries a new token.
 const GIVEN: HeaderName = HeaderName::from_static("x-subject-token");

@@ -8,10 +8,10 @@ use axum::http::Request;
 use parking_lot::Mutex;
 
 use super::{DEFINITION, OpenStack};
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::discovery::polled::Discovery as _;
-use crate::components::common::testing::{Body, Recorder, Server, serve, short};
-use crate::lang::value::Value;
+use crate::common::clouds::environment::Environment;
+use crate::common::discovery::polled::Discovery as _;
+use crate::common::testing::{Body, Recorder, Server, serve, short};
+use alluvium_lang::value::Value;
 
 /// The requests that the cloud has received, oldest first.
 type Asked = Arc<Mutex<Vec<String>>>;

@@ -6,10 +6,10 @@ use chrono::Utc;
 use url::Url;
 
 use super::{DEFINITION, Ovhcloud};
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled::Discovery as _;
-use crate::components::common::testing::{Body, Recorder, Server, serve_api, short};
-use crate::lang::value::Value;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled::Discovery as _;
+use crate::common::testing::{Body, Recorder, Server, serve_api, short};
+use alluvium_lang::value::Value;
 
 /// Starts the API. Its clock is an hour ahead.
 async fn ovh() -> (Url, Server) {

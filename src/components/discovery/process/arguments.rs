@@ -1,8 +1,8 @@
 //! Arguments of `discovery.process`.
 
-use crate::components::common::arguments::targets::Targets;
-use crate::lang::attribute::Interval;
-use crate::lang::body::arguments;
+use crate::common::arguments::targets::Targets;
+use alluvium_lang::attribute::Interval;
+use alluvium_lang::body::arguments;
 
 arguments! {
     /// Arguments of `discovery.process`.

@@ -13,14 +13,16 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::arguments::targets;
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::schema;
-use crate::ebpf::proc::pids;
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::live::LiveHandle;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics};
+use crate::common::arguments::targets;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::schema;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_ebpf::proc::pids;
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::live::LiveHandle;
+use alluvium_pipeline::component::{
+    Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics,
+};
 
 mod arguments;
 pub(crate) mod scan;

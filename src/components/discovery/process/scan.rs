@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::identity::{CONTAINER_ID, PID, container_id};
-use crate::components::discovery::process::arguments::Wanted;
-use crate::ebpf::proc::container_id_of;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::identity::{CONTAINER_ID, PID, container_id};
+use crate::discovery::process::arguments::Wanted;
+use alluvium_ebpf::proc::container_id_of;
 
 /// Maximum number of bytes that are read from one file of a process: the longest single argument of a command
 /// (MAX_ARG_STRLEN). A process may place its command line anywhere in its memory, at any length.
@@ -145,7 +145,7 @@ mod tests {
     fn our_own_process_is_found_with_what_is_asked_for() {
         let own = std::process::id();
         let proc = Path::new("/proc");
-        assert!(crate::ebpf::proc::pids().unwrap().contains(&own));
+        assert!(alluvium_ebpf::proc::pids().unwrap().contains(&own));
         let all = Wanted {
             exe: true,
             cwd: true,

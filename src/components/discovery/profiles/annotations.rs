@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::label_name;
-use crate::components::common::kubernetes::followed::wanted::Chosen;
-use crate::components::common::kubernetes::pods::PREFIX;
-use crate::components::discovery::profiles::requests::{Complaint, Place, Request, Requests};
-use crate::profile::labels::SERVICE_NAME;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::label_name;
+use crate::common::kubernetes::followed::wanted::Chosen;
+use crate::common::kubernetes::pods::PREFIX;
+use crate::discovery::profiles::requests::{Complaint, Place, Request, Requests};
+use alluvium_profile::labels::SERVICE_NAME;
 
 /// Reads the annotations of one program. Returns `None` if the pod has none of them.
 type Convention = fn(&Pod) -> Option<Requests>;

@@ -3,12 +3,12 @@
 //! The component watches pods as `discovery.kubernetes` does. [`annotations`] turns the annotations of a pod into
 //! targets.
 
-use crate::components::common::kubernetes::followed;
-use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};
-use crate::components::common::kubernetes::followed::wanted::{Follow, Wanted};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::body::arguments;
-use crate::pipeline::component::Definition;
+use crate::common::kubernetes::followed;
+use crate::common::kubernetes::followed::arguments::{ClusterArguments, Role};
+use crate::common::kubernetes::followed::wanted::{Follow, Wanted};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::Definition;
 
 mod annotations;
 mod requests;

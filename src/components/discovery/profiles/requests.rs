@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::host_port;
-use crate::components::common::kubernetes::followed::wanted::Chosen;
-use crate::components::common::kubernetes::pods::PREFIX;
-use crate::profile::labels::SERVICE_NAME;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::host_port;
+use crate::common::kubernetes::followed::wanted::Chosen;
+use crate::common::kubernetes::pods::PREFIX;
+use alluvium_profile::labels::SERVICE_NAME;
 
 /// A request of a pod for profiles from one address, scheme and path.
 pub(super) struct Request {

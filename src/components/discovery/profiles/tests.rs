@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::annotations::choose;
 use super::{DEFINITION, ProfilesArguments};
-use crate::components::common::kubernetes::followed::wanted::Chosen;
-use crate::components::common::kubernetes::followed::{Timing, build};
-use crate::components::common::kubernetes::objects::Pod;
-use crate::components::common::kubernetes::pods;
-use crate::components::common::kubernetes::testing::{ApiServer, fast, pod};
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::pipeline::component::{Definition, HealthState};
+use crate::common::kubernetes::followed::wanted::Chosen;
+use crate::common::kubernetes::followed::{Timing, build};
+use crate::common::kubernetes::objects::Pod;
+use crate::common::kubernetes::pods;
+use crate::common::kubernetes::testing::{ApiServer, fast, pod};
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use alluvium_pipeline::component::{Definition, HealthState};
 
 /// Returns a pod with the ports 8080 `http`, 6060 `pprof` and 9000 for UDP, and with these annotations.
 fn annotated(annotations: &[(&str, &str)]) -> Value {
@@ -37,7 +37,7 @@ fn chosen(pod: &Value) -> Chosen {
 /// Returns the targets of a pod in short form, without meta labels, and then the complaint.
 fn targets(annotations: &[(&str, &str)]) -> Vec<String> {
     let Chosen { targets, complaint } = chosen(&annotated(annotations));
-    let line = |mut target: crate::components::common::arguments::targets::Target| {
+    let line = |mut target: crate::common::arguments::targets::Target| {
         target.retain(|name, _| !name.starts_with("__meta_") && !matches!(&**name, "namespace" | "pod" | "node"));
         let labels: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
         labels.join(" ")
@@ -241,7 +241,7 @@ async fn annotated_pods_are_followed_and_mistakes_are_told() {
     let recorder = Recorder::new("discovery.profiles.test", folder.path());
     let namespaces = Body::new().with(
         "names",
-        crate::lang::value::Value::array([crate::lang::value::Value::string("shop")]),
+        alluvium_lang::value::Value::array([alluvium_lang::value::Value::string("shop")]),
     );
     let body = Body::new()
         .text("api_server", &server.url)

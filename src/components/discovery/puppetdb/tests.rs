@@ -5,9 +5,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 const RESOURCES: &str = r#"[
   {"certname": "one.example", "resource": "49af", "type": "Class", "title": "Shop", "exported": true,

@@ -8,18 +8,17 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::arguments::targets;
-use crate::components::common::arguments::targets::Targets;
-use crate::components::common::passing::relabel::RULES;
-use crate::lang::body::arguments;
-use crate::lang::schema::{Attribute, Kind, TARGETS};
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::live::{LiveHandle, Relabeled};
-use crate::pipeline::component::{
+use crate::common::arguments::targets;
+use crate::common::arguments::targets::Targets;
+use crate::common::passing::relabel::{RULES, Rules};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::{Attribute, Kind, TARGETS};
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::live::{LiveHandle, Relabeled};
+use alluvium_pipeline::component::{
     Component, ComponentError, Context, Definition, ExportsSender, HealthSender, HealthState, Stability, no_metrics,
 };
-use crate::profile::relabel::Rules;
 
 arguments! {
     /// Arguments of `discovery.relabel`.

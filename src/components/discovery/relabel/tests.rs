@@ -1,8 +1,8 @@
 //! Tests of the exports that a component builds from its arguments.
 
-use crate::components::common::testing::{Body, Recorder, Running, targets};
-use crate::components::discovery::relabel::DEFINITION;
-use crate::lang::value::Value;
+use crate::common::testing::{Body, Recorder, Running, targets};
+use crate::discovery::relabel::DEFINITION;
+use alluvium_lang::value::Value;
 
 fn rule(action: &str, source: &str, regex: &str) -> Body {
     Body::new()

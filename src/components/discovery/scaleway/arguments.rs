@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::components::common::arguments::checks;
-use crate::components::common::http::client::{TlsArguments, Transport};
-use crate::components::common::http::values::HttpUrl;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{Interval, NotEmpty, Secret, choices};
-use crate::lang::body::arguments;
+use crate::common::arguments::checks;
+use crate::common::http::client::{TlsArguments, Transport};
+use crate::common::http::values::HttpUrl;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{Interval, NotEmpty, Secret, choices};
+use alluvium_lang::body::arguments;
 
 arguments! {
     /// Arguments of `discovery.scaleway`.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::http::json_values::{list, text, texts};
-use crate::components::discovery::scaleway::arguments::ScalewayArguments;
-use crate::components::discovery::scaleway::lists::Lists;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::http::json_values::{list, text, texts};
+use crate::discovery::scaleway::arguments::ScalewayArguments;
+use crate::discovery::scaleway::lists::Lists;
 
 /// Labels of an instance, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[

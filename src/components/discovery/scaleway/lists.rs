@@ -4,10 +4,10 @@ use http::HeaderMap;
 use serde_json::Value;
 use url::Url;
 
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::http::json_values::take_list;
-use crate::components::common::http::paging::numbered_pages;
-use crate::components::common::http::web_api::WebApi;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::http::json_values::take_list;
+use crate::common::http::paging::numbered_pages;
+use crate::common::http::web_api::WebApi;
 
 /// Number of items in a page: the maximum that the API allows.
 const PAGE: usize = 100;

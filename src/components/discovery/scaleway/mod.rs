@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::components::common::http::api_error::ApiError;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::web_api::WebApi;
-use crate::components::discovery::scaleway::arguments::{Role, ScalewayArguments};
-use crate::components::discovery::scaleway::lists::Lists;
-use crate::pipeline::component::{ComponentError, Context, Definition};
-use crate::wire::client;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use crate::common::http::api_error::ApiError;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::http::web_api::WebApi;
+use crate::discovery::scaleway::arguments::{Role, ScalewayArguments};
+use crate::discovery::scaleway::lists::Lists;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
+use alluvium_wire::client;
 
 mod arguments;
 mod baremetal;

@@ -4,10 +4,10 @@ use axum::http::StatusCode;
 use url::Url;
 
 use super::{DEFINITION, Scaleway};
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled::Discovery as _;
-use crate::components::common::testing::{Body, Recorder, serve_api, short};
-use crate::lang::value::Value;
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled::Discovery as _;
+use crate::common::testing::{Body, Recorder, serve_api, short};
+use alluvium_lang::value::Value;
 
 const PRIVATE_IPS: &str = "/ipam/v1/regions/fr-par/ips\
     ?resource_types=instance_private_nic&resource_ids=nic1&page=1&page_size=100";

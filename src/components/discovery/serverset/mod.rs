@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::zookeeper_tree;
-use crate::components::common::discovery::zookeeper_tree::{Members, ZooKeeperArguments};
-use crate::pipeline::component::Definition;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::discovery::polled;
+use crate::common::discovery::zookeeper_tree;
+use crate::common::discovery::zookeeper_tree::{Members, ZooKeeperArguments};
+use alluvium_pipeline::component::Definition;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
 //! Tests with serversets in a fake ZooKeeper.
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
-use crate::wire::zookeeper::testing::ZooKeeper;
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
+use alluvium_testing::zookeeper::ZooKeeper;
 
 fn member(host: &str, shard: i64) -> String {
     format!(

@@ -3,9 +3,9 @@
 use axum::http::StatusCode;
 
 use super::{DEFINITION, Triton};
-use crate::components::common::discovery::polled::Discovery as _;
-use crate::components::common::testing::{Body, Recorder, serve_api, short};
-use crate::lang::value::Value;
+use crate::common::discovery::polled::Discovery as _;
+use crate::common::testing::{Body, Recorder, serve_api, short};
+use alluvium_lang::value::Value;
 
 #[tokio::test]
 async fn containers_and_compute_nodes_become_targets() {

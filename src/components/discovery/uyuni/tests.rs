@@ -7,9 +7,9 @@ use axum::routing::post;
 use parking_lot::Mutex;
 
 use super::DEFINITION;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, serve};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, serve};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 fn member(name: &str, value: &str) -> String {
     format!("<member><name>{name}</name><value>{value}</value></member>")

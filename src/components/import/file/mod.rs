@@ -6,13 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::components::common::sources::detector;
-use crate::components::common::sources::detector::Detector;
-use crate::components::common::sources::source;
-use crate::components::common::sources::source::{Exports, Fetch};
-use crate::lang::body::arguments;
-use crate::lang::value::Value;
-use crate::pipeline::component::{Definition, Stability, no_metrics};
+use crate::common::sources::detector;
+use crate::common::sources::detector::Detector;
+use crate::common::sources::source;
+use crate::common::sources::source::{Exports, Fetch};
+use alluvium_lang::body::arguments;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Definition, Stability, no_metrics};
 
 arguments! {
     /// Arguments of `import.file`.

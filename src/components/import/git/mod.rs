@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::components::common::arguments::checks::at_most_one_of;
-use crate::components::common::sources::source;
-use crate::components::common::sources::source::{Exports, Fetch};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, Secret, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::pipeline::component::{Definition, Stability, no_metrics};
+use crate::common::arguments::checks::at_most_one_of;
+use crate::common::sources::source;
+use crate::common::sources::source::{Exports, Fetch};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, Secret, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Definition, Stability, no_metrics};
 
 mod repository;
 #[cfg(test)]

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use crate::components::common::http::fetch;
-use crate::components::common::http::fetch::{Request, RequestArguments};
-use crate::components::common::sources::source;
-use crate::components::common::sources::source::{Exports, Fetch};
-use crate::lang::value::Value;
-use crate::pipeline::component::{Definition, Stability, no_metrics};
+use crate::common::http::fetch;
+use crate::common::http::fetch::{Request, RequestArguments};
+use crate::common::sources::source;
+use crate::common::sources::source::{Exports, Fetch};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Definition, Stability, no_metrics};
 
 /// The definition of the block.
 pub(crate) const DEFINITION: Definition<RequestArguments> = Definition {

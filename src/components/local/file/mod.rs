@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::components::common::sources::detector;
-use crate::components::common::sources::detector::Detector;
-use crate::components::common::sources::source;
-use crate::components::common::sources::source::{Exports, Fetch};
-use crate::lang::body::arguments;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
-use crate::telemetry::metrics::Scope;
+use crate::common::sources::detector;
+use crate::common::sources::detector::Detector;
+use crate::common::sources::source;
+use crate::common::sources::source::{Exports, Fetch};
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use alluvium_telemetry::metrics::Scope;
 
 arguments! {
     /// Arguments of `local.file`.

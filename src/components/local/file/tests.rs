@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use crate::components::common::sources::detector::MAX_FILE;
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::components::local::file::{DEFINITION, FileArguments};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::sources::detector::MAX_FILE;
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use crate::local::file::{DEFINITION, FileArguments};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 fn body(path: &Path, detector: &str, frequency: &str) -> Body {
     Body::new()

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::components::common::arguments::targets::{Target, Targets};
-use crate::components::common::discovery::discovery_error::DiscoveryError;
-use crate::components::common::discovery::polled;
-use crate::components::common::discovery::polled::Discovery;
-use crate::lang::attribute::Interval;
-use crate::lang::body::arguments;
-use crate::pipeline::component::{ComponentError, Context, Definition};
+use crate::common::arguments::targets::{Target, Targets};
+use crate::common::discovery::discovery_error::DiscoveryError;
+use crate::common::discovery::polled;
+use crate::common::discovery::polled::Discovery;
+use alluvium_lang::attribute::Interval;
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{ComponentError, Context, Definition};
 
 mod pattern;
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use crate::components::common::testing::{Body, Recorder, Running, eventually, targets};
-use crate::components::local::file_match::DEFINITION;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, eventually, targets};
+use crate::local::file_match::DEFINITION;
+use alluvium_pipeline::component::HealthState;
 
 #[tokio::test]
 async fn files_become_targets_and_are_followed() {

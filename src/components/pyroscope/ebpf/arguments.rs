@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::arguments::targets::Targets;
-use crate::components::common::passing::fanout::Receivers;
-use crate::ebpf::{Budget, Comm, Settings as ProfilerSettings, Style};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{ByteSize, FromValue, Interval, Positive, choose, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::symbols::Demangle;
+use crate::common::arguments::targets::Targets;
+use crate::common::passing::fanout::Receivers;
+use alluvium_ebpf::{Budget, Comm, Settings as ProfilerSettings, Style};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{ByteSize, FromValue, Interval, Positive, choices, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_symbols::Demangle;
 
 /// Memory budget in bytes if `memory` is null.
 const DEFAULT_MEMORY: u64 = 64 << 20;
@@ -36,9 +36,9 @@ arguments! {
         /// Duration of one profile.
         collect_interval: Interval = "15s",
         /// Where the thread name is stored: none, label, stackframe or both.
-        comm: Option<Comm> = "none",
+        comm: Option<CommArgument> = "none",
         /// Level of detail of demangled C++ and Rust names: none, simplified, templates or full.
-        demangle: Demangle = "none",
+        demangle: DemangleArgument = "none",
         /// If true, stacks include kernel frames.
         kernel_frames: bool = true,
         /// If true, profiling starts only when there is a target.
@@ -194,31 +194,45 @@ impl FromValue for Probe {
     }
 }
 
-impl FromValue for Comm {
-    const KIND: Kind = Kind::String;
-
-    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
-        let choices = [
-            ("none", Self::None),
-            ("label", Self::Label),
-            ("stackframe", Self::Frame),
-            ("both", Self::Both),
-        ];
-        choose(name, value, &choices)
+choices! {
+    /// Value of the argument `comm`.
+    pub(crate) enum CommArgument {
+        None = "none",
+        Label = "label",
+        Frame = "stackframe",
+        Both = "both",
     }
 }
 
-impl FromValue for Demangle {
-    const KIND: Kind = Kind::String;
+impl From<CommArgument> for Comm {
+    fn from(argument: CommArgument) -> Self {
+        match argument {
+            CommArgument::None => Self::None,
+            CommArgument::Label => Self::Label,
+            CommArgument::Frame => Self::Frame,
+            CommArgument::Both => Self::Both,
+        }
+    }
+}
 
-    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
-        let choices = [
-            ("none", Self::None),
-            ("simplified", Self::Simplified),
-            ("templates", Self::Templates),
-            ("full", Self::Full),
-        ];
-        choose(name, value, &choices)
+choices! {
+    /// Value of the argument `demangle`.
+    pub(crate) enum DemangleArgument {
+        None = "none",
+        Simplified = "simplified",
+        Templates = "templates",
+        Full = "full",
+    }
+}
+
+impl From<DemangleArgument> for Demangle {
+    fn from(argument: DemangleArgument) -> Self {
+        match argument {
+            DemangleArgument::None => Self::None,
+            DemangleArgument::Simplified => Self::Simplified,
+            DemangleArgument::Templates => Self::Templates,
+            DemangleArgument::Full => Self::Full,
+        }
     }
 }
 
@@ -255,7 +269,7 @@ impl EbpfOptions {
     /// Returns the style in which profiles are written.
     pub(crate) fn style(&self) -> Style {
         Style {
-            demangle: self.demangle,
+            demangle: self.demangle.into(),
             comm: self.comm(),
             pid_label: self.pid_label,
             process_frame: false,
@@ -289,7 +303,7 @@ impl EbpfOptions {
 
     /// Returns where the thread name is stored. An empty text means `none`, as in Alloy.
     fn comm(&self) -> Comm {
-        self.comm.unwrap_or_default()
+        self.comm.map(Comm::from).unwrap_or_default()
     }
 }
 

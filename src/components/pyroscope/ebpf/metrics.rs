@@ -6,9 +6,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::ebpf::{Accounts, Excesses, LeftOut, Refusal, Refused};
-use crate::telemetry::metrics::Scope;
-use crate::unwind::Stop;
+use alluvium_ebpf::{Accounts, Excesses, LeftOut, Refusal, Refused};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_unwind::Stop;
 
 type Labels = Vec<(&'static str, String)>;
 

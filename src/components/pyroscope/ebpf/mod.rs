@@ -1,7 +1,7 @@
 //! `pyroscope.ebpf`: samples the stacks of every process of this machine from within the kernel.
 //!
 //! In: targets that name processes or containers. Out: a CPU profile for each target and interval. The profiler itself
-//! is `crate::ebpf`. This component provides its settings and adds labels to its stacks. If a permission is missing,
+//! is `alluvium_ebpf`. This component provides its settings and adds labels to its stacks. If a permission is missing,
 //! the component reports that in its health and retries.
 
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::passing::fanout::{Fanout, LaneMetrics};
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::profile::{RawProfile, RefusedProfile};
+use crate::common::passing::fanout::{Fanout, LaneMetrics};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_profile::{RawProfile, RefusedProfile};
 
 mod arguments;
 mod metrics;

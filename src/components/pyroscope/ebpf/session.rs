@@ -12,16 +12,16 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use crate::components::pyroscope::ebpf::arguments::EbpfOptions;
-use crate::components::pyroscope::ebpf::metrics::EbpfMetrics;
-use crate::components::pyroscope::ebpf::targets::Targets;
-use crate::ebpf::{
+use crate::pyroscope::ebpf::arguments::EbpfOptions;
+use crate::pyroscope::ebpf::metrics::EbpfMetrics;
+use crate::pyroscope::ebpf::targets::Targets;
+use alluvium_ebpf::{
     Accounts, Engine, Excesses, NameCache, Namer, Places, ProcessInfo, Profiler, Refused, Span, Stacks, StartError,
     Window,
 };
-use crate::profile::labels::SERVICE_NAME;
-use crate::profile::pprof::gzip;
-use crate::profile::{Labels, RawProfile};
+use alluvium_profile::labels::SERVICE_NAME;
+use alluvium_profile::pprof::gzip;
+use alluvium_profile::{Labels, RawProfile};
 
 /// Interval of the checks for a stop.
 const POLL: Duration = Duration::from_millis(125);

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::identity::{CONTAINER_ID, PID, container_id, service_name};
-use crate::components::pyroscope::ebpf::arguments::EbpfArguments;
-use crate::ebpf::ProcessInfo;
-use crate::profile::Labels;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::identity::{CONTAINER_ID, PID, container_id, service_name};
+use crate::pyroscope::ebpf::arguments::EbpfArguments;
+use alluvium_ebpf::ProcessInfo;
+use alluvium_profile::Labels;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 
 /// The targets, indexed by process and by container.
 #[derive(Debug, Default)]

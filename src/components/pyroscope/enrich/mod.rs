@@ -10,18 +10,18 @@ use parking_lot::RwLock;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::arguments::targets::{Target, Targets};
-use crate::components::common::passing::fanout::{Fanout, LaneMetrics, Receivers};
-use crate::components::common::passing::receiver;
-use crate::components::common::passing::receiver::TakesProfiles;
-use crate::lang::attribute::NotEmpty;
-use crate::lang::body::arguments;
-use crate::lang::schema::{Attribute, Kind, RECEIVER};
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::profile::{Labels, RawProfile, RefusedProfile};
-use crate::telemetry::metrics::Scope;
+use crate::common::arguments::targets::{Target, Targets};
+use crate::common::passing::fanout::{Fanout, LaneMetrics, Receivers};
+use crate::common::passing::receiver;
+use crate::common::passing::receiver::TakesProfiles;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::attribute::NotEmpty;
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::{Attribute, Kind, RECEIVER};
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_profile::{Labels, RawProfile, RefusedProfile};
+use alluvium_telemetry::metrics::Scope;
 
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::components::common::testing::{Body, Collector, Recorder, Running, receivers, targets};
-use crate::components::pyroscope::enrich::DEFINITION;
-use crate::lang::value::Value;
-use crate::profile::{Labels, RawProfile, SinkErrorKind};
+use crate::common::testing::{Body, Collector, Recorder, Running, receivers, targets};
+use crate::pyroscope::enrich::DEFINITION;
+use alluvium_lang::value::Value;
+use alluvium_profile::{Labels, RawProfile, SinkErrorKind};
 
 fn profile(labels: &[(&str, &str)]) -> RawProfile {
     RawProfile {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::arguments::targets::Targets;
-use crate::components::common::passing::fanout::Receivers;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{Interval, Positive};
-use crate::lang::body::arguments;
+use crate::common::arguments::targets::Targets;
+use crate::common::passing::fanout::Receivers;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{Interval, Positive};
+use alluvium_lang::body::arguments;
 
 arguments! {
     /// Arguments of `pyroscope.java`.

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::Mode;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::components::pyroscope::java::jvm::Jvm;
-use crate::components::pyroscope::java::place::{Place, as_user};
+use crate::pyroscope::java::jvm::Jvm;
+use crate::pyroscope::java::place::{Place, as_user};
 
 /// Folder of HotSpot's attach files. HotSpot ignores TMPDIR.
 const FOLDER: &str = "/tmp";

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::components::pyroscope::java::arguments::ProfilingConfig;
+use crate::pyroscope::java::arguments::ProfilingConfig;
 
 /// Shortest sampling period that JFR accepts.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
@@ -69,9 +69,9 @@ fn lock_threshold(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::common::testing::Body;
-    use crate::components::pyroscope::java::DEFINITION;
-    use crate::lang::value::{Number, Value};
+    use crate::common::testing::Body;
+    use crate::pyroscope::java::DEFINITION;
+    use alluvium_lang::value::{Number, Value};
 
     fn of(config: Body, version: u32) -> String {
         let body = Body::new()

@@ -4,7 +4,7 @@
 
 use std::io::{self, Read};
 
-use crate::ebpf::proc::{self, ProcessKey};
+use alluvium_ebpf::proc::{self, ProcessKey};
 
 /// A running HotSpot virtual machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::telemetry::metrics::Scope;
+use alluvium_telemetry::metrics::Scope;
 
 /// The outcome of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::identity::PID;
-use crate::components::common::passing::fanout::{Fanout, LaneMetrics};
-use crate::ebpf::proc::{self, ProcessKey};
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::identity::PID;
+use crate::common::passing::fanout::{Fanout, LaneMetrics};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_ebpf::proc::{self, ProcessKey};
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 
 mod arguments;
 mod attach;

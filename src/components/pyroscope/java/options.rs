@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::components::pyroscope::java::arguments::ProfilingConfig;
+use crate::pyroscope::java::arguments::ProfilingConfig;
 
 /// Returns the options that start a recording to `file`. The recording ends by itself after `limit`.
 pub(super) fn start(config: &ProfilingConfig, limit: Duration, file: &str, log: &str) -> String {
@@ -96,9 +96,9 @@ fn from_command_line(arguments: &[std::sync::Arc<str>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::common::testing::Body;
-    use crate::components::pyroscope::java::DEFINITION;
-    use crate::lang::value::{Number, Value};
+    use crate::common::testing::Body;
+    use crate::pyroscope::java::DEFINITION;
+    use alluvium_lang::value::{Number, Value};
 
     fn options(config: Body) -> String {
         let body = Body::new()

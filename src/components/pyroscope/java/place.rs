@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{Gid, Uid, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use crate::components::pyroscope::java::jvm::Jvm;
+use crate::pyroscope::java::jvm::Jvm;
 
 /// Calls `run` with the rights of the process's user, on a new thread, because Linux keeps rights per thread.
 pub(super) fn as_user<T: Send>(jvm: &Jvm, run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use rustix::fs::Mode;
 
-use crate::components::pyroscope::java::arguments::{JavaArguments, ProfilingConfig};
-use crate::components::pyroscope::java::attach::{AttachError, Command, command};
-use crate::components::pyroscope::java::jfc;
-use crate::components::pyroscope::java::jvm::Jvm;
-use crate::components::pyroscope::java::library::{self, Library};
-use crate::components::pyroscope::java::options;
-use crate::components::pyroscope::java::place::{Place, as_user};
+use crate::pyroscope::java::arguments::{JavaArguments, ProfilingConfig};
+use crate::pyroscope::java::attach::{AttachError, Command, command};
+use crate::pyroscope::java::jfc;
+use crate::pyroscope::java::jvm::Jvm;
+use crate::pyroscope::java::library::{self, Library};
+use crate::pyroscope::java::options;
+use crate::pyroscope::java::place::{Place, as_user};
 
 /// Time that a recording may run beyond its interval before it ends by itself.
 const GRACE: Duration = Duration::from_mins(1);

@@ -9,17 +9,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::base::Shutdown;
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::identity::service_name;
-use crate::components::common::passing::fanout::Fanout;
-use crate::components::pyroscope::java::arguments::JavaArguments;
-use crate::components::pyroscope::java::jvm::Jvm;
-use crate::components::pyroscope::java::metrics::{JavaMetrics, Outcome};
-use crate::components::pyroscope::java::recorder::{RecordError, Recorded};
-use crate::profile::jfr::{About, JfrError, Recording};
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::{Labels, RawProfile, RefusedProfile, pprof};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::identity::service_name;
+use crate::common::passing::fanout::Fanout;
+use crate::pyroscope::java::arguments::JavaArguments;
+use crate::pyroscope::java::jvm::Jvm;
+use crate::pyroscope::java::metrics::{JavaMetrics, Outcome};
+use crate::pyroscope::java::recorder::{RecordError, Recorded};
+use alluvium_base::Shutdown;
+use alluvium_profile::jfr::{About, JfrError, Recording};
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::{Labels, RawProfile, RefusedProfile, pprof};
 
 /// Longest pause after a failure. The pause doubles with each failure in a row, because a JVM that does not start to
 /// listen prints a thread dump at every attempt.

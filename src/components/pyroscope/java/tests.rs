@@ -1,8 +1,8 @@
 //! Tests of the component without a JVM: which targets have a session, and how the component reports other targets.
 
 use super::*;
-use crate::components::common::testing::{Body, Recorder, Running, eventually, receivers, targets};
-use crate::components::pyroscope::java::session::labels;
+use crate::common::testing::{Body, Recorder, Running, eventually, receivers, targets};
+use crate::pyroscope::java::session::labels;
 
 fn body(of: &[&[(&str, &str)]]) -> Body {
     Body::new()

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::base::bytes::ByteBudget;
-use crate::components::common::passing::fanout::Receivers;
-use crate::components::common::serving::server::{GrpcServer, HttpServer};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::ByteSize;
-use crate::lang::body::arguments;
+use crate::common::passing::fanout::Receivers;
+use crate::common::serving::server::{GrpcServer, HttpServer};
+use alluvium_base::bytes::ByteBudget;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::ByteSize;
+use alluvium_lang::body::arguments;
 
 /// Smallest allowed value of the limit for a body, in bytes.
 const MIN_BODY_BYTES: u64 = 64 << 10;

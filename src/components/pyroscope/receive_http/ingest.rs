@@ -5,11 +5,11 @@
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
-use crate::profile::Labels;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::upload::Upload;
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::IngestQuery;
+use alluvium_profile::Labels;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::upload::Upload;
+use alluvium_wire::connect::ConnectError;
+use alluvium_wire::ingest::IngestQuery;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::passing::fanout::{Fanout, LaneMetrics};
-use crate::components::common::serving::intake::Intake;
-use crate::components::common::serving::listening::OpenPort;
-use crate::components::common::serving::server::HttpServer;
-use crate::lang::value::Value;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::common::passing::fanout::{Fanout, LaneMetrics};
+use crate::common::serving::intake::Intake;
+use crate::common::serving::listening::OpenPort;
+use crate::common::serving::server::HttpServer;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 
 mod arguments;
 mod ingest;

@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 
-use crate::components::common::serving::intake::{Intake, TakenBody};
-use crate::components::pyroscope::receive_http::ingest::with_service;
-use crate::profile::RawProfile;
-use crate::profile::upload::Upload;
-use crate::wire::connect::{self, Codec, ConnectError};
-use crate::wire::proto::push::PushRequest;
-use crate::wire::push::{PushBatch, PushOutcome};
-use crate::wire::weight;
+use crate::common::serving::intake::{Intake, TakenBody};
+use crate::pyroscope::receive_http::ingest::with_service;
+use alluvium_profile::RawProfile;
+use alluvium_profile::upload::Upload;
+use alluvium_wire::connect::{self, Codec, ConnectError};
+use alluvium_wire::proto::push::PushRequest;
+use alluvium_wire::push::{PushBatch, PushOutcome};
+use alluvium_wire::weight;
 
 /// A push, split into profiles.
 pub(super) struct Push {

@@ -15,17 +15,17 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
 
-use crate::components::common::passing::fanout::Fanout;
-use crate::components::common::serving::grpc;
-use crate::components::common::serving::intake::{Intake, TakenBody};
-use crate::components::pyroscope::receive_http::ingest::IngestRequest;
-use crate::components::pyroscope::receive_http::metrics::ReceiveMetrics;
-use crate::components::pyroscope::receive_http::push;
-use crate::profile::{RawProfile, RefusedProfile, SinkError};
-use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
-use crate::wire::grpc::Protocol;
-use crate::wire::proto::push::PushResponse;
-use crate::wire::push::PUSH_ROUTE;
+use crate::common::passing::fanout::Fanout;
+use crate::common::serving::grpc;
+use crate::common::serving::intake::{Intake, TakenBody};
+use crate::pyroscope::receive_http::ingest::IngestRequest;
+use crate::pyroscope::receive_http::metrics::ReceiveMetrics;
+use crate::pyroscope::receive_http::push;
+use alluvium_profile::{RawProfile, RefusedProfile, SinkError};
+use alluvium_wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
+use alluvium_wire::grpc::Protocol;
+use alluvium_wire::proto::push::PushResponse;
+use alluvium_wire::push::PUSH_ROUTE;
 
 /// Seconds after which a rejected client may retry.
 const RETRY_AFTER_SECONDS: &str = "1";

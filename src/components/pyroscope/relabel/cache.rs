@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::profile::Labels;
+use alluvium_profile::Labels;
 
 /// A bounded number of results, by labels.
 pub(super) struct Cache {

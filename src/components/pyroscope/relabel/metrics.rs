@@ -6,7 +6,7 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::telemetry::metrics::Scope;
+use alluvium_telemetry::metrics::Scope;
 
 /// Handles of the component's metrics.
 #[derive(Clone, Default)]

@@ -9,20 +9,20 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::passing::fanout::{Fanout, LaneMetrics, Receivers};
-use crate::components::common::passing::receiver;
-use crate::components::common::passing::receiver::TakesProfiles;
-use crate::components::common::passing::relabel::RULES;
-use crate::lang::attribute::Positive;
-use crate::lang::body::arguments;
-use crate::lang::schema::{Attribute, Kind, RECEIVER};
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::live::Relabeled;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::profile::relabel::{LabelMap, Rules};
-use crate::profile::upload::Upload;
-use crate::profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+use crate::common::passing::fanout::{Fanout, LaneMetrics, Receivers};
+use crate::common::passing::receiver;
+use crate::common::passing::receiver::TakesProfiles;
+use crate::common::passing::relabel::{RULES, Rules};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::attribute::Positive;
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::{Attribute, Kind, RECEIVER};
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::live::Relabeled;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_profile::relabel::LabelMap;
+use alluvium_profile::upload::Upload;
+use alluvium_profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 mod cache;
 mod metrics;
@@ -108,9 +108,9 @@ fn pairs(labels: &Labels) -> LabelMap {
 
 /// Adds the receiver, which never changes, to every set of exports.
 fn with_receiver(
-    exports: crate::pipeline::component::ExportsSender,
+    exports: alluvium_pipeline::component::ExportsSender,
     receiver: Value,
-) -> crate::pipeline::component::ExportsSender {
+) -> alluvium_pipeline::component::ExportsSender {
     Arc::new(move |mut set: BTreeMap<Arc<str>, Value>| {
         set.insert("receiver".into(), receiver.clone());
         exports(set);

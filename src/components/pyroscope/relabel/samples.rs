@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use crate::components::common::passing::unpacked::unpack;
-use crate::profile::pprof::{self, Profile, SampleLabel};
-use crate::profile::relabel::{LabelMap, Rules};
+use crate::common::passing::unpacked::unpack;
+use alluvium_profile::pprof::{self, Profile, SampleLabel};
+use alluvium_profile::relabel::{LabelMap, Rules};
 
 /// The result of the rules for a profile.
 #[derive(Debug, PartialEq, Eq)]
@@ -140,21 +140,21 @@ fn value<'a>(label: &SampleLabel<'a>) -> Cow<'a, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::common::testing::{Body, receivers};
-    use crate::components::pyroscope::relabel::DEFINITION;
-    use crate::profile::pprof::{Builder, ValueType};
+    use crate::common::testing::{Body, receivers};
+    use crate::pyroscope::relabel::DEFINITION;
+    use alluvium_profile::pprof::{Builder, ValueType};
 
     fn rules(rules: &[(&str, &str)]) -> Rules {
         let mut body = Body::new().with("forward_to", receivers([]));
         for (action, regex) in rules {
             let mut rule = Body::new().text("action", action).text("regex", regex);
             if matches!(*action, "drop" | "keep") {
-                let of = crate::lang::value::Value::string("job");
-                rule = rule.with("source_labels", crate::lang::value::Value::array([of]));
+                let of = alluvium_lang::value::Value::string("job");
+                rule = rule.with("source_labels", alluvium_lang::value::Value::array([of]));
             }
             body = body.block("sample_rule", rule);
         }
-        body.arguments(&DEFINITION).sample_rule.clone()
+        (*body.arguments(&DEFINITION).sample_rule).clone()
     }
 
     fn profile() -> Bytes {

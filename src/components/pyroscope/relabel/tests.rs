@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::components::common::testing::{Body, Collector, Recorder, Running, receivers};
-use crate::components::pyroscope::relabel::DEFINITION;
-use crate::lang::value::{Number, Value};
-use crate::profile::{Labels, RawProfile};
+use crate::common::testing::{Body, Collector, Recorder, Running, receivers};
+use crate::pyroscope::relabel::DEFINITION;
+use alluvium_lang::value::{Number, Value};
+use alluvium_profile::{Labels, RawProfile};
 
 fn body(sink: &Arc<Collector>, action: &str, regex: &str) -> Body {
     Body::new().with("forward_to", receivers([sink.clone() as _])).block(

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::arguments::targets::Targets;
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::passing::fanout::Receivers;
-use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
-use crate::lang::attribute::{ByteSize, Interval, Natural, choices};
-use crate::lang::body::{FromBody, Labelled, arguments};
-use crate::lang::schema::{Arguments, Schema};
+use crate::common::arguments::targets::Targets;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::passing::fanout::Receivers;
+use alluvium_lang::argument_error::{ArgumentError, ArgumentErrors};
+use alluvium_lang::attribute::{ByteSize, Interval, Natural, choices};
+use alluvium_lang::body::{FromBody, Labelled, arguments};
+use alluvium_lang::schema::{Arguments, Schema};
 
 /// The default of `delta_profiling_duration`. This value means "one second less than the interval", even if a user
 /// writes it.
@@ -344,9 +344,9 @@ impl ProfilingConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::common::testing::{Body, receivers, targets};
-    use crate::components::pyroscope::scrape::DEFINITION;
-    use crate::lang::value::Value;
+    use crate::common::testing::{Body, receivers, targets};
+    use crate::pyroscope::scrape::DEFINITION;
+    use alluvium_lang::value::Value;
 
     fn settings(body: Body) -> Result<Arc<Settings>, String> {
         let body = body.with("targets", targets(&[])).with("forward_to", receivers([]));

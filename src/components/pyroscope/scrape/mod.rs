@@ -13,12 +13,12 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::passing::fanout::{Fanout, LaneMetrics};
-use crate::lang::value::Value;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::wire::client::HttpClient;
+use crate::common::arguments::targets::Target;
+use crate::common::passing::fanout::{Fanout, LaneMetrics};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_wire::client::HttpClient;
 
 mod arguments;
 mod metrics;
@@ -300,7 +300,7 @@ impl Component<ScrapeArguments> for Scrape {
                 ("last_scrape", last_scrape),
                 (
                     "scrape_duration",
-                    Value::string(crate::base::duration::format(state.duration)),
+                    Value::string(alluvium_base::duration::format(state.duration)),
                 ),
             ])
         };

@@ -5,8 +5,8 @@
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 
-use crate::profile::legacy;
-use crate::wire::client::{BodyError, read_body};
+use alluvium_profile::legacy;
+use alluvium_wire::client::{BodyError, read_body};
 
 /// Number of bytes of a wrong response that an error message shows.
 const EXCERPT_BYTES: usize = 120;

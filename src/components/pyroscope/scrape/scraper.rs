@@ -9,19 +9,19 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 
-use crate::base::Shutdown;
-use crate::components::common::passing::fanout::Fanout;
-use crate::components::common::passing::unpacked::unpack;
-use crate::components::pyroscope::scrape::arguments::Settings;
-use crate::components::pyroscope::scrape::metrics::{Outcome, ScrapeMetrics};
-use crate::components::pyroscope::scrape::response::{self, ResponseError};
-use crate::components::pyroscope::scrape::target::ScrapeTarget;
-use crate::pipeline::component::live::{Entry, LiveHandle, Outcome as LiveOutcome};
-use crate::pipeline::component::own_http::OwnHttp;
-use crate::profile::RawProfile;
-use crate::profile::delta::{Delta, cumulative_types};
-use crate::profile::{legacy, pprof};
-use crate::wire::client::{HttpClient, error_chain};
+use crate::common::passing::fanout::Fanout;
+use crate::common::passing::unpacked::unpack;
+use crate::pyroscope::scrape::arguments::Settings;
+use crate::pyroscope::scrape::metrics::{Outcome, ScrapeMetrics};
+use crate::pyroscope::scrape::response::{self, ResponseError};
+use crate::pyroscope::scrape::target::ScrapeTarget;
+use alluvium_base::Shutdown;
+use alluvium_pipeline::component::live::{Entry, LiveHandle, Outcome as LiveOutcome};
+use alluvium_pipeline::component::own_http::OwnHttp;
+use alluvium_profile::RawProfile;
+use alluvium_profile::delta::{Delta, cumulative_types};
+use alluvium_profile::{legacy, pprof};
+use alluvium_wire::client::{HttpClient, error_chain};
 
 /// Time within which a fetched profile must reach its receivers after the component has received the stop signal.
 const FORWARD_GRACE: Duration = Duration::from_secs(5);
@@ -226,7 +226,7 @@ impl Scraper {
         };
         tokio::time::timeout(deadline, fetch)
             .await
-            .unwrap_or_else(|_| Err(ResponseError::Timeout(crate::base::duration::format(deadline)).to_string()))
+            .unwrap_or_else(|_| Err(ResponseError::Timeout(alluvium_base::duration::format(deadline)).to_string()))
     }
 
     /// Requests the profile from this program itself, with the same endpoints and credentials as over its port.

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::cluster::{Cluster, Owner, View, ring};
-use crate::components::common::arguments::targets::Target;
-use crate::components::pyroscope::scrape::arguments::ScrapeArguments;
-use crate::lang::value::Value;
+use crate::common::arguments::targets::Target;
+use crate::pyroscope::scrape::arguments::ScrapeArguments;
+use alluvium_cluster::{Cluster, Owner, View, ring};
+use alluvium_lang::value::Value;
 
 /// The distribution of targets among collectors, for health and debug info. Empty if targets are not shared.
 #[derive(Default)]

@@ -9,11 +9,11 @@ use axum::Router;
 use axum::routing::get;
 use tokio::sync::watch;
 
-use crate::cluster::{Cluster, Member, Owner, Part, View, ring};
-use crate::components::common::testing::{Body, Collector, Recorder, Running, eventually, receivers, serve, targets};
-use crate::components::pyroscope::scrape::DEFINITION;
-use crate::components::pyroscope::scrape::sharing::share;
-use crate::lang::value::{Number, Value};
+use crate::common::testing::{Body, Collector, Recorder, Running, eventually, receivers, serve, targets};
+use crate::pyroscope::scrape::DEFINITION;
+use crate::pyroscope::scrape::sharing::share;
+use alluvium_cluster::{Cluster, Member, Owner, Part, View, ring};
+use alluvium_lang::value::{Number, Value};
 
 const GOROUTINE: &[u8] = &[0x0a, 4, 8, 1, 16, 2];
 

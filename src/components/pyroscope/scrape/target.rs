@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::identity::service_name;
-use crate::components::pyroscope::scrape::arguments::{ProfileKind, Settings};
-use crate::profile::Labels;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::identity::service_name;
+use crate::pyroscope::scrape::arguments::{ProfileKind, Settings};
+use alluvium_profile::Labels;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
 
 /// One profile of one target.
 #[derive(Clone, Debug)]
@@ -206,9 +206,9 @@ pub(super) fn public_labels(labels: &Labels) -> impl Iterator<Item = (Arc<str>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::common::testing::{Body, receivers, targets};
-    use crate::components::pyroscope::scrape::DEFINITION;
-    use crate::lang::value::Value;
+    use crate::common::testing::{Body, receivers, targets};
+    use crate::pyroscope::scrape::DEFINITION;
+    use alluvium_lang::value::Value;
 
     fn settings(body: Body) -> Arc<Settings> {
         let body = body.with("targets", targets(&[])).with("forward_to", receivers([]));

@@ -12,13 +12,11 @@ use axum::routing::get;
 use http::HeaderMap;
 use parking_lot::Mutex;
 
-use crate::components::common::testing::{
-    Body, Collector, Recorder, Running, Server, eventually, receivers, serve, targets,
-};
-use crate::components::pyroscope::scrape::DEFINITION;
-use crate::lang::value::{Number, Value};
-use crate::profile::pprof::{self, Function, Line, Location, Profile, ValueType};
-use crate::profile::{RawProfile, pprof::gunzip};
+use crate::common::testing::{Body, Collector, Recorder, Running, Server, eventually, receivers, serve, targets};
+use crate::pyroscope::scrape::DEFINITION;
+use alluvium_lang::value::{Number, Value};
+use alluvium_profile::pprof::{self, Function, Line, Location, Profile, ValueType};
+use alluvium_profile::{RawProfile, pprof::gunzip};
 
 #[derive(Default)]
 struct Target {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::http::client::HttpClientArguments;
-use crate::components::common::http::values::{HttpUrl, PlainHeaders};
-use crate::components::common::sending::outbox::{QueueArguments, Settings};
-use crate::components::pyroscope::write::labels::is_label_name;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, Interval, Natural, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::wire::client::ClientOptions;
+use crate::common::http::client::HttpClientArguments;
+use crate::common::http::values::{HttpUrl, PlainHeaders};
+use crate::common::sending::outbox::{QueueArguments, Settings};
+use crate::pyroscope::write::labels::is_label_name;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, Interval, Natural, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_wire::client::ClientOptions;
 
 arguments! {
     /// Arguments of `pyroscope.write`.
@@ -156,8 +156,8 @@ impl EndpointArguments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::common::testing::Body;
-    use crate::components::pyroscope::write::DEFINITION;
+    use crate::common::testing::Body;
+    use crate::pyroscope::write::DEFINITION;
 
     fn endpoint(body: Body) -> Result<Arc<WriteArguments>, String> {
         Body::new().block("endpoint", body).read(&DEFINITION)

@@ -10,18 +10,18 @@ use futures::stream;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 
-use crate::base::BoxFuture;
-use crate::components::common::sending::outbox::{Deliver, Failure, FailureKind, Outcome, Sending};
-use crate::components::pyroscope::write::arguments::EndpointArguments;
-use crate::components::pyroscope::write::parcel::{self, Content, Parcel};
-use crate::pipeline::component::live::{Entry, Outcome as LiveOutcome};
-use crate::profile::upload::Upload;
-use crate::profile::{RawProfile, SinkError};
-use crate::wire::call::{CallError, Caller};
-use crate::wire::client::HttpClient;
-use crate::wire::push::PushClient;
-use crate::wire::queue_report::QUEUE_HEADER;
-use crate::wire::refusals::{self, Refused};
+use crate::common::sending::outbox::{Deliver, Failure, FailureKind, Outcome, Sending};
+use crate::pyroscope::write::arguments::EndpointArguments;
+use crate::pyroscope::write::parcel::{self, Content, Parcel};
+use alluvium_base::BoxFuture;
+use alluvium_pipeline::component::live::{Entry, Outcome as LiveOutcome};
+use alluvium_profile::upload::Upload;
+use alluvium_profile::{RawProfile, SinkError};
+use alluvium_wire::call::{CallError, Caller};
+use alluvium_wire::client::HttpClient;
+use alluvium_wire::push::PushClient;
+use alluvium_wire::queue_report::QUEUE_HEADER;
+use alluvium_wire::refusals::{self, Refused};
 
 /// Maximum number of concurrent requests of one batch. Uploads and tenants do not wait for each other's round trips.
 const AT_ONCE: usize = 8;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::profile::upload::Upload;
-use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind, TenantId};
+use alluvium_profile::upload::Upload;
+use alluvium_profile::{Labels, RawProfile, SinkError, SinkErrorKind, TenantId};
 
 /// The settings for labels in the arguments.
 #[derive(Clone, Debug, Default)]

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::passing::receiver;
-use crate::components::common::passing::receiver::TakesProfiles;
-use crate::components::common::sending::outbox::{MetricNames, Outbox, Plan, register_metrics};
-use crate::lang::schema::{Attribute, Kind, RECEIVER};
-use crate::lang::value::Value;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
-use crate::profile::{RawProfile, RefusedProfile};
-use crate::wire::client::HttpClient;
+use crate::common::passing::receiver;
+use crate::common::passing::receiver::TakesProfiles;
+use crate::common::sending::outbox::{MetricNames, Outbox, Plan, register_metrics};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::schema::{Attribute, Kind, RECEIVER};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use alluvium_profile::{RawProfile, RefusedProfile};
+use alluvium_wire::client::HttpClient;
 
 mod arguments;
 mod delivery;

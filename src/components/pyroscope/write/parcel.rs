@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::components::pyroscope::write::labels;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::upload::Upload;
-use crate::profile::{Labels, RawProfile};
+use crate::pyroscope::write::labels;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::upload::Upload;
+use alluvium_profile::{Labels, RawProfile};
 
 /// The label to which a server copies the name of an upload that also has a `service_name`.
 const APP_NAME: &str = "app_name";

@@ -14,16 +14,16 @@ use http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
 use prost::Message as _;
 
-use crate::components::common::testing::{Body, Recorder, Running, Server, eventually, serve};
-use crate::components::pyroscope::write::DEFINITION;
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::HealthState;
-use crate::profile::upload::Upload;
-use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind};
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::proto::push::PushRequest;
-use crate::wire::queue_report::{QUEUE_HEADER, QueueReport};
-use crate::wire::refusals::{self, Place};
+use crate::common::testing::{Body, Recorder, Running, Server, eventually, serve};
+use crate::pyroscope::write::DEFINITION;
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::HealthState;
+use alluvium_profile::upload::Upload;
+use alluvium_profile::{Labels, RawProfile, SinkError, SinkErrorKind};
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::proto::push::PushRequest;
+use alluvium_wire::queue_report::{QUEUE_HEADER, QueueReport};
+use alluvium_wire::refusals::{self, Place};
 
 /// Decides whether the fake endpoint accepts a request, or which error it returns.
 type Verdict = Box<dyn Fn(&PushRequest) -> Result<(), ConnectError> + Send + Sync>;
@@ -107,7 +107,7 @@ async fn ingest(State(endpoint): State<Arc<Endpoint>>, RawQuery(query): RawQuery
     StatusCode::OK
 }
 
-fn service(labels: &[crate::wire::proto::types::LabelPair]) -> String {
+fn service(labels: &[alluvium_wire::proto::types::LabelPair]) -> String {
     let pairs: Vec<String> = labels
         .iter()
         .map(|pair| match pair.name.as_str() {

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use crate::components::common::http::fetch::{Request, RequestArguments};
-use crate::components::common::sources::source;
-use crate::components::common::sources::source::{Exports, Fetch};
-use crate::lang::body::arguments;
-use crate::pipeline::component::{Definition, Stability, no_metrics};
+use crate::common::http::fetch::{Request, RequestArguments};
+use crate::common::sources::source;
+use crate::common::sources::source::{Exports, Fetch};
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::{Definition, Stability, no_metrics};
 
 arguments! {
     /// Arguments of `remote.http`.

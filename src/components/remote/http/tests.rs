@@ -8,10 +8,10 @@ use axum::body::Body as HttpBody;
 use axum::http::{Request, StatusCode};
 use parking_lot::Mutex;
 
-use crate::components::common::testing::{Body, Recorder, Running, Server, eventually, serve};
-use crate::components::remote::http::{DEFINITION, HttpArguments};
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, Server, eventually, serve};
+use crate::remote::http::{DEFINITION, HttpArguments};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
 
 /// A server with its next response and the requests that it has received.
 #[derive(Default)]

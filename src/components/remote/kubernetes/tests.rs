@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::components::common::kubernetes::testing::ApiServer;
-use crate::components::common::kubernetes::values::ValuesArguments;
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::components::remote::kubernetes::{configmap, secret};
-use crate::lang::value::Value;
-use crate::pipeline::component::{Definition, HealthState};
+use crate::common::kubernetes::testing::ApiServer;
+use crate::common::kubernetes::values::ValuesArguments;
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use crate::remote::kubernetes::{configmap, secret};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Definition, HealthState};
 
 fn body(server: &ApiServer, name: &str) -> Body {
     Body::new()

@@ -12,20 +12,20 @@ use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
-use crate::components::common::clouds::aws::account::Account;
-use crate::components::common::clouds::aws::client::Aws;
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::http::values::HttpUrl;
-use crate::components::common::sources::source;
-use crate::components::common::sources::source::{Exports, Fetch};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, Interval, Secret, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::pipeline::component::{ComponentError, Context, Definition, Stability, no_metrics};
-use crate::wire::client::{ClientOptions, TlsOptions};
+use crate::common::clouds::aws::account::Account;
+use crate::common::clouds::aws::client::Aws;
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::clouds::environment::Environment;
+use crate::common::http::values::HttpUrl;
+use crate::common::sources::source;
+use crate::common::sources::source::{Exports, Fetch};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, Interval, Secret, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{ComponentError, Context, Definition, Stability, no_metrics};
+use alluvium_wire::client::{ClientOptions, TlsOptions};
 
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,10 @@ use axum::http::StatusCode;
 use parking_lot::Mutex;
 
 use super::{DEFINITION, Object, S3Arguments};
-use crate::components::common::clouds::aws::testing::Amazon;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::testing::{Body, Recorder, Running};
-use crate::lang::value::Value;
+use crate::common::clouds::aws::testing::Amazon;
+use crate::common::clouds::environment::Environment;
+use crate::common::testing::{Body, Recorder, Running};
+use alluvium_lang::value::Value;
 
 fn client(endpoint: &str, secret: &str) -> Body {
     Body::new()

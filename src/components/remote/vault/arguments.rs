@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::arguments::checks;
-use crate::components::common::http::values::HttpUrl;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{Interval, Natural, Secret, choices};
-use crate::lang::body::arguments;
+use crate::common::arguments::checks;
+use crate::common::http::values::HttpUrl;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{Interval, Natural, Secret, choices};
+use alluvium_lang::body::arguments;
 
 arguments! {
     /// Arguments of `remote.vault`.

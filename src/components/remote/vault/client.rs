@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::components::remote::vault::arguments::VaultArguments;
-use crate::pipeline::component::ComponentError;
-use crate::wire::client::{BodyError, ClientOptions, HttpClient, error_chain, read_decoded};
+use crate::remote::vault::arguments::VaultArguments;
+use alluvium_pipeline::component::ComponentError;
+use alluvium_wire::client::{BodyError, ClientOptions, HttpClient, error_chain, read_decoded};
 
 const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
 const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");

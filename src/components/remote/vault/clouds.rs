@@ -16,21 +16,19 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::base::file::{create_folders, replace};
-use crate::components::common::clouds::aws::account::Account;
-use crate::components::common::clouds::aws::client::Aws;
-use crate::components::common::clouds::azure_machine::AzureMachine;
-use crate::components::common::clouds::bearer;
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::clouds::google::Google;
-use crate::components::common::http::api_error::ApiError;
-use crate::components::common::http::web_api::WebApi;
-use crate::components::remote::vault::arguments::{
-    AwsIdentity, AwsLogin, AzureLogin, Ec2Signature, GcpIdentity, GcpLogin,
-};
-use crate::pipeline::component::{ComponentError, Context};
-use crate::wire::client::{ClientOptions, ProxyOptions};
+use crate::common::clouds::aws::account::Account;
+use crate::common::clouds::aws::client::Aws;
+use crate::common::clouds::azure_machine::AzureMachine;
+use crate::common::clouds::bearer;
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::clouds::environment::Environment;
+use crate::common::clouds::google::Google;
+use crate::common::http::api_error::ApiError;
+use crate::common::http::web_api::WebApi;
+use crate::remote::vault::arguments::{AwsIdentity, AwsLogin, AzureLogin, Ec2Signature, GcpIdentity, GcpLogin};
+use alluvium_base::file::{create_folders, replace};
+use alluvium_pipeline::component::{ComponentError, Context};
+use alluvium_wire::client::{ClientOptions, ProxyOptions};
 
 /// Header with the name of the Vault server. The login request signs it, so the login is valid for this server only.
 const SERVER_ID: HeaderName = HeaderName::from_static("x-vault-aws-iam-server-id");

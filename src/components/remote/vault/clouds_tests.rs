@@ -5,12 +5,12 @@ use axum::http::StatusCode;
 use serde_json::Value as Json;
 
 use super::*;
-use crate::components::common::clouds::aws::testing::Amazon;
-use crate::components::common::serving::grpc::testing::post_http1;
-use crate::components::common::testing::{Body, Recorder, serve_api};
-use crate::components::remote::vault::DEFINITION;
-use crate::components::remote::vault::client::Vault;
-use crate::components::remote::vault::login::{self, Login, Way};
+use crate::common::clouds::aws::testing::Amazon;
+use crate::common::serving::grpc::testing::post_http1;
+use crate::common::testing::{Body, Recorder, serve_api};
+use crate::remote::vault::DEFINITION;
+use crate::remote::vault::client::Vault;
+use crate::remote::vault::login::{self, Login, Way};
 
 const TOKEN: &str = r#"{"access_token": "token", "expires_in": "3600"}"#;
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::components::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
-use crate::components::remote::vault::client::{Request, Vault};
-use crate::components::remote::vault::clouds::{Clouds, IdentityError};
+use crate::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
+use crate::remote::vault::client::{Request, Vault};
+use crate::remote::vault::clouds::{Clouds, IdentityError};
 
 /// A way to obtain a token. It contains secrets, so it is never printed.
 pub(super) enum Way {

@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value as Json, json};
 
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::sources::source;
-use crate::components::common::sources::source::{Exports, Fetch};
-use crate::lang::schema::{Attribute, Kind};
-use crate::lang::value::Value;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
-use crate::telemetry::metrics::Scope;
+use crate::common::clouds::environment::Environment;
+use crate::common::sources::source;
+use crate::common::sources::source::{Exports, Fetch};
+use alluvium_lang::schema::{Attribute, Kind};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, Stability};
+use alluvium_telemetry::metrics::Scope;
 
 mod arguments;
 mod client;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::components::remote::vault::arguments::VaultArguments;
-use crate::components::remote::vault::client::{Request, Vault};
+use crate::remote::vault::arguments::VaultArguments;
+use crate::remote::vault::client::{Request, Vault};
 
 /// A secret in plain text. It is never printed.
 pub(super) struct Secret {

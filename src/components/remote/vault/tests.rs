@@ -12,11 +12,11 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
-use crate::components::common::testing::{Body, Recorder, Running, Server, eventually, serve};
-use crate::components::remote::vault::DEFINITION;
-use crate::components::remote::vault::arguments::VaultArguments;
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::HealthState;
+use crate::common::testing::{Body, Recorder, Running, Server, eventually, serve};
+use crate::remote::vault::DEFINITION;
+use crate::remote::vault::arguments::VaultArguments;
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::HealthState;
 
 /// A server with two stores and all login methods at their usual paths.
 struct Vault {

@@ -18,18 +18,18 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::runtime::Runtime;
 
-use crate::base::Shutdown;
-use crate::components::ALL;
-use crate::components::common::testing::{Collector, Recorder};
-use crate::lang::ast::Statement;
-use crate::lang::decode::{Evaluate, decode};
-use crate::lang::eval::Scope;
-use crate::lang::schema::RECEIVER;
-use crate::lang::value::{Capsule, Value};
-use crate::lang::{Source, parse};
-use crate::pipeline::component::{AnyComponent, AnyDefinition, ValidArguments};
-use crate::profile::sink::Receiver;
-use crate::profile::{Labels, RawProfile};
+use crate::ALL;
+use crate::common::testing::{Collector, Recorder};
+use alluvium_base::Shutdown;
+use alluvium_lang::ast::Statement;
+use alluvium_lang::decode::{Evaluate, decode};
+use alluvium_lang::eval::Scope;
+use alluvium_lang::schema::RECEIVER;
+use alluvium_lang::value::{Capsule, Value};
+use alluvium_lang::{Source, parse};
+use alluvium_pipeline::component::{AnyComponent, AnyDefinition, ValidArguments};
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{Labels, RawProfile};
 use table::{ROWS, Row};
 use world::{Api, World};
 
@@ -53,12 +53,7 @@ fn every_component_has_a_row() {
 fn every_component_keeps_the_contract() {
     let temporary = tempfile::tempdir().unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "components::tests::contract::the_trial",
-            "--exact",
-            "--ignored",
-            "--nocapture",
-        ])
+        .args(["tests::contract::the_trial", "--exact", "--ignored", "--nocapture"])
         // No other process creates files in this folder.
         .env("TMPDIR", temporary.path())
         // Requests to clouds go to a proxy that does not exist.
@@ -81,7 +76,7 @@ fn the_trial() {
     drop(runtime());
     let mut failed = Vec::new();
     for row in ROWS.iter().filter(wanted) {
-        let definition = crate::components::find(row.name).expect(row.name);
+        let definition = crate::find(row.name).expect(row.name);
         let is_served = [row.common, row.first].iter().any(|text| text.contains("{api}"));
         let apis = if is_served {
             &[Api::Silent, Api::Refusing][..]

@@ -9,7 +9,7 @@ mod select;
 
 use super::arguments::{count, fail, text};
 use super::{encoding, lists};
-use crate::lang::value::{FunctionError, Value};
+use crate::value::{FunctionError, Value};
 use parse::parse;
 use select::apply;
 

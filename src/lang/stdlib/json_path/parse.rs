@@ -5,7 +5,7 @@
 //! `null`, lists, parentheses, and paths from the element (`@`) or the document (`$`). The value of a path is its first
 //! match.
 
-use crate::base::re2::Expression;
+use alluvium_base::re2::Expression;
 use serde_json::Value as Json;
 
 use super::path::{Filter, Selector, Step};

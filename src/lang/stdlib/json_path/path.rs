@@ -1,6 +1,6 @@
 //! A parsed path: its steps, and the conditions of its filters, which may contain paths.
 
-use crate::base::re2::Expression;
+use alluvium_base::re2::Expression;
 use serde_json::Value as Json;
 
 /// A condition of a filter.

@@ -6,13 +6,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::lang::Diagnostics;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::Secret;
-use crate::lang::body::arguments;
-use crate::lang::decode::Resolve;
-use crate::pipeline::check::arguments::{argument_error, known};
-use crate::pipeline::check::graph::SourceBlock;
+use crate::check::arguments::{argument_error, known};
+use crate::check::graph::SourceBlock;
+use alluvium_lang::Diagnostics;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::Secret;
+use alluvium_lang::body::arguments;
+use alluvium_lang::decode::Resolve;
 
 arguments! {
     /// The body of `http { }`.

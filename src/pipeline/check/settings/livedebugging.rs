@@ -1,10 +1,10 @@
 //! The `livedebugging` block: its schema and its setting.
 
-use crate::lang::Diagnostics;
-use crate::lang::body::arguments;
-use crate::lang::decode::Resolve;
-use crate::pipeline::check::arguments::known;
-use crate::pipeline::check::graph::SourceBlock;
+use crate::check::arguments::known;
+use crate::check::graph::SourceBlock;
+use alluvium_lang::Diagnostics;
+use alluvium_lang::body::arguments;
+use alluvium_lang::decode::Resolve;
 
 arguments! {
     /// The body of `livedebugging { }`.

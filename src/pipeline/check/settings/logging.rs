@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::lang::body::arguments;
-use crate::lang::decode::{Resolve, locate};
-use crate::lang::value::Value;
-use crate::lang::{Diagnostic, Diagnostics, codes};
-use crate::pipeline::check::arguments::known;
-use crate::pipeline::check::graph::SourceBlock;
+use crate::check::arguments::known;
+use crate::check::graph::SourceBlock;
+use alluvium_lang::body::arguments;
+use alluvium_lang::decode::{Resolve, locate};
+use alluvium_lang::value::Value;
+use alluvium_lang::{Diagnostic, Diagnostics, codes};
 
 const LEVELS: [&str; 4] = ["debug", "info", "warn", "error"];
 const FORMATS: [&str; 2] = ["logfmt", "json"];

@@ -6,18 +6,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lang::body::{FromBody as _, arguments};
-use crate::lang::decode::{Resolve, decode};
-use crate::lang::schema::Schema;
-use crate::lang::value::Value;
-use crate::lang::{Diagnostic, Diagnostics, codes};
-use crate::pipeline::check::analyzer::Extent;
-use crate::pipeline::check::graph::SourceBlock;
+use crate::check::analyzer::Extent;
+use crate::check::graph::SourceBlock;
+use alluvium_lang::body::{FromBody as _, arguments};
+use alluvium_lang::decode::{Resolve, decode};
+use alluvium_lang::schema::Schema;
+use alluvium_lang::value::Value;
+use alluvium_lang::{Diagnostic, Diagnostics, codes};
 
-pub(crate) mod http;
+pub mod http;
 pub(crate) mod livedebugging;
 pub(crate) mod logging;
-pub(crate) mod remote;
+pub mod remote;
 
 arguments! {
     /// The body of `tracing { }`.

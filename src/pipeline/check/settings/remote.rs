@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
-use crate::lang::ast::Statement;
-use crate::lang::body::{FromBody as _, arguments};
-use crate::lang::decode::{Resolve, decode, locate};
-use crate::lang::schema::{Arguments, Schema};
-use crate::lang::{Diagnostic, Diagnostics, codes};
-use crate::pipeline::check::graph::SourceBlock;
+use crate::check::graph::SourceBlock;
+use alluvium_lang::argument_error::{ArgumentError, ArgumentErrors};
+use alluvium_lang::ast::Statement;
+use alluvium_lang::body::{FromBody as _, arguments};
+use alluvium_lang::decode::{Resolve, decode, locate};
+use alluvium_lang::schema::{Arguments, Schema};
+use alluvium_lang::{Diagnostic, Diagnostics, codes};
 
 arguments! {
     /// The body of `remotecfg { }` without the HTTP client arguments, which are in the same block.

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
-use crate::profile::labels::PROFILE_NAME;
-use crate::profile::{Labels, RawProfile, pprof};
+use alluvium_profile::labels::PROFILE_NAME;
+use alluvium_profile::{Labels, RawProfile, pprof};
 
 /// An entry with its time and its component.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Stamped {
 }
 
 /// The labels of a target, by name.
-pub(crate) type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
+pub type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
 
 /// Maximum size of a profile whose samples are counted, in bytes.
 const COUNT_AT_MOST: usize = 256 << 10;

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::pipeline::component::live::entry::{Entry, Stamped};
-use crate::pipeline::component::live::flows::{Edge, FlowCount, Flows, TargetCount};
-use crate::pipeline::component::live::watcher::{Batch, Watcher};
+use crate::component::live::entry::{Entry, Stamped};
+use crate::component::live::flows::{Edge, FlowCount, Flows, TargetCount};
+use crate::component::live::watcher::{Batch, Watcher};
 
 /// State that all components of a controller share: watchers and flow counters. Clones share the same hub.
 #[derive(Clone, Default)]
@@ -53,19 +53,19 @@ pub struct Watch {
 
 impl LiveHub {
     /// Creates the handle of a component that is being built.
-    pub(crate) fn handle(&self, id: &Arc<str>) -> LiveHandle {
+    pub fn handle(&self, id: &Arc<str>) -> LiveHandle {
         let handle = LiveHandle(Arc::new(Channel::new(id.clone(), self.clone())));
         self.0.channels.lock().insert(id.clone(), Arc::downgrade(&handle.0));
         handle
     }
 
     /// Allows clients to watch components.
-    pub(crate) fn enable(&self) {
+    pub fn enable(&self) {
         self.0.enabled.store(true, Ordering::Relaxed);
     }
 
     /// Forbids watching and ends all watches.
-    pub(crate) fn disable(&self) {
+    pub fn disable(&self) {
         self.0.enabled.store(false, Ordering::Relaxed);
         for channel in self.channels() {
             channel.close();
@@ -73,7 +73,7 @@ impl LiveHub {
     }
 
     /// True if components may be watched.
-    pub(crate) fn is_enabled(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.0.enabled.load(Ordering::Relaxed)
     }
 
@@ -138,7 +138,7 @@ impl LiveHandle {
 
     /// True if the component is watched. Callers check it before costly work; [`LiveHandle::tell`] checks it itself.
     #[inline]
-    pub(crate) fn is_watched(&self) -> bool {
+    pub fn is_watched(&self) -> bool {
         self.0.watched.load(Ordering::Relaxed) > 0
     }
 
@@ -171,7 +171,7 @@ impl LiveHandle {
     }
 
     /// Reports the number of exported targets; called at every export.
-    pub(crate) fn exported_targets(&self, count: usize) {
+    pub fn exported_targets(&self, count: usize) {
         self.0.targets.store(count as u64, Ordering::Relaxed);
         // Count at least 1, so that an export of no targets differs from no export.
         self.0.exported.fetch_add(count.max(1) as u64, Ordering::Relaxed);

@@ -13,11 +13,10 @@ mod hub;
 mod tests;
 mod watcher;
 
-pub(crate) use entry::{Change, Outcome, Relabeled};
+pub use entry::{Change, Outcome, Relabeled};
 pub use entry::{Entry, ProfileFacts, Step};
-#[cfg(test)]
-pub(crate) use entry::{LabelSet, Stamped};
-pub(crate) use flows::{Edge, FlowCount, TargetCount};
-pub(crate) use hub::LiveHub;
+pub use entry::{LabelSet, Stamped};
+pub use flows::{Edge, FlowCount, TargetCount};
+pub use hub::LiveHub;
 pub use hub::{LiveHandle, Watch};
-pub(crate) use watcher::Batch;
+pub use watcher::Batch;

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::pipeline::component::live::{
-    Change, Entry, LabelSet, LiveHandle, LiveHub, Outcome, ProfileFacts, Relabeled, Step,
-};
-use crate::profile::{Labels, RawProfile};
+use crate::component::live::{Change, Entry, LabelSet, LiveHandle, LiveHub, Outcome, ProfileFacts, Relabeled, Step};
+use alluvium_profile::{Labels, RawProfile};
 
 fn labels(pairs: &[(&str, &str)]) -> LabelSet {
     pairs
@@ -185,7 +183,7 @@ fn entries_are_written_as_text_and_as_json() {
 fn samples_are_counted_packed_or_not() {
     // Two samples and a string table entry.
     let plain: &[u8] = &[0x12, 0x02, 0x10, 0x01, 0x12, 0x00, 0x32, 0x01, b'x'];
-    for pprof in [plain.to_vec(), crate::profile::pprof::gzip(plain)] {
+    for pprof in [plain.to_vec(), alluvium_profile::pprof::gzip(plain)] {
         let profile = RawProfile {
             labels: Labels::from_pairs(BTreeMap::from([("__name__", "cpu")])),
             id: "".into(),

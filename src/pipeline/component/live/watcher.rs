@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::pipeline::component::live::entry::Stamped;
+use crate::component::live::entry::Stamped;
 
 /// Maximum number of entries that wait for a slow watcher.
 const MOST_ENTRIES: usize = 1000;

@@ -5,17 +5,17 @@
 
 use std::sync::Arc;
 
-use crate::lang::{Diagnostics, codes};
-use crate::pipeline::check::graph::{Analysis, Call, Declare, Graph, SourceBlock};
-use crate::pipeline::check::library::{self as texts, Parsed};
-use crate::pipeline::component::AnyDefinition;
-use crate::pipeline::run::engine::Engine;
-use crate::pipeline::run::evaluate::{block_error, refuse_not_built};
-use crate::pipeline::run::instance::join;
-use crate::pipeline::run::library::{self, Library, Surroundings};
-use crate::pipeline::run::names::Names;
-use crate::pipeline::run::node::Node;
-use crate::pipeline::run::stage::{Accept, MAX_DEPTH, Stage, Staged, too_deep};
+use crate::check::graph::{Analysis, Call, Declare, Graph, SourceBlock};
+use crate::check::library::{self as texts, Parsed};
+use crate::component::AnyDefinition;
+use crate::run::engine::Engine;
+use crate::run::evaluate::{block_error, refuse_not_built};
+use crate::run::instance::join;
+use crate::run::library::{self, Library, Surroundings};
+use crate::run::names::Names;
+use crate::run::node::Node;
+use crate::run::stage::{Accept, MAX_DEPTH, Stage, Staged, too_deep};
+use alluvium_lang::{Diagnostics, codes};
 
 impl Stage<'_> {
     /// Reuses or builds an import, with its content.

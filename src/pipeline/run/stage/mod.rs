@@ -10,22 +10,22 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::lang::body::FromBody as _;
-use crate::lang::schema::Arguments;
-use crate::lang::value::Value;
-use crate::lang::{Diagnostics, codes};
-use crate::pipeline::check::blocks::ForeachBody;
-use crate::pipeline::check::declare::decode_call;
-use crate::pipeline::check::graph::{Call, Declare, Foreach, Graph, NodeKind, SourceBlock};
-use crate::pipeline::component::{AnyDefinition, ValidArguments};
-use crate::pipeline::run::engine::Engine;
-use crate::pipeline::run::evaluate::{argument, block_error, export, typed, values};
-use crate::pipeline::run::identity;
-use crate::pipeline::run::instance::{Children, Custom, Entry, Instance, Pending, What, join};
-use crate::pipeline::run::library::{Library, Surroundings};
-use crate::pipeline::run::names::Names;
-use crate::pipeline::run::node::{Metrics, Node};
-use crate::pipeline::run::plan::Running;
+use crate::check::blocks::ForeachBody;
+use crate::check::declare::decode_call;
+use crate::check::graph::{Call, Declare, Foreach, Graph, NodeKind, SourceBlock};
+use crate::component::{AnyDefinition, ValidArguments};
+use crate::run::engine::Engine;
+use crate::run::evaluate::{argument, block_error, export, typed, values};
+use crate::run::identity;
+use crate::run::instance::{Children, Custom, Entry, Instance, Pending, What, join};
+use crate::run::library::{Library, Surroundings};
+use crate::run::names::Names;
+use crate::run::node::{Metrics, Node};
+use crate::run::plan::Running;
+use alluvium_lang::body::FromBody as _;
+use alluvium_lang::schema::Arguments;
+use alluvium_lang::value::Value;
+use alluvium_lang::{Diagnostics, codes};
 
 mod imports;
 

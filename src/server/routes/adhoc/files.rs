@@ -4,12 +4,12 @@
 
 use bytes::Bytes;
 
-use crate::profile::TenantId;
 use crate::server::routes::adhoc::id::UploadId;
 use crate::server::services::kept::{failed, on_shelf};
 use crate::server::state::shared::ServerState;
 use crate::store::tables::shelf::Shelf;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_profile::TenantId;
+use alluvium_wire::connect::{Code, ConnectError};
 
 /// Folder of the files of a tenant.
 const FOLDER: &str = "adhoc";

@@ -9,9 +9,6 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 
-use crate::base::encoding::accepts;
-use crate::profile::TenantId;
-use crate::profile::flamegraph::{Tree, diff};
 use crate::query::TimeRange;
 use crate::server::bodies::body::Charge;
 use crate::server::bodies::sending::{Written, respond};
@@ -21,9 +18,12 @@ use crate::server::routes::ingest::now_nanos;
 use crate::server::services::questions::{max_nodes, stack_query};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
-use crate::wire::at_time;
-use crate::wire::connect::{Codec, ConnectError, encode};
-use crate::wire::querier::{detailed_flamegraph_message, diff_message};
+use alluvium_base::encoding::accepts;
+use alluvium_profile::TenantId;
+use alluvium_profile::flamegraph::{Tree, diff};
+use alluvium_wire::at_time;
+use alluvium_wire::connect::{Codec, ConnectError, encode};
+use alluvium_wire::querier::{detailed_flamegraph_message, diff_message};
 
 /// The parameters of a request.
 #[derive(Debug, Default, PartialEq, Eq)]

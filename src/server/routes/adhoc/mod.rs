@@ -14,8 +14,6 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 
-use crate::profile::TenantId;
-use crate::profile::flamegraph::{Tree, diff};
 use crate::server::bodies::body::Charge;
 use crate::server::routes::adhoc::files::{keep, kept, listed};
 use crate::server::routes::adhoc::id::UploadId;
@@ -23,14 +21,16 @@ use crate::server::routes::adhoc::read::{LARGE_WORK, Opened, choose, names, open
 use crate::server::services::questions::max_nodes;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::flamebearer::FlamebearerProfile;
-use crate::wire::proto::adhocprofiles::{
+use alluvium_profile::TenantId;
+use alluvium_profile::flamegraph::{Tree, diff};
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::flamebearer::FlamebearerProfile;
+use alluvium_wire::proto::adhocprofiles::{
     AdHocProfileService, AdHocProfilesDiffRequest, AdHocProfilesDiffResponse, AdHocProfilesGetRequest,
     AdHocProfilesGetResponse, AdHocProfilesListRequest, AdHocProfilesListResponse, AdHocProfilesProfileMetadata,
     AdHocProfilesUploadRequest,
 };
-use crate::wire::service::{Call, CallResult};
+use alluvium_wire::service::{Call, CallResult};
 
 pub(super) use look::look;
 

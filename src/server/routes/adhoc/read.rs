@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::profile::flamegraph::Tree;
-use crate::profile::labels::PROFILE_NAME;
-use crate::profile::pprof::{self, Profile};
-use crate::profile::{DecodedProfile, ProfileType, TenantId};
 use crate::server::bodies::body::Charge;
 use crate::server::routes::ingest::{now_nanos, read_upload};
 use crate::server::state::shared::ServerState;
-use crate::wire::byte_order::is_marked;
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::IngestQuery;
+use alluvium_profile::flamegraph::Tree;
+use alluvium_profile::labels::PROFILE_NAME;
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_profile::{DecodedProfile, ProfileType, TenantId};
+use alluvium_wire::byte_order::is_marked;
+use alluvium_wire::connect::ConnectError;
+use alluvium_wire::ingest::IngestQuery;
 
 /// Maximum number of frames in the stacks of a tree, including repeated frames.
 const MAX_FRAMES: usize = 1 << 20;

@@ -2,13 +2,13 @@
 //!
 //! In: a parsed request. Out: results of the query engine. Each request occupies one of the slots for running queries.
 
-use crate::profile::Tenants;
-use crate::profile::labels::SERVICE_NAME;
-use crate::profile::selector::{self, MatchOp, Matcher};
 use crate::query::{KeptProfile, ProfilesQuery, TimeRange, TypeNames};
 use crate::server::state::shared::ServerState;
-use crate::wire::connect::ConnectError;
-use crate::wire::profefe::{NAMED, OTHER, ProfileAnswer, Refusal, TypeWord, Wanted};
+use alluvium_profile::Tenants;
+use alluvium_profile::labels::SERVICE_NAME;
+use alluvium_profile::selector::{self, MatchOp, Matcher};
+use alluvium_wire::connect::ConnectError;
+use alluvium_wire::profefe::{NAMED, OTHER, ProfileAnswer, Refusal, TypeWord, Wanted};
 
 /// Returns the stored profiles that match the request, the oldest first.
 pub(super) async fn find(

@@ -6,15 +6,15 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::profile::pprof::{self, Profile};
-use crate::profile::selector::Matcher;
-use crate::profile::{ProfileType, ProfileTypeId, Tenants};
 use crate::query::{KeptProfile, ProfilesQuery, StackQuery, TimeRange};
 use crate::server::routes::profefe::answers::{matchers, names, range, word};
 use crate::server::routes::profefe::take::time_of;
 use crate::server::state::shared::ServerState;
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::profefe::{Refusal, TypeWord, Wanted, sample_type_place};
+use alluvium_profile::pprof::{self, Profile};
+use alluvium_profile::selector::Matcher;
+use alluvium_profile::{ProfileType, ProfileTypeId, Tenants};
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::profefe::{Refusal, TypeWord, Wanted, sample_type_place};
 
 /// Synthetic label with the full profile type.
 const PROFILE_TYPE: &str = "__profile_type__";

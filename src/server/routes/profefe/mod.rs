@@ -18,14 +18,14 @@ use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::base::encoding::accepts;
 use crate::server::bodies::sending::{Written, respond};
 use crate::server::routes::profefe::merge::Merged;
 use crate::server::services::about::{VERSION, revision};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
-use crate::wire::connect::{Code, ConnectError};
-use crate::wire::profefe::{Envelope, Refusal, Wanted};
+use alluvium_base::encoding::accepts;
+use alluvium_wire::connect::{Code, ConnectError};
+use alluvium_wire::profefe::{Envelope, Refusal, Wanted};
 
 /// Path of the route for profiles by id, without the ids.
 const PROFILES: &str = "/api/0/profiles/";

@@ -11,14 +11,14 @@ use http::Request;
 use rand::RngExt as _;
 use uuid::{Builder, Uuid};
 
-use crate::profile::SinkError;
-use crate::profile::labels::PROFILE_NAME;
 use crate::server::routes::ingest::{now_nanos, read_upload};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::IngestQuery;
-use crate::wire::profefe::{NewProfile, ProfileAnswer, Refusal};
+use alluvium_profile::SinkError;
+use alluvium_profile::labels::PROFILE_NAME;
+use alluvium_wire::connect::ConnectError;
+use alluvium_wire::ingest::IngestQuery;
+use alluvium_wire::profefe::{NewProfile, ProfileAnswer, Refusal};
 
 const MILLI_NANOS: i64 = 1_000_000;
 

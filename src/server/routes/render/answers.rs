@@ -3,16 +3,16 @@
 //! In: parsed parameters. Out: results of the query engine. Each request occupies one of the slots for running queries.
 //! Selectors, node limits and their errors are the same as in `querier.v1`.
 
-use crate::profile::Tenants;
-use crate::profile::flamegraph::CallGraph;
-use crate::profile::pprof::encode;
 use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
 use crate::server::routes::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
 use crate::server::routes::render::timeline::{by_label, of_all, step};
 use crate::server::services::questions::{NAME_LABEL, max_functions, max_nodes, text_query};
 use crate::server::state::shared::ServerState;
-use crate::wire::connect::ConnectError;
-use crate::wire::flamebearer::FlamebearerProfile;
+use alluvium_profile::Tenants;
+use alluvium_profile::flamegraph::CallGraph;
+use alluvium_profile::pprof::encode;
+use alluvium_wire::connect::ConnectError;
+use alluvium_wire::flamebearer::FlamebearerProfile;
 
 /// A call graph, with its profile type as title and the unit of its values.
 pub(super) struct Calls {

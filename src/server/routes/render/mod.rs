@@ -16,15 +16,15 @@ use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, Method};
 use serde::Serialize;
 
-use crate::base::encoding::accepts;
-use crate::profile::flamegraph::dot;
-use crate::profile::pprof::gzip;
 use crate::server::bodies::sending::{Written, respond};
 use crate::server::routes::ingest::now_nanos;
 use crate::server::routes::render::parameters::{DiffQuestion, LabelQuestion, RenderFormat, RenderQuestion};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
-use crate::wire::connect::{Code, ConnectError};
+use alluvium_base::encoding::accepts;
+use alluvium_profile::flamegraph::dot;
+use alluvium_profile::pprof::gzip;
+use alluvium_wire::connect::{Code, ConnectError};
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";

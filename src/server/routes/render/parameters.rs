@@ -5,8 +5,8 @@
 //! unknown parameters are ignored. An invalid node limit or aggregation is treated as absent.
 
 use crate::query::{Aggregation, TimeRange};
-use crate::wire::at_time;
-use crate::wire::connect::ConnectError;
+use alluvium_wire::at_time;
+use alluvium_wire::connect::ConnectError;
 
 /// Parameters of a flame graph, or of one side of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::query::{SeriesPoints, TimeRange};
-use crate::wire::connect::ConnectError;
-use crate::wire::flamebearer::Timeline;
+use alluvium_wire::connect::ConnectError;
+use alluvium_wire::flamebearer::Timeline;
 
 /// Approximate number of steps of a line.
 const POINTS: i64 = 1500;
@@ -101,7 +101,7 @@ pub(super) fn of_all(series: &[SeriesPoints], range: TimeRange, step: i64) -> Ti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Labels;
+    use alluvium_profile::Labels;
 
     const MINUTE: i64 = 60_000;
 

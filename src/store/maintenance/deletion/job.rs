@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot::error::TryRecvError;
 
-use crate::base::file::sync_parent;
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Place;
 use crate::store::common::schema::Table;
@@ -25,6 +24,7 @@ use crate::store::maintenance::jobs::{Held, HeldFiles, UNREADABLE_WAIT};
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_base::file::sync_parent;
 
 /// The state of waiting requests, kept from round to round.
 #[derive(Default)]

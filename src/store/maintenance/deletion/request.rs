@@ -17,9 +17,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::base::file::{replace_by, sync_parent};
-use crate::profile::selector::{self, Matcher};
-use crate::profile::{ProfileTypeId, TenantId, TimeSpan};
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::common::schema::Table;
@@ -29,6 +26,9 @@ use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName, Selecti
 use crate::store::maintenance::merge::series::each_series;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_base::file::{replace_by, sync_parent};
+use alluvium_profile::selector::{self, Matcher};
+use alluvium_profile::{ProfileTypeId, TenantId, TimeSpan};
 
 /// Key of the checksum in a request.
 const CHECKSUM: &str = "xxh3";
@@ -430,7 +430,7 @@ fn requests_of(dir: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::tenant::tenant_id;
+    use alluvium_testing::tenant_id;
 
     const OWN: &str = "0190a6a0-0000-7000-8000-000000000001";
     const OTHER: &str = "0190a6a0-0000-7000-8000-000000000002";

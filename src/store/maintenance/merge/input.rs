@@ -21,7 +21,6 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
-use crate::profile::SeriesId;
 use crate::store::common::error::StoreError;
 use crate::store::common::schema;
 use crate::store::common::schema::Table;
@@ -29,6 +28,7 @@ use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, START_LINES};
 use crate::store::tables::checksums::Verified;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_profile::SeriesId;
 
 /// Key in a file's metadata that names the order of the rows.
 pub(crate) const ORDER_KEY: &str = "alluvium.order";

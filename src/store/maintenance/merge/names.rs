@@ -8,7 +8,6 @@ use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use hashbrown::HashMap;
 
-use crate::profile::StackId;
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Faults;
 use crate::store::common::schema;
@@ -20,6 +19,7 @@ use crate::store::head::{Frame, Frames, TextId, Texts};
 use crate::store::maintenance::merge::input::Input;
 use crate::store::tables::delta::NewFile;
 use crate::store::tables::stats::{FileStats, extend};
+use alluvium_profile::StackId;
 
 /// Number of frames in an output batch.
 const BATCH_FRAMES: usize = 32 << 10;

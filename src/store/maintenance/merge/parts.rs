@@ -11,14 +11,14 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, SchemaRef};
 
-use crate::profile::time::HOUR_US;
-use crate::profile::{ProfileTypeId, SeriesId, StackId};
 use crate::store::common::error::StoreError;
 use crate::store::common::schema::Table;
 use crate::store::flush::files::Output;
 use crate::store::maintenance::merge::samples::Row;
 use crate::store::tables::delta::NewFile;
 use crate::store::tables::stats::{Bounds, FileStats, extend};
+use alluvium_profile::time::HOUR_US;
+use alluvium_profile::{ProfileTypeId, SeriesId, StackId};
 
 /// Number of rows in an output batch.
 const BATCH_ROWS: usize = 16 << 10;
@@ -277,10 +277,10 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     use super::*;
-    use crate::profile::tenant::tenant_id;
     use crate::store::common::fault::Faults;
     use crate::store::flush::files::{SETTLED, Target};
     use crate::store::tables::root::Root;
+    use alluvium_testing::tenant_id;
 
     #[test]
     fn stacks_with_most_rows_come_first_within_their_series() {

@@ -10,12 +10,12 @@ use arrow::compute::interleave_record_batch;
 use arrow::datatypes::Int32Type;
 use arrow::error::ArrowError;
 
-use crate::profile::SeriesId;
 use crate::store::common::error::StoreError;
 use crate::store::common::schema;
 use crate::store::common::schema::column::{SERIES, TIME};
 use crate::store::maintenance::merge::input;
 use crate::store::maintenance::merge::input::Input;
+use alluvium_profile::SeriesId;
 
 /// Number of rows in an output batch.
 const BATCH_ROWS: usize = 8 << 10;

@@ -14,8 +14,6 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::profile::time::HOUR_US;
-use crate::profile::{ProfileTypeId, SeriesId, TenantId, TimeSpan};
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Faults;
 use crate::store::common::schema;
@@ -33,6 +31,8 @@ use crate::store::tables::delta::NewFile;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 use crate::store::tables::stats::{FileStats, extend, extend_type};
+use alluvium_profile::time::HOUR_US;
+use alluvium_profile::{ProfileTypeId, SeriesId, TenantId, TimeSpan};
 
 /// Merge level of a file that contains only some of the stacks of a merge, because memory could not hold all stacks.
 /// Such a file is not merged again.
@@ -484,7 +484,7 @@ mod tests {
         let row = |value| Row {
             profile_type: 0,
             series: SeriesId(1),
-            stack: crate::profile::StackId(2),
+            stack: alluvium_profile::StackId(2),
             time: 3,
             value,
             span: None,

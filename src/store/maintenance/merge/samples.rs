@@ -10,12 +10,12 @@ use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::buffer::ScalarBuffer;
 use arrow::error::ArrowError;
 
-use crate::profile::{ProfileTypeId, SeriesId, StackId};
 use crate::store::common::error::StoreError;
 use crate::store::common::schema;
 use crate::store::common::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
 use crate::store::maintenance::merge::input;
 use crate::store::maintenance::merge::input::Input;
+use alluvium_profile::{ProfileTypeId, SeriesId, StackId};
 
 /// One row of the samples table.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,6 @@ use std::collections::BinaryHeap;
 
 use arrow::array::{Array, RecordBatch};
 
-use crate::profile::{Labels, SeriesId};
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Faults;
 use crate::store::common::schema;
@@ -17,6 +16,7 @@ use crate::store::head::rows::{self, Shared};
 use crate::store::maintenance::merge::input::Input;
 use crate::store::tables::delta::NewFile;
 use crate::store::tables::stats::{Bounds, FileStats};
+use alluvium_profile::{Labels, SeriesId};
 
 /// Number of series in an output batch.
 const BATCH_SERIES: usize = 4 << 10;

@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::profile::time::DAY_US;
-use crate::profile::{ProfileTypeId, TenantId, TimeSpan};
 use crate::store::common::schema::Table;
 use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName};
 use crate::store::maintenance::plan::{Policy, partitions};
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_profile::time::DAY_US;
+use alluvium_profile::{ProfileTypeId, TenantId, TimeSpan};
 
 /// Settings of ageing. A period of zero means that profiles are kept forever.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -196,8 +196,8 @@ pub(crate) fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, polic
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::tenant::tenant_id;
     use crate::store::tables::stats::Bounds;
+    use alluvium_testing::tenant_id;
 
     const DAY: Duration = Duration::from_hours(24);
 

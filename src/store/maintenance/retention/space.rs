@@ -10,10 +10,10 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::profile::time::{DAY_US, HOUR_US};
-use crate::profile::{TenantId, TimeSpan};
 use crate::store::common::schema::Table;
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_profile::time::{DAY_US, HOUR_US};
+use alluvium_profile::{TenantId, TimeSpan};
 
 /// Limits on the size of the tables. Without a limit, tables grow until retention deletes profiles or the disk is full.
 #[derive(Debug, Clone, Default)]
@@ -138,8 +138,8 @@ pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::tenant::tenant_id;
     use crate::store::tables::stats::Bounds;
+    use alluvium_testing::tenant_id;
 
     /// Returns a file of 10 bytes. `hours` are the hours of day 100 at which its rows begin and end.
     fn file(table: Table, tenant: &str, name: &str, hours: Option<(i64, i64)>) -> FileEntry {

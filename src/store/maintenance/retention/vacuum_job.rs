@@ -10,7 +10,7 @@ use crate::store::common::schema::Table;
 use crate::store::maintenance::report::{Report, Vacuumed};
 use crate::store::maintenance::retention::vacuum::{Removals, dead_files, delete, trim_log};
 use crate::store::maintenance::worker::Worker;
-use crate::telemetry::memory;
+use alluvium_telemetry::memory;
 
 /// For each table, the times at which files were removed from it, from the log entries that were read.
 #[derive(Default)]

@@ -14,10 +14,10 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use crate::base::boot::SinceBoot;
-use crate::base::file::replace;
 use crate::store::common::clock::Clock;
 use crate::store::common::metrics::Metrics;
+use alluvium_base::boot::SinceBoot;
+use alluvium_base::file::replace;
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
@@ -197,7 +197,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::telemetry::metrics::Scope;
+    use alluvium_telemetry::metrics::Scope;
 
     /// A clock that the test sets.
     #[derive(Clone)]

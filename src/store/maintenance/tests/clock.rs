@@ -5,8 +5,6 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
-use crate::profile::synthetic::Names;
-use crate::profile::tenant::tenant_id;
 use crate::store::common::clock::Clock;
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::Downsampling;
@@ -15,6 +13,8 @@ use crate::store::maintenance::tests::{SHAPE, START_NS, config, files_on_disk, f
 use crate::store::maintenance::*;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
+use alluvium_testing::synthetic::Names;
+use alluvium_testing::tenant_id;
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);

@@ -12,7 +12,7 @@ use crate::store::maintenance::{Downsampling, Work};
 use crate::store::tables::snapshot::{FileEntry, SnapshotSource};
 use crate::store::tests::scratch;
 use crate::store::tools::inspect;
-use crate::telemetry::metrics::Scope;
+use alluvium_telemetry::metrics::Scope;
 
 /// A live file of a tenant, with its contents before a test alters it.
 struct Victim {

@@ -8,8 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::profile::synthetic::Names;
-use crate::profile::tenant::tenant_id;
 use crate::store::Store;
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{FaultHook, Faults, Place};
@@ -21,6 +19,8 @@ use crate::store::maintenance::tests::{Contents, SHAPE, START_NS, config, conten
 use crate::store::maintenance::{Downsampling, Work};
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
+use alluvium_testing::synthetic::Names;
+use alluvium_testing::tenant_id;
 
 const CARTS: &str = "{service_name=\"cart\"}";
 

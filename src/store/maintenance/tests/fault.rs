@@ -13,8 +13,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::profile::synthetic::Names;
-use crate::profile::tenant::tenant_id;
 use crate::store::Store;
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{FaultHook, Faults, Place};
@@ -28,6 +26,8 @@ use crate::store::maintenance::tests::{
 use crate::store::maintenance::*;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
+use alluvium_testing::synthetic::Names;
+use alluvium_testing::tenant_id;
 
 /// The settings of the other tests, with a checkpoint every ten entries.
 pub(in crate::store::maintenance) fn config(dir: &Path) -> StoreConfig {

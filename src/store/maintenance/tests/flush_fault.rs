@@ -14,8 +14,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 
-use crate::profile::synthetic::Names;
-use crate::profile::tenant::tenant_id;
 use crate::store::Store;
 use crate::store::common::clock::Clock;
 use crate::store::common::fault::{FaultHook, Faults, Place};
@@ -28,6 +26,8 @@ use crate::store::tables::delta::DeltaTable;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
+use alluvium_testing::synthetic::Names;
+use alluvium_testing::tenant_id;
 
 /// Adds `entries` entries to the tables' logs, by empty transactions of another writer.
 fn lengthen(dir: &Path, entries: i64) {
@@ -251,7 +251,7 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
                 faults: Faults::new(hook.clone()),
                 ..config(dir.path())
             },
-            &crate::telemetry::metrics::Scope::new(),
+            &alluvium_telemetry::metrics::Scope::new(),
         );
         // If the disk is full, the store may open only for reading. It contains each profile once and accepts no
         // new profile.

@@ -8,10 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::profile::pprof;
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, RawProfile};
 use crate::store::common::clock::Clock;
 use crate::store::common::schema::Table;
 use crate::store::config::StoreConfig;
@@ -20,6 +16,10 @@ use crate::store::maintenance::tests::{config, files_on_disk, open};
 use crate::store::maintenance::*;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
+use alluvium_profile::pprof;
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 const HOUR: u64 = 3600;
 const STEP: u64 = 900;

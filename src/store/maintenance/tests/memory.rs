@@ -1,8 +1,5 @@
 //! Tests of merges of more names than memory may hold: they work in pieces, and write the same rows as other merges.
 
-use crate::profile::synthetic::{Names, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, RawProfile, pprof};
 use crate::store::Store;
 use crate::store::common::schema::Table;
 use crate::store::config::StoreConfig;
@@ -10,6 +7,9 @@ use crate::store::maintenance::tests::{SHAPE, START_NS, config, contents, open};
 use crate::store::maintenance::*;
 use crate::store::tables::snapshot::{Snapshot, SnapshotSource};
 use crate::store::tests::scratch;
+use alluvium_profile::{Labels, RawProfile, pprof};
+use alluvium_testing::synthetic::{Names, cpu_profile};
+use alluvium_testing::tenant_id;
 
 /// Flushes profiles. Half of their series and stacks were flushed before.
 async fn flush_one(store: &Store, flush: u64) {

@@ -15,10 +15,6 @@ use arrow::record_batch::RecordBatch;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
-use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::tenant::tenant_id;
-use crate::profile::time::HOUR_US;
-use crate::profile::{Labels, RawProfile, TimeSpan, pprof};
 use crate::store::Store;
 use crate::store::common::fault::{FaultHook, Faults, Place};
 use crate::store::common::schema::Table;
@@ -31,7 +27,11 @@ use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::{ScanFilter, Snapshot, SnapshotSource};
 use crate::store::tables::stats::Bounds;
 use crate::store::tests::scratch;
-use crate::telemetry::metrics::Scope;
+use alluvium_profile::time::HOUR_US;
+use alluvium_profile::{Labels, RawProfile, TimeSpan, pprof};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::synthetic::{Names, Shape, cpu_profile};
+use alluvium_testing::tenant_id;
 
 pub(super) const SHAPE: Shape = Shape {
     functions: 60,

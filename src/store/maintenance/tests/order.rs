@@ -5,14 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::profile::synthetic::Names;
-use crate::profile::tenant::tenant_id;
 use crate::store::common::fault::{FaultHook, Faults, Place};
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::tests::fault::config;
 use crate::store::maintenance::tests::{SHAPE, Trace, deletion, fill, open, profile};
 use crate::store::maintenance::*;
 use crate::store::tests::scratch;
+use alluvium_testing::synthetic::Names;
+use alluvium_testing::tenant_id;
 
 /// Counts the appends that are written to the log, synced, acknowledged, and acknowledged too early.
 #[derive(Default)]

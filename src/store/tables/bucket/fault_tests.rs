@@ -28,9 +28,6 @@ use object_store::{
 use parking_lot::Mutex;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::profile::pprof::{self, Function, Line, Location as Frame, Profile, ValueType};
-use crate::profile::tenant::tenant_id;
-use crate::profile::{Labels, RawProfile};
 use crate::store::Store;
 use crate::store::common::fault::{FaultHook, Faults, Place};
 use crate::store::common::schema::Table;
@@ -42,7 +39,10 @@ use crate::store::tables::bucket::options::GivenStore;
 use crate::store::tables::bucket::{BucketOptions, Provider};
 use crate::store::tables::snapshot::{ScanFilter, SnapshotSource};
 use crate::store::tests::scratch;
-use crate::telemetry::metrics::Scope;
+use alluvium_profile::pprof::{self, Function, Line, Location as Frame, Profile, ValueType};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_telemetry::metrics::Scope;
+use alluvium_testing::tenant_id;
 
 /// The effect of a fault on the chosen change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -355,7 +355,7 @@ async fn work(store: &Store) -> Vec<String> {
         Work::Delete(Deletion::new(
             tenant_id("t"),
             "{service_name=\"gone\"}",
-            crate::profile::TimeSpan::ALL,
+            alluvium_profile::TimeSpan::ALL,
         )),
         Work::Compact,
         Work::Vacuum(Duration::ZERO),

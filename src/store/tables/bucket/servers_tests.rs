@@ -6,8 +6,6 @@ use std::sync::mpsc::sync_channel;
 use parking_lot::Mutex;
 
 use super::fault_tests::{Fault, Faulty, Waits, bucket_options, found, numbered, once, open, open_on, push};
-use crate::profile::TimeSpan;
-use crate::profile::tenant::tenant_id;
 use crate::store::Store;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::common::schema::Table;
@@ -16,6 +14,8 @@ use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::tables::root::At;
 use crate::store::tables::snapshot::{FileEntry, SnapshotSource as _};
 use crate::store::tests::scratch;
+use alluvium_profile::TimeSpan;
+use alluvium_testing::tenant_id;
 
 fn deletion(service: &str) -> Work {
     let selector = format!("{{service_name=\"{service}\"}}");

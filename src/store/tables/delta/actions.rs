@@ -15,11 +15,11 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use chrono::{DateTime, NaiveDate, SecondsFormat};
 
-use crate::profile::{SeriesId, TenantId};
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
 use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
 use crate::store::tables::stats::{Bounds, FileStats};
+use alluvium_profile::{SeriesId, TenantId};
 
 /// Statistics member that holds the XXH3 of the file's bytes as 16 hexadecimal digits. Other readers skip unknown
 /// members.

@@ -12,10 +12,10 @@ use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, FileSys
 use delta_kernel::{Engine, FileMeta, FilteredEngineData, KernelError, KernelResult, KernelResultIterator};
 use url::Url;
 
-use crate::base::file::{Staged, sync_parent};
 use crate::store::common::fault::{Faults, Place};
 use crate::store::common::schema::Table;
 use crate::store::tables::delta::sums;
+use alluvium_base::file::{Staged, sync_parent};
 
 /// Commits to logs on the local disk.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-/// Returns true for a name from [`temporary_name`](crate::base::file::temporary_name), also with the suffix that
+/// Returns true for a name from [`temporary_name`](alluvium_base::file::temporary_name), also with the suffix that
 /// `object_store` adds to the name.
 pub(crate) fn is_temporary(name: &str) -> bool {
     let staged = || {

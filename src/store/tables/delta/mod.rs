@@ -31,12 +31,12 @@ use delta_kernel::{Engine, KernelError, KernelResult, SnapshotRef};
 use delta_kernel_default_engine::DefaultEngine;
 use url::Url;
 
-use crate::base::file::{self, Staged};
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::common::schema::{LAYOUT_VERSION, Table};
 use crate::store::tables::root::{Root, log_of};
 use crate::store::tables::snapshot::FileEntry;
+use alluvium_base::file::{self, Staged};
 
 pub(crate) use actions::{NewFile, day_text, unescape};
 use columns::{ENGINE_INFO, LAYOUT_PROPERTY};

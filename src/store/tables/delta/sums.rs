@@ -11,9 +11,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::base::file::replace;
 use crate::store::common::error::StoreError;
 use crate::store::tables::delta::log_files::version_of_hint;
+use alluvium_base::file::replace;
 
 /// First bytes of a file of checksums.
 const MAGIC: [u8; 4] = *b"crc\0";

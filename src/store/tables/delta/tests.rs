@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::base::file::temporary_name;
-use crate::profile::tenant::tenant_id;
-use crate::profile::{SeriesId, StackId};
 use crate::store::common::fault::{FaultHook, Place};
 use crate::store::tables::snapshot::{Checksum, Tail};
 use crate::store::tables::stats::{Bounds, FileStats};
+use alluvium_base::file::temporary_name;
+use alluvium_profile::{SeriesId, StackId};
+use alluvium_testing::tenant_id;
 
 const CHECKSUM: Checksum = Checksum {
     file: 0xfedc_ba98_7654_3210,

@@ -18,9 +18,9 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
-use crate::wire::client::error::ClientError;
-use crate::wire::client::tls::provider::provider;
-use crate::wire::client::tls::verifier::{Trust, Verifier};
+use crate::client::error::ClientError;
+use crate::client::tls::provider::provider;
+use crate::client::tls::verifier::{Trust, Verifier};
 
 /// TLS options of a client.
 #[derive(Clone, Debug, Default)]

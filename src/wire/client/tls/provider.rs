@@ -2,8 +2,8 @@
 
 use rustls::crypto::CryptoProvider;
 
-use crate::wire::client::tls::key_exchange::SECP521R1;
-use crate::wire::client::tls::signatures::ALGORITHMS;
+use crate::client::tls::key_exchange::SECP521R1;
+use crate::client::tls::signatures::ALGORITHMS;
 
 /// Builds a provider for one client. It is passed to the client and not installed in the process.
 pub(super) fn provider() -> CryptoProvider {

@@ -12,7 +12,7 @@ use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, alg_id};
 use webpki::ring as ring_algorithms;
 
-use crate::wire::client::tls::certificate::rsa_key;
+use crate::client::tls::certificate::rsa_key;
 
 /// Length in bits of the shortest RSA key that is accepted, as in Go.
 pub(super) const SHORTEST_RSA: u64 = 1024;

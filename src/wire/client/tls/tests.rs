@@ -11,10 +11,10 @@ use rustls::client::danger::ServerCertVerifier as _;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
-use crate::wire::client::tls::certificate::Certificate;
-use crate::wire::client::tls::provider::provider;
-use crate::wire::client::tls::verifier::{Trust, Verifier};
-use crate::wire::client::tls::{Pem, TlsOptions, configure};
+use crate::client::tls::certificate::Certificate;
+use crate::client::tls::provider::provider;
+use crate::client::tls::verifier::{Trust, Verifier};
+use crate::client::tls::{Pem, TlsOptions, configure};
 
 const DAY: u64 = 86_400;
 

@@ -16,8 +16,8 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCer
 use tokio::runtime::{Handle, RuntimeFlavor};
 use webpki::{EndEntityCert, KeyUsage};
 
-use crate::wire::client::tls::certificate::{Certificate, algorithm_name, rsa_key};
-use crate::wire::client::tls::signatures::SHORTEST_RSA;
+use crate::client::tls::certificate::{Certificate, algorithm_name, rsa_key};
+use crate::client::tls::signatures::SHORTEST_RSA;
 
 /// The certificates that a client trusts: all, some, or those of the system's authorities.
 #[derive(Debug)]

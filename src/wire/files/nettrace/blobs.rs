@@ -1,7 +1,7 @@
 //! Events of a block. The header of an event is complete, or contains only the fields that differ from the preceding
 //! event.
 
-use crate::wire::files::nettrace::cursor::{Cursor, Problem};
+use crate::files::nettrace::cursor::{Cursor, Problem};
 
 /// Flag of a block: the headers of its events are compressed.
 const COMPRESSED: u16 = 1;

@@ -1,6 +1,6 @@
 //! Reads numbers and texts of a .NET trace one after the other, and keeps the position for errors.
 
-use crate::profile::call_tree::TooMany;
+use alluvium_profile::call_tree::TooMany;
 
 /// An error in a file, with its offset in bytes if it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

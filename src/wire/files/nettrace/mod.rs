@@ -15,12 +15,12 @@ mod tests;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use crate::profile::call_tree::{CallTree, Calls, FrameId, Room, Size};
-use crate::wire::files::error::FileError;
-use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
-use crate::wire::files::nettrace::blobs::{Blobs, Event};
-use crate::wire::files::nettrace::cursor::{Cursor, Problem, Text};
-use crate::wire::files::nettrace::names::Names;
+use crate::files::error::FileError;
+use crate::files::imported::{FileFormat, ImportedProfile, Meaning};
+use crate::files::nettrace::blobs::{Blobs, Event};
+use crate::files::nettrace::cursor::{Cursor, Problem, Text};
+use crate::files::nettrace::names::Names;
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, Room, Size};
 
 /// First bytes of every file.
 pub(super) const MAGIC: &[u8] = b"Nettrace";

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::wire::files::nettrace::cursor::{Cursor, Problem, Text};
+use crate::files::nettrace::cursor::{Cursor, Problem, Text};
 
 /// Methods and modules of a trace. Each takes about twice the memory that it takes in the file.
 #[derive(Default)]

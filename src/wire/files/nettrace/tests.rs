@@ -1,7 +1,7 @@
 //! Tests of a trace with two threads and complete event headers, and of broken traces.
 
-use crate::wire::files::nettrace::read;
-use crate::wire::files::synthetic::nettrace::{block, object, text};
+use crate::files::nettrace::read;
+use crate::files::synthetic::nettrace::{block, object, text};
 
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";

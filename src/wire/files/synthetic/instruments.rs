@@ -6,7 +6,7 @@ use std::fmt::Write;
 use hashbrown::HashSet;
 use quick_xml::escape::escape;
 
-use crate::wire::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
+use crate::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
 
 /// Number of the first frame's element, and of the first stack's element. All numbers of a table are distinct.
 const FRAMES: usize = 1_000_000;

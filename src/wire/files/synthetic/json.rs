@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::wire::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
+use crate::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
 
 const TICK_MICROS: i64 = TICK_NANOS / 1_000;
 const TICK_MILLIS: i64 = TICK_NANOS / 1_000_000;

@@ -7,13 +7,11 @@
 mod instruments;
 mod json;
 pub(crate) mod nettrace;
-mod stacks;
+pub(super) mod stacks;
 mod texts;
 
-use crate::profile::pprof::{self, Profile};
-use crate::wire::files::synthetic::stacks::Stacks;
-
-pub use stacks::TICK_NANOS;
+use crate::files::synthetic::stacks::Stacks;
+use alluvium_profile::pprof::{self, Profile};
 
 /// Returns a file of each format, with the format's name.
 pub fn files(profile: &Profile<'_>) -> Vec<(&'static str, Vec<u8>)> {

@@ -2,7 +2,7 @@
 //!
 //! All samples belong to one thread in managed code. A sample without a stack ends the last sample.
 
-use crate::wire::files::synthetic::stacks::{Stacks, TICK_NANOS};
+use crate::files::synthetic::stacks::{Stacks, TICK_NANOS};
 
 /// Length in bytes of a frame's code, and its first address.
 const CODE: u64 = 0x100;

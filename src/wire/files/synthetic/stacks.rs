@@ -2,10 +2,10 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::pprof::Profile;
+use alluvium_profile::pprof::Profile;
 
 /// Length of a tick in nanoseconds. The values of a profile times this length are CPU time.
-pub const TICK_NANOS: i64 = 10_000_000;
+pub(crate) const TICK_NANOS: i64 = 10_000_000;
 
 /// A function at a line of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::wire::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
+use crate::files::synthetic::stacks::{Frame, Stacks, TICK_NANOS};
 
 /// Writes folded stacks as py-spy does, with files and lines.
 pub(super) fn collapsed(stacks: &Stacks<'_>) -> String {

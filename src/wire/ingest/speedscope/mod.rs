@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 
 use memchr::memmem;
 
-use crate::profile::DecodedProfile;
-use crate::profile::call_tree::{Room, Size};
-use crate::wire::connect::ConnectError;
-use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, too_large};
-use crate::wire::ingest::meaning::Meaning;
-use crate::wire::ingest::query::IngestQuery;
-use crate::wire::ingest::speedscope::file::{File, OneProfile};
-use crate::wire::ingest::speedscope::stacks::{StackError, Stacks, shown};
+use crate::connect::ConnectError;
+use crate::ingest::format::{Format, Opening, Payload, ReadError, too_large};
+use crate::ingest::meaning::Meaning;
+use crate::ingest::query::IngestQuery;
+use crate::ingest::speedscope::file::{File, OneProfile};
+use crate::ingest::speedscope::stacks::{StackError, Stacks, shown};
+use alluvium_profile::DecodedProfile;
+use alluvium_profile::call_tree::{Room, Size};
 
 /// The format of speedscope files.
 pub(crate) static SPEEDSCOPE: Format = Format {

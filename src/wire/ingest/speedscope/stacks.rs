@@ -5,8 +5,8 @@
 
 use hashbrown::HashMap;
 
-use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, TooMany};
-use crate::wire::ingest::speedscope::file::{Amount, Event, EventKind, Frame, OneProfile};
+use crate::ingest::speedscope::file::{Amount, Event, EventKind, Frame, OneProfile};
+use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, TooMany};
 
 /// An error in a profile, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::profile::{RawProfile, pprof};
-use crate::wire::ingest::testing::{self, Stacks};
+use crate::ingest::testing::{self, Stacks};
+use alluvium_profile::{RawProfile, pprof};
 
 /// Returns the distinct frames of some stacks, and the stacks as indices.
 fn indexed(stacks: &Stacks) -> (Vec<Value>, Vec<Vec<usize>>) {
@@ -72,7 +72,7 @@ fn evented(stacks: &Stacks, unit: &str) -> Vec<u8> {
 }
 
 fn read_as(name: &str, body: Vec<u8>) -> Result<Vec<RawProfile>, ConnectError> {
-    crate::wire::ingest::read(&format!("name={name}&format=speedscope"), "", body.into(), 2 << 20)
+    crate::ingest::read(&format!("name={name}&format=speedscope"), "", body.into(), 2 << 20)
 }
 
 /// Returns service, profile name, profile type and sum of the values for each profile.
@@ -257,7 +257,7 @@ fn dotnet_trace_wrote_start_and_end_as_text() {
 #[test]
 fn a_file_is_known_without_its_format() {
     let body = sampled(&[("a;b".to_owned(), 5)].into(), "bytes");
-    let found = crate::wire::ingest::read("name=shop", "application/json", body.into(), 1 << 20).unwrap();
+    let found = crate::ingest::read("name=shop", "application/json", body.into(), 1 << 20).unwrap();
     assert_eq!(told(&found), "shop - memory:samples:bytes:: 5\n");
 }
 

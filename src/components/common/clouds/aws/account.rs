@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::components::common::http::values::HttpUrl;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::Secret;
-use crate::lang::body::arguments;
+use crate::common::http::values::HttpUrl;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::Secret;
+use alluvium_lang::body::arguments;
 
 arguments! {
     /// The AWS account that sends the requests: credentials, region and endpoint.

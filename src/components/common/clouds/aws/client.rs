@@ -12,18 +12,18 @@ use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::components::common::clouds::aws::account::Account;
-use crate::components::common::clouds::aws::credentials;
-use crate::components::common::clouds::aws::credentials::{CredentialSource, IsAsked};
-use crate::components::common::clouds::aws::metadata::Metadata;
-use crate::components::common::clouds::aws::profiles::Profiles;
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::clouds::expiring::Expiring;
-use crate::components::common::http::web_api::{Answer, WebApi, built};
-use crate::pipeline::component::ComponentError;
-use crate::wire::client::ClientOptions;
-use crate::wire::sigv4::{Scope, sign};
+use crate::common::clouds::aws::account::Account;
+use crate::common::clouds::aws::credentials;
+use crate::common::clouds::aws::credentials::{CredentialSource, IsAsked};
+use crate::common::clouds::aws::metadata::Metadata;
+use crate::common::clouds::aws::profiles::Profiles;
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::clouds::environment::Environment;
+use crate::common::clouds::expiring::Expiring;
+use crate::common::http::web_api::{Answer, WebApi, built};
+use alluvium_pipeline::component::ComponentError;
+use alluvium_wire::client::ClientOptions;
+use alluvium_wire::sigv4::{Scope, sign};
 
 /// Hosts of the token service (STS): the host of the region `us-east-1`, and the global host without a region.
 const HOME_STS: &str = "sts.us-east-1.amazonaws.com";

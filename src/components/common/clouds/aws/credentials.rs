@@ -12,15 +12,15 @@ use http::header::CONTENT_TYPE;
 use serde::Deserialize;
 use url::Url;
 
-use crate::components::common::clouds::aws::account::Account;
-use crate::components::common::clouds::aws::metadata;
-use crate::components::common::clouds::aws::metadata::Metadata;
-use crate::components::common::clouds::aws::profiles::{Profile, Profiles};
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::clouds::environment::Environment;
-use crate::components::common::clouds::expiring::{Expiring, Lasting};
-use crate::components::common::http::web_api::{WebApi, built};
-use crate::wire::sigv4::{Credentials, Scope, sign};
+use crate::common::clouds::aws::account::Account;
+use crate::common::clouds::aws::metadata;
+use crate::common::clouds::aws::metadata::Metadata;
+use crate::common::clouds::aws::profiles::{Profile, Profiles};
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::clouds::environment::Environment;
+use crate::common::clouds::expiring::{Expiring, Lasting};
+use crate::common::http::web_api::{WebApi, built};
+use alluvium_wire::sigv4::{Credentials, Scope, sign};
 
 /// Version of the API of the token service.
 pub(super) const STS_VERSION: &str = "2011-06-15";

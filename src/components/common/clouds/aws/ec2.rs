@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::clouds::aws::client::{Aws, QueryService};
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::discovery::schema::Filter;
-use crate::components::common::http::paging::{Page, all_pages};
+use crate::common::arguments::targets::Target;
+use crate::common::clouds::aws::client::{Aws, QueryService};
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::discovery::schema::Filter;
+use crate::common::http::paging::{Page, all_pages};
 
 const SERVICE: QueryService = QueryService {
     name: "ec2",

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::clouds::aws::client::{Aws, JsonService};
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::http::paging::{Page, all_pages};
+use crate::common::arguments::targets::Target;
+use crate::common::clouds::aws::client::{Aws, JsonService};
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::http::paging::{Page, all_pages};
 
 const SERVICE: JsonService = JsonService {
     name: "lightsail",

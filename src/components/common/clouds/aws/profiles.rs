@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::components::common::clouds::cloud_error::CloudError;
-use crate::components::common::clouds::environment::Environment;
+use crate::common::clouds::cloud_error::CloudError;
+use crate::common::clouds::environment::Environment;
 
 /// The settings of one profile, by name.
 pub(super) type Profile = BTreeMap<String, String>;

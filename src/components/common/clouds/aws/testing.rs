@@ -10,8 +10,8 @@ use axum::http::{Request, StatusCode};
 use chrono::NaiveDateTime;
 use parking_lot::Mutex;
 
-use crate::components::common::testing::{Server, serve};
-use crate::wire::sigv4::{Credentials, Scope, sign};
+use crate::common::testing::{Server, serve};
+use alluvium_wire::sigv4::{Credentials, Scope, sign};
 
 /// Returns the response to a request. The text is `METHOD /path?query body`, or an action with its parameters.
 pub(crate) type Answer = dyn Fn(&str) -> (StatusCode, String) + Send + Sync;

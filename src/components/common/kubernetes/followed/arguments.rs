@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::components::common::kubernetes::arguments::KubernetesClient;
-use crate::components::common::kubernetes::selectors::{FieldSelector, LabelSelector};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::choices;
-use crate::lang::body::arguments;
+use crate::common::kubernetes::arguments::KubernetesClient;
+use crate::common::kubernetes::selectors::{FieldSelector, LabelSelector};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::choices;
+use alluvium_lang::body::arguments;
 
 arguments! {
     /// Selection of the objects in a cluster. These arguments are part of a component's own arguments.

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::host_port;
-use crate::components::common::kubernetes::followed::cluster::Cluster;
-use crate::components::common::kubernetes::followed::store::Kept;
-use crate::components::common::kubernetes::objects::{Key, Pod, Reference};
-use crate::components::common::kubernetes::pods::{self, Port, with};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::host_port;
+use crate::common::kubernetes::followed::cluster::Cluster;
+use crate::common::kubernetes::followed::store::Kept;
+use crate::common::kubernetes::objects::{Key, Pod, Reference};
+use crate::common::kubernetes::pods::{self, Port, with};
 
 /// Collects the targets of one object.
 pub(super) struct Backing<'a> {

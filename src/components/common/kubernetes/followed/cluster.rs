@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::kubernetes::followed::arguments::AttachMetadata;
-use crate::components::common::kubernetes::followed::store::{Described, Kept, Store};
-use crate::components::common::kubernetes::followed::texts::Texts;
-use crate::components::common::kubernetes::objects::{
+use crate::common::arguments::targets::Target;
+use crate::common::kubernetes::followed::arguments::AttachMetadata;
+use crate::common::kubernetes::followed::store::{Described, Kept, Store};
+use crate::common::kubernetes::followed::texts::Texts;
+use crate::common::kubernetes::objects::{
     EndpointSlice, Endpoints, Ingress, Key, Namespace, Node, Pod, Reference, Service,
 };
-use crate::components::common::kubernetes::watch::Event;
+use crate::common::kubernetes::watch::Event;
 
 /// A kind whose objects the cluster stores.
 pub(super) trait Stored: Described {

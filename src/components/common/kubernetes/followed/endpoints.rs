@@ -1,12 +1,12 @@
 //! The role `endpoints`: a target for each address and port of a service, ready or not.
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::kubernetes::followed::backing::{Backing, attach_service};
-use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::components::common::kubernetes::followed::store::{Described, Kept};
-use crate::components::common::kubernetes::objects::{EndpointAddress, EndpointPort, Endpoints, Key, Reference};
-use crate::components::common::kubernetes::pods::{PREFIX, set_object};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::kubernetes::followed::backing::{Backing, attach_service};
+use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::objects::{EndpointAddress, EndpointPort, Endpoints, Key, Reference};
+use crate::common::kubernetes::pods::{PREFIX, set_object};
 
 impl Described for Endpoints {
     fn labels(&self) -> Target {

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
-use crate::components::common::kubernetes::followed::backing::{Backing, attach_service};
-use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::components::common::kubernetes::followed::store::{Described, Kept};
-use crate::components::common::kubernetes::objects::{
-    EndpointPort, EndpointSlice, Key, Reference, Service, SliceEndpoint,
-};
-use crate::components::common::kubernetes::pods::{PREFIX, set_object};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::common::kubernetes::followed::backing::{Backing, attach_service};
+use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::objects::{EndpointPort, EndpointSlice, Key, Reference, Service, SliceEndpoint};
+use crate::common::kubernetes::pods::{PREFIX, set_object};
 
 /// Label with the name of the service that the slice belongs to.
 const SERVICE: &str = "__meta_kubernetes_endpointslice_label_kubernetes_io_service_name";

@@ -1,11 +1,11 @@
 //! The role `ingress`: a target for each path of each rule of an ingress.
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::MetaLabels;
-use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::components::common::kubernetes::followed::store::{Described, Kept};
-use crate::components::common::kubernetes::objects::{Ingress, IngressRule, Key};
-use crate::components::common::kubernetes::pods::{PREFIX, set_object, with};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::MetaLabels;
+use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::objects::{Ingress, IngressRule, Key};
+use crate::common::kubernetes::pods::{PREFIX, set_object, with};
 
 impl Described for Ingress {
     fn labels(&self) -> Target {

@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::arguments::targets;
-use crate::components::common::discovery::schema;
-use crate::components::common::discovery::schema::MAX_TARGETS;
-use crate::components::common::kubernetes::watch::Pace;
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::live::LiveHandle;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::common::arguments::targets;
+use crate::common::discovery::schema;
+use crate::common::discovery::schema::MAX_TARGETS;
+use crate::common::kubernetes::watch::Pace;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::live::LiveHandle;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 
 pub(crate) mod arguments;
 mod backing;

@@ -1,11 +1,11 @@
 //! The role `node`: a target for the kubelet of each node.
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
-use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::components::common::kubernetes::followed::store::{Described, Kept};
-use crate::components::common::kubernetes::objects::{Key, Namespace, Node};
-use crate::components::common::kubernetes::pods::{PREFIX, set_maps, set_object};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
+use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::objects::{Key, Namespace, Node};
+use crate::common::kubernetes::pods::{PREFIX, set_maps, set_object};
 
 /// Types of node addresses, in order of precedence. A node's target has the first of these addresses that exists.
 const ADDRESS_TYPES: [&str; 6] = [

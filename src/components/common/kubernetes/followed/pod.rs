@@ -1,10 +1,10 @@
 //! The role `pod`: a target for each port that a container declares.
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::components::common::kubernetes::followed::store::{Described, Kept};
-use crate::components::common::kubernetes::objects::{Key, Pod};
-use crate::components::common::kubernetes::pods;
+use crate::common::arguments::targets::Target;
+use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::objects::{Key, Pod};
+use crate::common::kubernetes::pods;
 
 impl Described for Pod {
     fn labels(&self) -> Target {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::components::common::arguments::targets;
-use crate::components::common::kubernetes::followed::arguments::Role;
-use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::components::common::kubernetes::followed::wanted::Choose;
-use crate::components::common::kubernetes::objects::{EndpointSlice, Endpoints, Ingress, Key, Node, Pod, Service};
-use crate::lang::value::Value;
+use crate::common::arguments::targets;
+use crate::common::kubernetes::followed::arguments::Role;
+use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::common::kubernetes::followed::wanted::Choose;
+use crate::common::kubernetes::objects::{EndpointSlice, Endpoints, Ingress, Key, Node, Pod, Service};
+use alluvium_lang::value::Value;
 
 /// The targets of one role.
 pub(super) struct RoleTargets {
@@ -124,10 +124,10 @@ impl RoleTargets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::common::kubernetes::followed::arguments::AttachMetadata;
-    use crate::components::common::kubernetes::followed::wanted::Chosen;
-    use crate::components::common::kubernetes::testing::pod;
-    use crate::components::common::kubernetes::watch::Event;
+    use crate::common::kubernetes::followed::arguments::AttachMetadata;
+    use crate::common::kubernetes::followed::wanted::Chosen;
+    use crate::common::kubernetes::testing::pod;
+    use crate::common::kubernetes::watch::Event;
 
     #[test]
     fn what_is_kept_does_not_grow_with_objects_that_come_and_go() {

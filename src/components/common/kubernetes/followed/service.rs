@@ -1,11 +1,11 @@
 //! The role `service`: a target for each port of a service, by its name in the cluster's DNS.
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::meta_labels::MetaLabels;
-use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
-use crate::components::common::kubernetes::followed::store::{Described, Kept};
-use crate::components::common::kubernetes::objects::{Key, Service, ServicePort};
-use crate::components::common::kubernetes::pods::{PREFIX, set_object, with};
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::meta_labels::MetaLabels;
+use crate::common::kubernetes::followed::cluster::{Cluster, Discovered};
+use crate::common::kubernetes::followed::store::{Described, Kept};
+use crate::common::kubernetes::objects::{Key, Service, ServicePort};
+use crate::common::kubernetes::pods::{PREFIX, set_object, with};
 
 impl Described for Service {
     fn labels(&self) -> Target {

@@ -10,19 +10,19 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::components::common::kubernetes::access;
-use crate::components::common::kubernetes::api::Api;
-use crate::components::common::kubernetes::followed::arguments::Role;
-use crate::components::common::kubernetes::followed::cluster::{Cluster, Count, Stored};
-use crate::components::common::kubernetes::followed::metrics::KubernetesMetrics;
-use crate::components::common::kubernetes::followed::role_targets::{LeftOut, Outcome, RoleTargets};
-use crate::components::common::kubernetes::followed::wanted::Wanted;
-use crate::components::common::kubernetes::objects::{
+use crate::common::kubernetes::access;
+use crate::common::kubernetes::api::Api;
+use crate::common::kubernetes::followed::arguments::Role;
+use crate::common::kubernetes::followed::cluster::{Cluster, Count, Stored};
+use crate::common::kubernetes::followed::metrics::KubernetesMetrics;
+use crate::common::kubernetes::followed::role_targets::{LeftOut, Outcome, RoleTargets};
+use crate::common::kubernetes::followed::wanted::Wanted;
+use crate::common::kubernetes::objects::{
     EndpointSlice, Endpoints, Ingress, Key, Namespace, Node, Pod, Resource, Service,
 };
-use crate::components::common::kubernetes::watch::{Event, Pace, Query, Sink, State, follow};
-use crate::lang::value::Value;
-use crate::pipeline::component::{ComponentError, Context};
+use crate::common::kubernetes::watch::{Event, Pace, Query, Sink, State, follow};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{ComponentError, Context};
 
 /// The watches of one set of arguments, and the objects that they found.
 pub(super) struct Source {

@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::kubernetes::followed::texts::Texts;
-use crate::components::common::kubernetes::objects::{Key, Metadata, Resource};
-use crate::components::common::kubernetes::watch::Event;
+use crate::common::arguments::targets::Target;
+use crate::common::kubernetes::followed::texts::Texts;
+use crate::common::kubernetes::objects::{Key, Metadata, Resource};
+use crate::common::kubernetes::watch::Event;
 
 /// Maximum number of objects of a kind. They need some hundred megabytes of memory.
 pub(super) const MAX_OBJECTS: usize = 200_000;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::components::common::arguments::targets::Target;
+use crate::common::arguments::targets::Target;
 
 /// Number of stored texts below which unused texts are never removed.
 const FEW: usize = 4096;

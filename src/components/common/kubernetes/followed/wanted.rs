@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};
-use crate::lang::body::FromBody;
+use crate::common::arguments::targets::Target;
+use crate::common::kubernetes::followed::arguments::{ClusterArguments, Role};
+use alluvium_lang::body::FromBody;
 
 /// The arguments of a component that follows a cluster.
 pub(crate) trait Follow: FromBody + Debug + Send + Sync + 'static {

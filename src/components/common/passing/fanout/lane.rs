@@ -16,10 +16,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::oneshot;
 
-use crate::pipeline::component::InFlight;
-use crate::profile::sink::Receiver;
-use crate::profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
-use crate::telemetry::metrics::Scope;
+use alluvium_pipeline::component::InFlight;
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+use alluvium_telemetry::metrics::Scope;
 
 /// Maximum number of profiles in a lane.
 const MAX_PROFILES: usize = 1024;

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use futures::future::join_all;
 use parking_lot::RwLock;
 
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::FromValue;
-use crate::lang::schema::{Kind, RECEIVERS};
-use crate::lang::value::Value;
-use crate::pipeline::component::live::{Edge, Entry, LiveHandle, ProfileFacts};
-use crate::pipeline::component::{Context, InFlight};
-use crate::profile::sink::Receiver;
-use crate::profile::{RawProfile, RefusedProfile, SinkErrorKind};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::FromValue;
+use alluvium_lang::schema::{Kind, RECEIVERS};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::live::{Edge, Entry, LiveHandle, ProfileFacts};
+use alluvium_pipeline::component::{Context, InFlight};
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{RawProfile, RefusedProfile, SinkErrorKind};
 
 mod lane;
 #[cfg(test)]

@@ -7,13 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
-use crate::base::BoxFuture;
-use crate::components::common::passing::fanout::Receivers;
-use crate::components::common::passing::fanout::{Fanout, Patience};
-use crate::components::common::testing::{Collector, Recorder, eventually, receivers};
-use crate::lang::attribute::FromValue as _;
-use crate::profile::sink::Receiver;
-use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+use crate::common::passing::fanout::Receivers;
+use crate::common::passing::fanout::{Fanout, Patience};
+use crate::common::testing::{Collector, Recorder, eventually, receivers};
+use alluvium_base::BoxFuture;
+use alluvium_lang::attribute::FromValue as _;
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 /// Accepts one batch for each permit.
 struct Slow {

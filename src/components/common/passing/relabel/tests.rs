@@ -1,10 +1,12 @@
 //! Tests of the rules: one case for each action and check, in the form "labels, rule, labels".
 
-use crate::lang::body::FromBlocks as _;
-use crate::lang::schema::{ArgumentBlock, Arguments};
-use crate::lang::value::{Number, Value};
-use crate::profile::relabel::is_template;
-use crate::profile::relabel::{LabelMap, Rules};
+use alluvium_lang::body::FromBlocks as _;
+use alluvium_lang::schema::{ArgumentBlock, Arguments};
+use alluvium_lang::value::{Number, Value};
+use alluvium_profile::relabel::LabelMap;
+use alluvium_profile::relabel::is_template;
+
+use super::Rules;
 
 /// Returns a `rule` block with the schema's defaults, as the language passes it to a component.
 fn rule(attributes: &[(&str, Value)]) -> ArgumentBlock {

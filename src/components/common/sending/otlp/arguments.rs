@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::arguments::checks::at_most_one_of;
-use crate::components::common::sending::outbox::{QueueArguments, Settings};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{Interval, Secret, choices};
-use crate::lang::body::arguments;
-use crate::wire::client::{Pem, TlsOptions};
-use crate::wire::otlp::client;
+use crate::common::arguments::checks::at_most_one_of;
+use crate::common::sending::outbox::{QueueArguments, Settings};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{Interval, Secret, choices};
+use alluvium_lang::body::arguments;
+use alluvium_wire::client::{Pem, TlsOptions};
+use alluvium_wire::otlp::client;
 
 /// Number of failed attempts after which a profile is dropped, if other profiles succeed.
 const MAX_RETRIES: u64 = 10;

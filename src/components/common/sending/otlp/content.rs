@@ -6,14 +6,14 @@
 use bytes::Bytes;
 use prost::Message as _;
 
-use crate::profile::decoded::Columns;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::upload::Upload;
-use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind, pprof};
-use crate::wire::connect::Compression;
-use crate::wire::ingest::{self, IngestQuery, Opening, ReadError};
-use crate::wire::otlp::{Exported, to_request};
-use crate::wire::refusals::Refused;
+use alluvium_profile::decoded::Columns;
+use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use alluvium_profile::upload::Upload;
+use alluvium_profile::{Labels, RawProfile, SinkError, SinkErrorKind, pprof};
+use alluvium_wire::connect::Compression;
+use alluvium_wire::ingest::{self, IngestQuery, Opening, ReadError};
+use alluvium_wire::otlp::{Exported, to_request};
+use alluvium_wire::refusals::Refused;
 
 /// Maximum uncompressed size of a profile, in bytes.
 const MAX_PROFILE_BYTES: usize = 64 << 20;

@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::base::BoxFuture;
-use crate::components::common::sending::otlp::content::{Content, content};
-use crate::components::common::sending::outbox::{Deliver, DropReason, Failure, FailureKind, Outcome, Sending};
-use crate::pipeline::component::live::{Entry, Outcome as LiveOutcome};
-use crate::profile::RawProfile;
-use crate::wire::call::{CallError, Caller};
-use crate::wire::client::HttpClient;
-use crate::wire::otlp::client::{Packing, Transport, export};
-use crate::wire::proto::otlp::ExportProfilesServiceResponse;
+use crate::common::sending::otlp::content::{Content, content};
+use crate::common::sending::outbox::{Deliver, DropReason, Failure, FailureKind, Outcome, Sending};
+use alluvium_base::BoxFuture;
+use alluvium_pipeline::component::live::{Entry, Outcome as LiveOutcome};
+use alluvium_profile::RawProfile;
+use alluvium_wire::call::{CallError, Caller};
+use alluvium_wire::client::HttpClient;
+use alluvium_wire::otlp::client::{Packing, Transport, export};
+use alluvium_wire::proto::otlp::ExportProfilesServiceResponse;
 
 /// Sends batches to one endpoint.
 pub(crate) struct Delivery {

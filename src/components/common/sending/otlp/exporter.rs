@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::passing::receiver;
-use crate::components::common::passing::receiver::TakesProfiles;
-use crate::components::common::sending::outbox::{MetricNames, Outbox, Plan};
-use crate::lang::value::Value;
-use crate::pipeline::component::{Component, ComponentError, Context};
-use crate::profile::{RawProfile, RefusedProfile, SinkError};
+use crate::common::passing::receiver;
+use crate::common::passing::receiver::TakesProfiles;
+use crate::common::sending::outbox::{MetricNames, Outbox, Plan};
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Component, ComponentError, Context};
+use alluvium_profile::{RawProfile, RefusedProfile, SinkError};
 
 /// An exporter. It turns its arguments into an endpoint, and names its metrics.
 pub(crate) trait Exporter: Send + Sync + 'static {

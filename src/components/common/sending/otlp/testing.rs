@@ -7,16 +7,16 @@ use http::HeaderMap;
 use parking_lot::Mutex;
 use prost::Message as _;
 
-use crate::components::common::testing::{Body, Recorder, Running, eventually};
-use crate::lang::body::FromBody;
-use crate::lang::value::Value;
-use crate::pipeline::component::Definition;
-use crate::profile::pprof::{self, Builder, Profile, ValueType};
-use crate::profile::sink::Receiver;
-use crate::profile::upload::Upload;
-use crate::profile::{Labels, RawProfile};
-use crate::wire::otlp::ExportBatch;
-use crate::wire::proto::otlp::ExportProfilesServiceRequest;
+use crate::common::testing::{Body, Recorder, Running, eventually};
+use alluvium_lang::body::FromBody;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::Definition;
+use alluvium_profile::pprof::{self, Builder, Profile, ValueType};
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::upload::Upload;
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_wire::otlp::ExportBatch;
+use alluvium_wire::proto::otlp::ExportProfilesServiceRequest;
 
 /// An endpoint that records requests. The test supplies the transport.
 #[derive(Default)]

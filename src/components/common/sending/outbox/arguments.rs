@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::components::common::sending::outbox::queue::Limits;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{ByteSize, Interval, Positive};
-use crate::lang::body::arguments;
+use crate::common::sending::outbox::queue::Limits;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{ByteSize, Interval, Positive};
+use alluvium_lang::body::arguments;
 
 /// Smallest accepted limit of a queue, in bytes. A smaller queue may not hold a single profile.
 const MIN_QUEUE_BYTES: u64 = 1 << 20;

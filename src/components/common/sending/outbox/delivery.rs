@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::base::BoxFuture;
-use crate::components::common::sending::outbox::failure::Failure;
-use crate::components::common::sending::outbox::metrics::EndpointMetrics;
-use crate::components::common::sending::outbox::settings::Settings;
-use crate::pipeline::component::live::LiveHandle;
-use crate::profile::RawProfile;
-use crate::wire::queue_report::QueueReport;
-use crate::wire::refusals::Refused;
+use crate::common::sending::outbox::failure::Failure;
+use crate::common::sending::outbox::metrics::EndpointMetrics;
+use crate::common::sending::outbox::settings::Settings;
+use alluvium_base::BoxFuture;
+use alluvium_pipeline::component::live::LiveHandle;
+use alluvium_profile::RawProfile;
+use alluvium_wire::queue_report::QueueReport;
+use alluvium_wire::refusals::Refused;
 
 /// The result of the requests for a batch.
 pub(crate) enum Outcome {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::components::common::sending::outbox::settings::Settings;
-use crate::profile::SinkErrorKind;
-use crate::wire::call::CallError;
-use crate::wire::connect::Code;
+use crate::common::sending::outbox::settings::Settings;
+use alluvium_profile::SinkErrorKind;
+use alluvium_wire::call::CallError;
+use alluvium_wire::connect::Code;
 
 /// Why a request failed, and what to do about it.
 #[derive(Clone)]

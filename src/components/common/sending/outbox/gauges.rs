@@ -8,9 +8,9 @@ use parking_lot::RwLock;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 
-use crate::components::common::sending::outbox::metrics::MetricNames;
-use crate::components::common::sending::outbox::queue::{Queue, Waiting};
-use crate::telemetry::metrics::Scope;
+use crate::common::sending::outbox::metrics::MetricNames;
+use crate::common::sending::outbox::queue::{Queue, Waiting};
+use alluvium_telemetry::metrics::Scope;
 
 /// Queues by URL of their endpoint.
 type Queues = Arc<RwLock<Vec<(String, Weak<Queue>)>>>;

@@ -15,13 +15,13 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use url::Url;
 
-use crate::base::Shutdown;
-use crate::base::net::hostname;
-use crate::lang::value::{Number, Value};
-use crate::pipeline::component::live::{Entry, ProfileFacts};
-use crate::pipeline::component::{ComponentError, Context, HealthState};
-use crate::profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
-use crate::telemetry::metrics::Scope;
+use alluvium_base::Shutdown;
+use alluvium_base::net::hostname;
+use alluvium_lang::value::{Number, Value};
+use alluvium_pipeline::component::live::{Entry, ProfileFacts};
+use alluvium_pipeline::component::{ComponentError, Context, HealthState};
+use alluvium_profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+use alluvium_telemetry::metrics::Scope;
 
 mod arguments;
 mod delivery;
@@ -348,7 +348,7 @@ impl Outbox {
                 ("queued_bytes", number(waiting.bytes)),
                 (
                     "oldest_age",
-                    Value::string(crate::base::duration::format(waiting.oldest_age)),
+                    Value::string(alluvium_base::duration::format(waiting.oldest_age)),
                 ),
                 ("sent_profiles", number(sent)),
                 ("dropped_profiles", number(dropped)),

@@ -12,16 +12,16 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::Mutex;
 use rand::RngExt as _;
 
-use crate::base::Shutdown;
-use crate::components::common::sending::outbox::delivery::{Deliver, Outcome, Sending};
-use crate::components::common::sending::outbox::failure::{Failure, FailureKind, is_final};
-use crate::components::common::sending::outbox::metrics::{DropReason, EndpointMetrics};
-use crate::components::common::sending::outbox::queue::{Batch, Queue};
-use crate::components::common::sending::outbox::settings::Settings;
-use crate::pipeline::component::live::LiveHandle;
-use crate::profile::RawProfile;
-use crate::wire::queue_report::QueueReport;
-use crate::wire::refusals::Refused;
+use crate::common::sending::outbox::delivery::{Deliver, Outcome, Sending};
+use crate::common::sending::outbox::failure::{Failure, FailureKind, is_final};
+use crate::common::sending::outbox::metrics::{DropReason, EndpointMetrics};
+use crate::common::sending::outbox::queue::{Batch, Queue};
+use crate::common::sending::outbox::settings::Settings;
+use alluvium_base::Shutdown;
+use alluvium_pipeline::component::live::LiveHandle;
+use alluvium_profile::RawProfile;
+use alluvium_wire::queue_report::QueueReport;
+use alluvium_wire::refusals::Refused;
 
 /// Number of consecutive failures after which the endpoint counts as unhealthy.
 const UNHEALTHY_FAILURES: u64 = 3;

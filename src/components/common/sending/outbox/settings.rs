@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::sending::outbox::arguments::QueueArguments;
+use crate::common::sending::outbox::arguments::QueueArguments;
 
 /// Timeouts, retries and limits of one endpoint.
 #[derive(Clone, Debug)]

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::components::common::http::values::PlainHeaders;
-use crate::components::common::sending::otlp;
-use crate::components::common::sending::otlp::{ClientTls, Compression, Delivery, RetryOnFailure};
-use crate::components::common::sending::outbox::{MetricNames, Plan, QueueArguments, register_metrics};
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{FromValue, Interval, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::{Attribute, Kind, RECEIVER};
-use crate::lang::value::Value;
-use crate::pipeline::component::{ComponentError, Definition, Stability};
-use crate::wire::client::{ClientOptions, HttpClient};
-use crate::wire::otlp::client::Transport;
+use crate::common::http::values::PlainHeaders;
+use crate::common::sending::otlp;
+use crate::common::sending::otlp::{ClientTls, Compression, Delivery, RetryOnFailure};
+use crate::common::sending::outbox::{MetricNames, Plan, QueueArguments, register_metrics};
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{FromValue, Interval, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::{Attribute, Kind, RECEIVER};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{ComponentError, Definition, Stability};
+use alluvium_wire::client::{ClientOptions, HttpClient};
+use alluvium_wire::otlp::client::Transport;
 
 #[cfg(test)]
 mod tests;

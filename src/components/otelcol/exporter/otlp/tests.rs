@@ -9,12 +9,12 @@ use axum::response::Response;
 use axum::routing::post;
 use http::HeaderMap;
 
-use crate::admin::grpc;
-use crate::components::common::sending::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
-use crate::components::common::testing::serve;
-use crate::components::otelcol::exporter::otlp::DEFINITION;
-use crate::wire::grpc::PREFIX_BYTES;
-use crate::wire::otlp::EXPORT_ROUTE;
+use crate::common::sending::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
+use crate::common::testing::serve;
+use crate::otelcol::exporter::otlp::DEFINITION;
+use alluvium_admin::grpc;
+use alluvium_wire::grpc::PREFIX_BYTES;
+use alluvium_wire::otlp::EXPORT_ROUTE;
 
 fn router(endpoint: Arc<Endpoint>) -> Router {
     Router::new()

@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use http::{HeaderMap, StatusCode};
 
-use crate::components::common::sending::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
-use crate::components::common::testing::serve;
-use crate::components::otelcol::exporter::otlphttp::DEFINITION;
+use crate::common::sending::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
+use crate::common::testing::serve;
+use crate::otelcol::exporter::otlphttp::DEFINITION;
 
 fn router(endpoint: Arc<Endpoint>) -> Router {
     Router::new()

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::bytes::ByteBudget;
-use crate::components::common::arguments::checks;
-use crate::components::common::arguments::endpoint::HostPort;
-use crate::components::common::passing::fanout::Receivers;
-use crate::components::common::serving::listening::PortSettings;
-use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{ByteSize, FromValue, Secret, choices, wrong};
-use crate::lang::body::arguments;
-use crate::lang::schema::Kind;
-use crate::lang::value::Value;
-use crate::pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
+use crate::common::arguments::checks;
+use crate::common::arguments::endpoint::HostPort;
+use crate::common::passing::fanout::Receivers;
+use crate::common::serving::listening::PortSettings;
+use alluvium_base::bytes::ByteBudget;
+use alluvium_lang::argument_error::ArgumentError;
+use alluvium_lang::attribute::{ByteSize, FromValue, Secret, choices, wrong};
+use alluvium_lang::body::arguments;
+use alluvium_lang::schema::Kind;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
 
 /// Time after which an idle connection is closed.
 const IDLE: Duration = Duration::from_mins(1);

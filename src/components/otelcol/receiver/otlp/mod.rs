@@ -10,13 +10,13 @@ use axum::Router;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::passing::fanout::{Fanout, LaneMetrics};
-use crate::components::common::serving::intake::Intake;
-use crate::components::common::serving::listening::OpenPort;
-use crate::lang::value::Value;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::wire::grpc::PREFIX_BYTES;
+use crate::common::passing::fanout::{Fanout, LaneMetrics};
+use crate::common::serving::intake::Intake;
+use crate::common::serving::listening::OpenPort;
+use alluvium_base::{BoxFuture, Shutdown};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use alluvium_wire::grpc::PREFIX_BYTES;
 
 mod arguments;
 mod metrics;

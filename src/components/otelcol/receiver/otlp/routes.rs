@@ -15,16 +15,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
 
-use crate::admin;
-use crate::components::common::passing::fanout::Fanout;
-use crate::components::common::serving::grpc;
-use crate::components::common::serving::intake::{Intake, TakenBody};
-use crate::components::otelcol::receiver::otlp::metrics::ReceiverMetrics;
-use crate::profile::{RawProfile, RefusedProfile, pprof};
-use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
-use crate::wire::grpc_status;
-use crate::wire::otlp::{self, EXPORT_ROUTE, ExportBatch, ExportOutcome, HTTP_ROUTE};
-use crate::wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse};
+use crate::common::passing::fanout::Fanout;
+use crate::common::serving::grpc;
+use crate::common::serving::intake::{Intake, TakenBody};
+use crate::otelcol::receiver::otlp::metrics::ReceiverMetrics;
+use alluvium_profile::{RawProfile, RefusedProfile, pprof};
+use alluvium_wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
+use alluvium_wire::grpc_status;
+use alluvium_wire::otlp::{self, EXPORT_ROUTE, ExportBatch, ExportOutcome, HTTP_ROUTE};
+use alluvium_wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse};
 
 /// Seconds after which a rejected client may retry.
 const RETRY_AFTER_SECONDS: &str = "1";
@@ -59,7 +58,7 @@ pub(super) fn grpc_router(handlers: Handlers) -> Router {
 async fn unknown_call(request: Request<Body>) -> Response {
     let path = request.uri().path().trim_start_matches('/');
     let message = format!("`{path}` is not implemented: only profiles are supported");
-    admin::grpc::failure(Code::Unimplemented.grpc_number(), &message, &[])
+    alluvium_admin::grpc::failure(Code::Unimplemented.grpc_number(), &message, &[])
 }
 
 async fn by_http(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use prost::Message as _;
 
-use crate::base::BoxFuture;
-use crate::components::common::serving::grpc::testing::{Answer, framed, post_http1, post_http2, send};
-use crate::components::common::testing::{Body, Collector, Recorder, Running, eventually, receivers};
-use crate::components::otelcol::receiver::otlp::DEFINITION;
-use crate::components::otelcol::receiver::otlp::arguments::ReceiverArguments;
-use crate::lang::value::Value;
-use crate::pipeline::component::HealthState;
-use crate::profile::sink::Receiver;
-use crate::profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, pprof};
-use crate::wire::connect::{Codec, encode};
-use crate::wire::grpc_status;
-use crate::wire::otlp::tests::request;
-use crate::wire::otlp::{EXPORT_ROUTE, HTTP_ROUTE};
-use crate::wire::proto::otlp::ExportProfilesServiceResponse;
+use crate::common::serving::grpc::testing::{Answer, framed, post_http1, post_http2, send};
+use crate::common::testing::{Body, Collector, Recorder, Running, eventually, receivers};
+use crate::otelcol::receiver::otlp::DEFINITION;
+use crate::otelcol::receiver::otlp::arguments::ReceiverArguments;
+use alluvium_base::BoxFuture;
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::HealthState;
+use alluvium_profile::sink::Receiver;
+use alluvium_profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, pprof};
+use alluvium_wire::connect::{Codec, decode, encode};
+use alluvium_wire::grpc_status;
+use alluvium_wire::otlp::{EXPORT_ROUTE, HTTP_ROUTE};
+use alluvium_wire::proto::otlp::ExportProfilesServiceRequest;
+use alluvium_wire::proto::otlp::ExportProfilesServiceResponse;
 
 /// A sink that refuses the first profile of each batch with a given kind of error.
 struct Refusing(Mutex<SinkErrorKind>);
@@ -66,6 +66,31 @@ impl Ports {
         let request = post_http1(&format!("{}/{HTTP_ROUTE}", self.address("(http)")));
         send(request, headers, body).await
     }
+}
+
+/// Returns a request with one profile of the service `shop`: two stacks with 150 and 100 nanoseconds of CPU.
+fn request() -> ExportProfilesServiceRequest {
+    let json = r#"{
+        "resourceProfiles": [{
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
+            "scopeProfiles": [{"profiles": [{
+                "sampleType": {"typeStrindex": 1, "unitStrindex": 2},
+                "periodType": {"typeStrindex": 3, "unitStrindex": 4},
+                "period": "50",
+                "samples": [{"stackIndex": 1, "values": ["3"]}, {"stackIndex": 2, "values": ["1", "1"]}]
+            }]}]
+        }],
+        "dictionary": {
+            "stringTable": ["", "samples", "count", "cpu", "nanoseconds", "main", "work"],
+            "mappingTable": [{}],
+            "functionTable": [{}, {"nameStrindex": 5}, {"nameStrindex": 6}],
+            "locationTable": [{}, {"lines": [{"functionIndex": 2}]}, {"lines": [{"functionIndex": 1}]}],
+            "stackTable": [{}, {"locationIndices": [1, 2]}, {"locationIndices": [2]}],
+            "linkTable": [{}],
+            "attributeTable": [{}]
+        }
+    }"#;
+    decode(Codec::Json, json.into()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,14 +10,16 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 
-use crate::base::{BoxFuture, Shutdown, net};
-use crate::components::common::arguments::targets;
-use crate::components::common::arguments::targets::Target;
-use crate::components::common::discovery::schema;
-use crate::lang::body::arguments;
-use crate::pipeline::component::live::LiveHandle;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics};
-use crate::telemetry::metrics;
+use crate::common::arguments::targets;
+use crate::common::arguments::targets::Target;
+use crate::common::discovery::schema;
+use alluvium_base::{BoxFuture, Shutdown, net};
+use alluvium_lang::body::arguments;
+use alluvium_pipeline::component::live::LiveHandle;
+use alluvium_pipeline::component::{
+    Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics,
+};
+use alluvium_telemetry::metrics;
 
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,10 @@ use std::path::Path;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 
-use crate::base::net;
-use crate::components::common::testing::{Body, Recorder, Running};
-use crate::components::prometheus::exporter::own::DEFINITION;
-use crate::pipeline::component::own_http::OwnHttp;
+use crate::common::testing::{Body, Recorder, Running};
+use crate::prometheus::exporter::own::DEFINITION;
+use alluvium_base::net;
+use alluvium_pipeline::component::own_http::OwnHttp;
 
 #[tokio::test]
 async fn the_target_leads_to_the_metrics_of_the_program() {
@@ -39,7 +39,7 @@ async fn the_target_leads_to_the_metrics_of_the_program() {
     );
     assert_eq!(
         answer.headers()["content-type"],
-        crate::telemetry::metrics::CONTENT_TYPE
+        alluvium_telemetry::metrics::CONTENT_TYPE
     );
     assert_eq!(ask("/elsewhere").await.status(), StatusCode::NOT_FOUND);
     running.stop().await;

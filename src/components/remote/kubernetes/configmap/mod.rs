@@ -2,10 +2,10 @@
 //!
 //! The component does not read the field `binaryData`, which contains the values that are not text.
 
-use crate::components::common::kubernetes::objects::ConfigMap;
-use crate::components::common::kubernetes::values::{self, Values, ValuesArguments};
-use crate::lang::value::Value;
-use crate::pipeline::component::Definition;
+use crate::common::kubernetes::objects::ConfigMap;
+use crate::common::kubernetes::values::{self, Values, ValuesArguments};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::Definition;
 
 /// The definition of the component.
 pub(crate) const DEFINITION: Definition<ValuesArguments> = values::definition::<ConfigMap>(

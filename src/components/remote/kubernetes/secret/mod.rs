@@ -4,10 +4,10 @@
 
 use base64::Engine as _;
 
-use crate::components::common::kubernetes::objects::Secret;
-use crate::components::common::kubernetes::values::{self, Values, ValuesArguments};
-use crate::lang::value::Value;
-use crate::pipeline::component::Definition;
+use crate::common::kubernetes::objects::Secret;
+use crate::common::kubernetes::values::{self, Values, ValuesArguments};
+use alluvium_lang::value::Value;
+use alluvium_pipeline::component::Definition;
 
 /// The definition of the component.
 pub(crate) const DEFINITION: Definition<ValuesArguments> = values::definition::<Secret>(

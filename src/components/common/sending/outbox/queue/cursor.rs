@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::base::segment;
+use alluvium_base::segment;
 
 /// The position of a record. The offset is the start of the record's framing. The default is before all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,10 +17,10 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use crate::base::file::create_folders;
-use crate::base::segment;
-use crate::components::common::sending::outbox::metrics::{DropReason, EndpointMetrics};
-use crate::profile::RawProfile;
+use crate::common::sending::outbox::metrics::{DropReason, EndpointMetrics};
+use alluvium_base::file::create_folders;
+use alluvium_base::segment;
+use alluvium_profile::RawProfile;
 
 mod age;
 mod cursor;

@@ -1,10 +1,10 @@
-//! A queued profile as a segment record, in the layout of [`crate::profile::record`], with the time of queueing.
+//! A queued profile as a segment record, in the layout of [`alluvium_profile::record`], with the time of queueing.
 
 use bytes::Bytes;
 
-use crate::base::segment;
-use crate::profile::RawProfile;
-use crate::profile::record::{Reader, RecordError, Writer};
+use alluvium_base::segment;
+use alluvium_profile::RawProfile;
+use alluvium_profile::record::{Reader, RecordError, Writer};
 
 /// Framed records of a batch, which are encoded once for all queues.
 pub(crate) struct Encoded {
@@ -45,7 +45,7 @@ pub(crate) fn queued_ms(payload: &Bytes) -> Result<u64, RecordError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Labels;
+    use alluvium_profile::Labels;
 
     /// Written by the first release of the format, in which the queue had its own codec.
     const OLD: &[u8] = b"\x01{h\xe5\xcf\x8b\x01\0\0\x04\0\0\x007b1d\

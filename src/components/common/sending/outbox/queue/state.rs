@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::base::segment;
-use crate::components::common::sending::outbox::metrics::{DropReason, EndpointMetrics};
-use crate::components::common::sending::outbox::queue::age::{Drops, Moment, Queued};
-use crate::components::common::sending::outbox::queue::cursor::Cursor;
-use crate::components::common::sending::outbox::queue::files::segment_path;
-use crate::components::common::sending::outbox::queue::record;
+use crate::common::sending::outbox::metrics::{DropReason, EndpointMetrics};
+use crate::common::sending::outbox::queue::age::{Drops, Moment, Queued};
+use crate::common::sending::outbox::queue::cursor::Cursor;
+use crate::common::sending::outbox::queue::files::segment_path;
+use crate::common::sending::outbox::queue::record;
+use alluvium_base::segment;
 
 /// Size in bytes at which a segment is closed. Disk space is freed in steps of this size.
 pub(super) const SEGMENT_BYTES: u64 = 8 << 20;

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::components::common::sending::outbox::metrics::{EndpointMetrics, MetricNames, OutboxMetrics};
-use crate::components::common::sending::outbox::queue::age::{Moment, QueueClock};
-use crate::components::common::sending::outbox::queue::state::SEGMENT_BYTES;
-use crate::components::common::sending::outbox::queue::{Limits, Queue, now_ms, record};
-use crate::profile::{Labels, RawProfile};
-use crate::telemetry::metrics::Scope;
+use crate::common::sending::outbox::metrics::{EndpointMetrics, MetricNames, OutboxMetrics};
+use crate::common::sending::outbox::queue::age::{Moment, QueueClock};
+use crate::common::sending::outbox::queue::state::SEGMENT_BYTES;
+use crate::common::sending::outbox::queue::{Limits, Queue, now_ms, record};
+use alluvium_profile::{Labels, RawProfile};
+use alluvium_telemetry::metrics::Scope;
 
 const LIMITS: Limits = Limits {
     max_bytes: 64 << 20,

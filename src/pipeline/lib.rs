@@ -4,11 +4,11 @@
 //! and [`run`] runs a configuration. The program passes the definitions of components as data; this module names no
 //! component.
 
-pub(crate) mod check;
+pub mod check;
 pub mod component;
-pub(crate) mod run;
+pub mod run;
 
-pub(crate) use check::redact;
+pub use check::redact;
 pub use check::settings::logging::LoggingSettings;
 pub use check::validate;
 pub use run::{Controller, Options, RestartPolicy};

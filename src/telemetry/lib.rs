@@ -2,7 +2,7 @@
 //!
 //! `logs` writes lines; `metrics` and `process` provide metrics. The routes that serve them are in `admin`.
 
-pub(crate) mod logs;
-pub(crate) mod memory;
+pub mod logs;
+pub mod memory;
 pub mod metrics;
 pub mod process;

@@ -2,7 +2,7 @@
 
 /// A section of a test file.
 #[derive(Clone, Default)]
-pub(crate) struct Section {
+pub struct Section {
     pub name: &'static str,
     /// `sh_type` of its header
     pub kind: u32,
@@ -18,12 +18,12 @@ pub(crate) struct Section {
 }
 
 /// Creates a 64-bit file for x86-64 with these sections, followed by a section with all their names.
-pub(crate) fn made(sections: &[Section]) -> Vec<u8> {
+pub fn made(sections: &[Section]) -> Vec<u8> {
     with_segments(0, sections)
 }
 
 /// Like [`made`], with this many executable segments of one page.
-pub(crate) fn with_segments(segments: u16, sections: &[Section]) -> Vec<u8> {
+pub fn with_segments(segments: u16, sections: &[Section]) -> Vec<u8> {
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut put = |bytes: &[u8]| file.extend_from_slice(bytes);
     put(&3_u16.to_le_bytes());

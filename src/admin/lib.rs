@@ -7,20 +7,20 @@
 //! and does not authenticate.
 
 mod arriving;
-pub(crate) mod browser;
-pub(crate) mod collector_page;
+pub mod browser;
+pub mod collector_page;
 mod connections;
-pub(crate) mod drain;
-pub(crate) mod grpc;
+pub mod drain;
+pub mod grpc;
 pub mod listen;
-pub(crate) mod live;
-pub(crate) mod page;
+pub mod live;
+pub mod page;
 pub mod peer;
 mod pprof;
-pub(crate) mod profiling;
+pub mod profiling;
 mod support;
-pub(crate) mod web;
-pub(crate) mod zip;
+pub mod web;
+pub mod zip;
 
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::admin::profiling::Profiling;
-use crate::base::BoxFuture;
-use crate::telemetry::metrics::{self, Scope};
+use crate::profiling::Profiling;
+use alluvium_base::BoxFuture;
+use alluvium_telemetry::metrics::{self, Scope};
 
-pub(crate) use support::{Support, SupportError};
+pub use support::{Support, SupportError};
 
 /// Checks a condition. Returns `Ok`, or the reason as a text for users.
 pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -82,7 +82,7 @@ pub fn router(state: AdminState) -> Router {
 }
 
 /// Escapes a path for use as a route, where brackets would otherwise start parameters.
-pub(crate) fn literal(path: &str) -> String {
+pub fn literal(path: &str) -> String {
     path.replace('{', "{{").replace('}', "}}")
 }
 

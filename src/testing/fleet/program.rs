@@ -5,8 +5,8 @@
 
 use std::f64::consts::TAU;
 
-use crate::profile::fleet::shape::FleetShape;
-use crate::profile::synthetic::Random;
+use crate::fleet::shape::FleetShape;
+use crate::synthetic::Random;
 
 const LIBRARIES: [(&str, &str); 10] = [
     ("runtime", "/usr/local/go/src/runtime"),

@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 const END: &[u8] = &[];
 
 /// A server that runs until it is dropped.
-pub(crate) struct ZooKeeper {
-    pub(crate) address: Arc<str>,
+pub struct ZooKeeper {
+    pub address: Arc<str>,
     tree: Arc<Mutex<Tree>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -39,7 +39,7 @@ impl Drop for ZooKeeper {
 }
 
 impl ZooKeeper {
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string().into();
         let tree = Arc::new(Mutex::new(Tree::default()));
@@ -54,7 +54,7 @@ impl ZooKeeper {
     }
 
     /// Creates a node or changes its data. Missing parents are created.
-    pub(crate) fn set(&self, path: &str, data: &str) {
+    pub fn set(&self, path: &str, data: &str) {
         let mut tree = self.tree.lock();
         let parent = parent(path);
         if parent != "/" && !tree.nodes.contains_key(parent) {
@@ -66,25 +66,25 @@ impl ZooKeeper {
         tree.tell(path, if is_new { 1 } else { 3 }, is_new);
     }
 
-    pub(crate) fn delete(&self, path: &str) {
+    pub fn delete(&self, path: &str) {
         let mut tree = self.tree.lock();
         tree.nodes.remove(path).expect("a node");
         tree.tell(path, 2, true);
     }
 
     /// Ends all sessions by closing their connections.
-    pub(crate) fn end_sessions(&self) {
+    pub fn end_sessions(&self) {
         for session in self.tree.lock().sessions.drain(..) {
             let _ = session.out.send(END.to_vec());
         }
     }
 
-    pub(crate) fn pings(&self) -> usize {
+    pub fn pings(&self) -> usize {
         self.tree.lock().pings
     }
 
     /// Returns the number of open sessions.
-    pub(crate) fn sessions(&self) -> usize {
+    pub fn sessions(&self) -> usize {
         let mut tree = self.tree.lock();
         tree.sessions.retain(|session| !session.out.is_closed());
         tree.sessions.len()

@@ -8,10 +8,10 @@
 //! the previous tick vary around a rate per site, as if the collector had computed the difference of two scrapes. The
 //! program does not use this module for real data.
 
-use crate::profile::Labels;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
-use crate::profile::pprof::Profile;
-use crate::profile::synthetic::Random;
+use crate::Labels;
+use crate::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::pprof::Profile;
+use crate::synthetic::Random;
 
 mod draw;
 mod program;
@@ -110,7 +110,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::profile::pprof::{decode, encode, stack_ids};
+    use crate::pprof::{decode, encode, stack_ids};
 
     #[test]
     fn one_seed_gives_one_fleet_and_every_profile_is_valid() {

@@ -5,7 +5,7 @@
 //! on processes: the caller decides to which file an address belongs.
 
 pub mod bytes;
-pub(crate) mod calls;
+pub mod calls;
 pub(crate) mod demangle;
 pub mod dwarf;
 pub mod elf;
@@ -18,8 +18,6 @@ pub mod pclntab;
 pub mod perf_map;
 pub(crate) mod ranges;
 pub mod separate;
-#[cfg(test)]
-pub(crate) mod testing;
 
 pub use demangle::Demangle;
 pub use ranges::Ranges;

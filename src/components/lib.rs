@@ -3,9 +3,9 @@
 //! [`ALL`] lists all components. Components do not import each other. [`common`] contains the code that they share. To
 //! remove a component, delete its folder and its line here.
 
-use crate::pipeline::component::AnyDefinition;
+use alluvium_pipeline::component::AnyDefinition;
 
-pub(crate) mod common;
+pub mod common;
 pub(crate) mod discovery;
 pub(crate) mod import;
 pub(crate) mod local;

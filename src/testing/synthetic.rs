@@ -4,7 +4,7 @@
 //! The profiles have the same shape as profiles of a busy Go service: functions in packages, call trees that share
 //! their roots, and most samples on few stacks. The program does not use this module for real data.
 
-use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
+use crate::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 
 const PACKAGES: [&str; 12] = [
     "runtime",

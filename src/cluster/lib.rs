@@ -15,11 +15,10 @@ mod member;
 mod membership;
 mod metrics;
 mod readiness;
-pub(crate) mod ring;
+pub mod ring;
 mod view;
 
-pub(crate) use agent::{Agent, ClusterError, Options};
-#[cfg(test)]
-pub(crate) use member::Member;
+pub use agent::{Agent, ClusterError, Options};
+pub use member::Member;
 pub use view::Cluster;
-pub(crate) use view::{Owner, Part, View};
+pub use view::{Owner, Part, View};

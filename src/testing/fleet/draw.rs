@@ -5,10 +5,10 @@
 
 use std::f64::consts::TAU;
 
-use crate::profile::fleet::program::Program;
-use crate::profile::fleet::shape::TICK_SECONDS;
-use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, SampleLabel, ValueType};
-use crate::profile::synthetic::Random;
+use crate::fleet::program::Program;
+use crate::fleet::shape::TICK_SECONDS;
+use crate::pprof::{Builder, Function, Line, Mapping, Profile, SampleLabel, ValueType};
+use crate::synthetic::Random;
 
 /// Mean distance in bytes between two samples of Go's heap profiler.
 const HEAP_RATE: f64 = 524_288.0;

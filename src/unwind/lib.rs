@@ -7,12 +7,12 @@ mod arm_code;
 mod cfi_row;
 pub mod eh_frame;
 pub mod go;
-pub(crate) mod packed;
+pub mod packed;
 pub(crate) mod row;
 mod section;
 pub mod walk;
 
 pub use packed::{Line, Packed};
-pub(crate) use row::Rule;
+pub use row::Rule;
 pub use row::{Arch, Row, Table};
 pub use walk::Stop;

@@ -4,23 +4,23 @@
 //!
 //! Nothing here depends on profiles or configuration.
 
-pub(crate) mod boot;
-pub(crate) mod bytes;
-pub(crate) mod descriptors;
-pub(crate) mod dns;
-pub(crate) mod duration;
-pub(crate) mod encoding;
-pub(crate) mod expand;
-pub(crate) mod file;
-pub(crate) mod go_json;
-pub(crate) mod interfaces;
-pub(crate) mod letters;
-pub(crate) mod net;
+pub mod boot;
+pub mod bytes;
+pub mod descriptors;
+pub mod dns;
+pub mod duration;
+pub mod encoding;
+pub mod expand;
+pub mod file;
+pub mod go_json;
+pub mod interfaces;
+pub mod letters;
+pub mod net;
 pub mod pressure;
 pub mod re2;
-pub(crate) mod renewed;
-pub(crate) mod segment;
-pub(crate) mod seldom;
+pub mod renewed;
+pub mod segment;
+pub mod seldom;
 
 /// The signal that asks a task to finish its work and return.
 pub use tokio_util::sync::CancellationToken as Shutdown;
