@@ -1,5 +1,5 @@
-//! Helpers for the components' tests: arguments with the schema's defaults, a context that records, a server, polling
-//! with a deadline.
+//! Helpers for the components' tests: arguments with the schema's defaults, a context that records exports and health,
+//! a test server, and polling with a deadline.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ use alluvium_telemetry::metrics::Scope;
 
 pub(crate) use alluvium_testing::http::{Server, serve, serve_api, serve_unix};
 
-/// A body as a test writes it. Omitted attributes have the schema's defaults.
+/// The body of a component or block, built by a test. Omitted attributes have the schema's defaults.
 #[derive(Default, Clone)]
 pub(crate) struct Body {
     attributes: Vec<(&'static str, Value)>,

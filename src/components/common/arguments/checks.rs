@@ -2,7 +2,7 @@
 
 use alluvium_lang::argument_error::ArgumentError;
 
-/// Returns an error if both a text and the file that can contain the text are given.
+/// Returns an error if both a text and a file with this text are given, such as `password` and `password_file`.
 pub(crate) fn at_most_one_of<T, F>(
     text_name: &str,
     text: &Option<T>,
@@ -16,7 +16,7 @@ pub(crate) fn at_most_one_of<T, F>(
     Ok(())
 }
 
-/// Returns an error if more than one argument is given. Each pair is an argument's name and whether it is given.
+/// Returns an error if more than one argument is given. Each pair is an argument's name, and true if it is given.
 pub(crate) fn at_most_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentError> {
     match given(arguments).as_slice() {
         [_, second, ..] => {
@@ -27,7 +27,7 @@ pub(crate) fn at_most_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentErro
     }
 }
 
-/// Returns an error unless exactly one argument is given. Each pair is an argument's name and whether it is given.
+/// Returns an error unless exactly one argument is given. Each pair is an argument's name, and true if it is given.
 pub(crate) fn exactly_one(arguments: &[(&str, bool)]) -> Result<(), ArgumentError> {
     let message = || format!("exactly one of {} must be given", list(arguments));
     match given(arguments).as_slice() {

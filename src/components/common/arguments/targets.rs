@@ -99,7 +99,7 @@ pub(crate) fn one(target: Target) -> Value {
     Value::Object(Arc::new(fields.collect()))
 }
 
-/// Like [`tell`], for targets that are already values.
+/// Like [`tell`], for targets that are already values of the configuration language.
 pub(crate) fn tell_values(targets: &[Value], live: &LiveHandle) {
     live.exported_targets(targets.len());
     if live.is_watched() {

@@ -16,7 +16,7 @@ use crate::common::http::web_api::WebApi;
 use alluvium_pipeline::component::ComponentError;
 use alluvium_wire::client::ClientOptions;
 
-/// URL of the service, unless the environment names another.
+/// URL of the service, unless an environment variable contains a different URL.
 const URL: &str = "http://169.254.169.254";
 /// Timeout of a request. Outside of Azure, no server responds.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -13,7 +13,7 @@ use crate::common::clouds::expiring::Lasting;
 use crate::common::http::api_error::ApiError;
 use crate::common::http::web_api::{Answer, WebApi};
 
-/// Lifetime of a token if the server names none.
+/// Lifetime of a token if the response contains no lifetime.
 const LIFETIME: Duration = Duration::from_mins(5);
 
 #[derive(Deserialize)]

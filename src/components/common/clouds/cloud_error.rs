@@ -75,7 +75,7 @@ pub(crate) enum CloudError {
 }
 
 impl CloudError {
-    /// Returns this error with the action that it belongs to.
+    /// Returns this error with the name of the failed action.
     pub(super) fn of_action(self, action: &str) -> Self {
         Self::Action {
             action: action.to_owned(),

@@ -21,9 +21,9 @@ use alluvium_pipeline::component::ComponentError;
 use alluvium_wire::client::ClientOptions;
 use alluvium_wire::jwt;
 
-/// URL of the token server, unless the file names another.
+/// URL of the token server, unless the credentials file contains a different URL.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
-/// Host of the metadata service, unless the environment names another.
+/// Host of the metadata service, unless an environment variable contains a different host.
 const METADATA: &str = "169.254.169.254";
 /// Header that the metadata service requires in every request.
 const FLAVOR: (HeaderName, HeaderValue) = (

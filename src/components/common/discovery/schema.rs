@@ -6,8 +6,8 @@ use alluvium_lang::attribute::NotEmpty;
 use alluvium_lang::body::arguments;
 use alluvium_lang::schema::{Attribute, TARGETS};
 
-/// Maximum number of targets that one discovery exports. It is far more than one collector can profile, and protects
-/// against wrong responses.
+/// Maximum number of targets that one discovery exports. One collector can profile far fewer targets. The limit
+/// protects against wrong responses.
 pub(crate) const MAX_TARGETS: usize = 100_000;
 
 /// The only export of a discovery.

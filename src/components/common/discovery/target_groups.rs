@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use alluvium_base::go_json;
 
-/// A group in the form in which a list contains it.
+/// A group as it is written in JSON or YAML.
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 struct WrittenGroup {
@@ -49,7 +49,7 @@ pub(crate) fn from_json(json: &[u8]) -> Result<Vec<TargetGroup>, GroupError> {
     groups(written)
 }
 
-/// Reads groups from YAML: from the first document, if there are several.
+/// Reads groups from YAML. If the text contains several documents, returns the groups of the first document.
 pub(crate) fn from_yaml(yaml: &str) -> Result<Vec<TargetGroup>, GroupError> {
     let written: Vec<Option<Vec<Option<WrittenGroup>>>> = serde_saphyr::from_multiple(yaml).map_err(|error| {
         let place = error.location().map(|location| (location.line(), location.column()));

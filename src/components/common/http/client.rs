@@ -1,7 +1,7 @@
 //! HTTP client arguments of the configuration, shared by every component that makes requests.
 //!
-//! A component includes [`HttpClientArguments`] in its own arguments (`shared`). Names, defaults and checks are
-//! Alloy's. Out: [`ClientOptions`] for the client itself. This module reads no files and opens no connections.
+//! A component includes [`HttpClientArguments`] in its own arguments (`shared`). Names, defaults and checks are the
+//! same as in Alloy. Out: [`ClientOptions`] for the client itself. This module reads no files and opens no connections.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ arguments! {
 }
 
 arguments! {
-    /// Transport of requests. A client with credentials of its own has only these arguments.
+    /// Transport of requests. A component with its own kind of credentials has only these client arguments.
     pub(crate) struct Transport {
         /// If true, HTTP/2 is offered over TLS.
         enable_http2: bool = true,

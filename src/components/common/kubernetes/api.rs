@@ -23,7 +23,7 @@ const MAX_ANSWER: usize = 64 << 20;
 const TIMEOUT: Duration = Duration::from_mins(1);
 /// Maximum number of bytes of an error response that are read to find its reason.
 const MAX_REASON: usize = 64 << 10;
-/// Size in bytes from which JSON is parsed on a blocking thread, because that takes more than half a millisecond.
+/// Size in bytes from which JSON is parsed on a blocking thread, because parsing takes more than half a millisecond.
 const LONG_JSON: usize = 64 << 10;
 
 /// An API server. Clones share connections.

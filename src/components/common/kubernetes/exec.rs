@@ -1,9 +1,9 @@
 //! The credential plugin of a kubeconfig file (`exec`): a program that prints a token, as defined by Kubernetes' client
 //! authentication API.
 //!
-//! In: the program, its arguments and variables. Out: the token that the program prints, which is cached until it
-//! expires. The program runs without input, and its run time and output are limited. Its arguments, variables and
-//! output are secret.
+//! In: the program, its arguments and variables. Out: the token that the program prints, which is cached until
+//! shortly before it expires. The program runs without input, and its run time and output are limited. Its arguments,
+//! variables and output are secret.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

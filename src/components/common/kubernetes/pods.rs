@@ -91,8 +91,8 @@ pub(crate) fn ports(pod: &Pod) -> Vec<Port> {
         .collect()
 }
 
-/// Returns the port with this number. If several containers declare it, returns the first such port of the last
-/// container.
+/// Returns the port with this number. If several containers declare the number, returns the first such port of the last
+/// of these containers.
 pub(crate) fn port(ports: &[Port], number: u32) -> Option<&Port> {
     let matching = ports.iter().filter(|port| port.number == number);
     matching.reduce(|found, port| if found.container == port.container { found } else { port })

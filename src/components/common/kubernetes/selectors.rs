@@ -1,7 +1,7 @@
 //! Syntax checks of Kubernetes selectors, which need no server.
 //!
-//! In: the text of a label or field selector. Out: nothing, or an error. The grammar is that of the API server. Keys of
-//! field selectors differ by kind of object and are not checked.
+//! In: the text of a label or field selector. Out: nothing, or an error. The grammar is the same as in the API server.
+//! Keys of field selectors differ by kind of object and are not checked.
 
 use std::sync::Arc;
 

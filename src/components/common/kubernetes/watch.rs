@@ -245,7 +245,7 @@ impl<T: Resource> Follower<T> {
         }
     }
 
-    /// Watches once, until the server ends it.
+    /// Watches once, until the server or the client ends the watch, or the connection breaks.
     async fn changes(&self, version: &mut String) -> End {
         let seconds = WATCH.as_secs() - rand::random_range(0..WATCH.as_secs() / 2);
         let mut url = self.url.clone();
@@ -300,7 +300,7 @@ impl<T: Resource> Follower<T> {
         self.pause(error.retry_after()).await;
     }
 
-    /// Waits before the next attempt. The pause has a random part, so that clients spread out.
+    /// Waits before the next attempt. The pause has a random part, so that clients do not retry together.
     async fn pause(&mut self, wanted: Option<Duration>) {
         let pause = self.pace.pause(self.failures, wanted);
         self.failures = self.failures.saturating_add(1);
@@ -316,8 +316,8 @@ impl Pace {
     }
 }
 
-/// Returns how many refusals of a watch's version a failure counts as: 0 if the server is unreachable or busy,
-/// [`MAX_REFUSALS`] if the server rejects the request, else 1.
+/// Returns the number to add to a watch's count of refusals after a failure: 0 if the server is unreachable or busy,
+/// [`MAX_REFUSALS`] if the server rejects the request, 1 otherwise.
 fn refusal(error: &ApiError) -> u32 {
     match (error, error.status()) {
         (ApiError::Lost(_), _) | (_, Some(StatusCode::TOO_MANY_REQUESTS)) => 0,

@@ -1,5 +1,5 @@
 //! The receiver that a component exports. An update of the component does not replace the receiver, so components that
-//! refer to it do not change. The receiver does not keep its component alive. After the component has ended, the
+//! refer to it need no update. The receiver does not keep its component alive. After the component has ended, the
 //! receiver refuses profiles with [`SinkErrorKind::Gone`].
 
 use std::sync::{Arc, Weak};

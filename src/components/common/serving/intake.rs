@@ -28,7 +28,7 @@ pub(crate) struct Intake {
 
 /// A body that counts against the budget.
 pub(crate) struct TakenBody {
-    /// The given head, followed by the bytes of the body.
+    /// The `head` that was passed to [`Intake::read`], followed by the bytes of the body.
     pub bytes: Bytes,
     held: Vec<HeldBytes>,
 }

@@ -28,7 +28,7 @@ arguments! {
 }
 
 impl Detector {
-    /// Returns true if the folder of the file is watched. An empty text means the default, as in Alloy.
+    /// Returns true if the folder of the file is watched. An empty `detector` means the default, as in Alloy.
     pub(crate) fn watches(&self) -> bool {
         self.detector != Some(Watch::Poll)
     }

@@ -39,7 +39,7 @@ impl FolderWatcher {
     pub(crate) fn watch<'a>(&mut self, patterns: impl Iterator<Item = &'a str>, further: Vec<PathBuf>) {
         let wanted: BTreeSet<PathBuf> = patterns.map(folder_of).chain(further).collect();
         for folder in self.watched.difference(&wanted) {
-            // This may fail if the folder no longer exists. In that case it is not watched, either.
+            // The error is ignored: if the folder no longer exists, it is not watched in any case.
             let _ = self.watcher.unwatch(folder);
         }
         self.watched.retain(|folder| wanted.contains(folder) && folder.exists());

@@ -1,4 +1,4 @@
-//! Code of components that fetch a value from elsewhere, export it, and fetch it again: files, and watches on them.
+//! Code of components that fetch a value from elsewhere, export it, and fetch it again when it may have changed.
 
 pub(crate) mod detector;
 pub(crate) mod folder_watcher;

@@ -52,8 +52,8 @@ type Make<A> = Box<dyn Fn(&Context, &A) -> Result<Arc<dyn Fetch>, ComponentError
 struct Source<A> {
     context: Context,
     make: Make<A>,
-    /// The current fetch. It stays locked while a value is exported, so that a late value of an old fetch is never
-    /// exported after a value of the new fetch. It is not locked while fetching.
+    /// The current fetch. The lock is held during an export, so that a late value of an old fetch is never exported
+    /// after a value of the new fetch. The lock is not held during a fetch.
     fetch: Mutex<Arc<dyn Fetch>>,
     /// Wakes the run loop after a change of the watched folder.
     changed: Arc<Notify>,
@@ -102,7 +102,7 @@ pub(crate) fn content(text: impl Into<Arc<str>>, secrecy: Secrecy) -> Exports {
     Exports::from([(CONTENT_EXPORT.name.into(), text)])
 }
 
-/// Returns the exports of an import: texts by name, and their folder; `None` for the folder of the importing text.
+/// Returns the exports of an import: texts by name, and their folder. `None` means the folder of the importing text.
 pub(crate) fn module(texts: impl IntoIterator<Item = (String, Value)>, folder: Option<String>) -> Exports {
     let folder = folder.map_or(Value::Null, Value::string);
     Exports::from([(CONTENT.into(), Value::object(texts)), (FOLDER.into(), folder)])
@@ -132,8 +132,8 @@ impl<A: 'static> Source<A> {
 
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut watcher: Option<FolderWatcher> = None;
-        // At the start and after an update the value is new. It is fetched again only if a folder is watched, because
-        // the folder may have changed before the watch began.
+        // At the start and after an update, the value has just been fetched. If a folder is watched, the value is
+        // fetched again, because the folder may have changed before the watch began.
         let mut is_fresh = true;
         loop {
             let fetch = self.fetch.lock().clone();

@@ -186,7 +186,7 @@ impl Aws {
         Ok(request)
     }
 
-    /// Returns a part of the machine's identity that AWS signs: `document`, `signature` or `pkcs7`.
+    /// Returns one item of the machine's identity document, which AWS signs: `document`, `signature` or `pkcs7`.
     pub(crate) async fn machine_identity(&self, part: &str) -> Result<String, CloudError> {
         self.credentials.metadata.identity(part).await
     }

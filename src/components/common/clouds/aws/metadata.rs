@@ -18,7 +18,7 @@ use alluvium_pipeline::component::ComponentError;
 use alluvium_wire::client::ClientOptions;
 use alluvium_wire::sigv4::Credentials;
 
-/// URL of the instance metadata service, unless the environment names another.
+/// URL of the instance metadata service, unless an environment variable contains a different URL.
 const MACHINE: &str = "http://169.254.169.254/";
 /// URL of the metadata service in an ECS container.
 const CONTAINER: &str = "http://169.254.170.2";
@@ -69,7 +69,7 @@ impl Metadata {
         Ok(String::from_utf8_lossy(&answer.body).trim().into())
     }
 
-    /// Returns a part of the machine's identity that AWS signs: `document`, `signature` or `pkcs7`.
+    /// Returns one item of the machine's identity document, which AWS signs: `document`, `signature` or `pkcs7`.
     pub(super) async fn identity(&self, part: &str) -> Result<String, CloudError> {
         let answer = self.machine(&["dynamic", "instance-identity", part]).await?;
         Ok(String::from_utf8_lossy(&answer.body).into_owned())

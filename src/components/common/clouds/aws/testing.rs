@@ -1,6 +1,6 @@
-//! A test server that responds as the AWS documentation describes, and checks every signature as AWS does.
+//! A test server for requests to AWS, which checks every signature as AWS does.
 //!
-//! The responses follow the documentation of each service.
+//! The responses, which each test supplies, follow the documentation of the service.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::common::testing::{Server, serve};
 use alluvium_wire::sigv4::{Credentials, Scope, sign};
 
-/// Returns the response to a request. The text is `METHOD /path?query body`, or an action with its parameters.
+/// Returns the response to a request, which is given as `METHOD /path?query body`, or as an action with its parameters.
 pub(crate) type Answer = dyn Fn(&str) -> (StatusCode, String) + Send + Sync;
 
 /// The test server, with all requests that it has received.

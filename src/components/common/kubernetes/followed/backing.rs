@@ -42,7 +42,7 @@ impl<'a> Backing<'a> {
     }
 
     /// Adds the target of an address. If the address belongs to a pod, the labels of the pod and of the pod's port are
-    /// added to the target. Before that, `change` edits the labels of the port.
+    /// added to the target. `change` edits the labels of the port before they are added.
     pub(super) fn add(
         &mut self,
         mut target: Target,

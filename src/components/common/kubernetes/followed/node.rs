@@ -26,7 +26,8 @@ impl Described for Node {
     }
 }
 
-/// The labels that are attached to targets in the namespace. They lack its name, which the targets already have.
+/// The labels that are attached to targets in the namespace. They do not include the namespace's name, which the
+/// targets already have.
 impl Described for Namespace {
     fn labels(&self) -> Target {
         let mut labels = MetaLabels::new(PREFIX);

@@ -1,4 +1,4 @@
-//! The role `service`: a target for each port of a service, by its name in the cluster's DNS.
+//! The role `service`: a target for each port of a service, with the service's name in the cluster's DNS as address.
 
 use crate::common::arguments::targets::Target;
 use crate::common::discovery::meta_labels::MetaLabels;

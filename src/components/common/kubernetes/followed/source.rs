@@ -133,7 +133,8 @@ impl Source {
         watches
     }
 
-    /// Returns one watch of a namespace, for objects that match the selector of `role`.
+    /// Returns one watch of a namespace, for objects that match the selector of `role`. If there is no role or no
+    /// selector, all objects match.
     fn watch<T: Stored>(
         self: &Arc<Self>,
         namespace: Arc<str>,

@@ -146,8 +146,8 @@ impl Lane {
         })
     }
 
-    /// Appends a batch of `bytes` bytes. Returns the receiver's refusals. If the receiver does not respond in time,
-    /// returns the result that `patience` names.
+    /// Appends a batch of `bytes` bytes and returns the receiver's refusals. If the lane is full, refuses the whole
+    /// batch. If the receiver does not respond in time, returns the result that `patience` names.
     pub(super) async fn append(self: &Arc<Self>, profiles: Vec<RawProfile>, bytes: usize) -> Vec<RefusedProfile> {
         let count = profiles.len();
         let (answer, answered) = oneshot::channel();

@@ -7,7 +7,7 @@ use alluvium_lang::argument_error::ArgumentError;
 use alluvium_lang::attribute::{ByteSize, Interval, Positive};
 use alluvium_lang::body::arguments;
 
-/// Smallest accepted limit of a queue, in bytes. A smaller queue may not hold a single profile.
+/// Smallest accepted limit of a queue, in bytes. A smaller queue can be too small for a single profile.
 const MIN_QUEUE_BYTES: u64 = 1 << 20;
 /// Maximum size of a queue in bytes if `max_bytes` is null.
 const DEFAULT_QUEUE_BYTES: u64 = 512 << 20;

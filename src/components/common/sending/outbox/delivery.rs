@@ -21,7 +21,7 @@ pub(crate) enum Outcome {
     Failed(Failure),
 }
 
-/// Context of a delivery: where to report it, and its limits.
+/// Context of a delivery: the live views and metrics to which it reports, and its limits.
 #[derive(Clone, Copy)]
 pub(crate) struct Sending<'a> {
     /// Live views that show the sent profiles.

@@ -478,7 +478,7 @@ impl Drop for Outbox {
             .name("outbox-end".to_owned())
             .spawn(move || {
                 for queue in queues {
-                    // After a kill, the page cache still has everything. This sync protects against a power failure
+                    // After a kill, the page cache still has all writes. This sync protects against a power failure
                     // after a clean end.
                     let _ = queue.sync();
                 }

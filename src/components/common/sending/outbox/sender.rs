@@ -28,8 +28,8 @@ const UNHEALTHY_FAILURES: u64 = 3;
 /// Maximum time that a stopped sender waits for the current request, and that it spends on the remaining queue
 /// afterwards. Profiles that are not sent stay on disk.
 const DRAIN: Duration = Duration::from_secs(5);
-/// Number of failures without a success after which the server counts as the cause, if the profiles of a batch are sent
-/// one by one.
+/// Maximum number of failures while the profiles of a batch are sent one by one. If no profile has succeeded by then,
+/// the server is probably the cause, and the remaining profiles stay in the queue.
 const HOPELESS_SINGLES: usize = 16;
 /// Minimum interval between log messages about refusals.
 const REFUSALS_EVERY: Duration = Duration::from_secs(10);
@@ -222,7 +222,7 @@ impl Sender {
     }
 
     /// Handles a batch that the endpoint accepted except for some profiles. Refused profiles that can never succeed are
-    /// dropped. The other refused profiles stay in the queue.
+    /// dropped. The other refused profiles stay in the queue, or are sent one by one to find the error of each profile.
     async fn settle(&self, batch: Batch, refused: Vec<Refused>, failure: &Failure, timeout: Duration) -> bool {
         let mut done: HashSet<usize> = (0..batch.ids.len()).collect();
         for refused in &refused {

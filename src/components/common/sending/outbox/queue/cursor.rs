@@ -9,7 +9,7 @@ use std::path::Path;
 
 use alluvium_base::segment;
 
-/// The position of a record. The offset is the start of the record's framing. The default is before all records.
+/// The position of a record: the start of the record's framing. The default position is before all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
     /// Number of the current segment.

@@ -1,6 +1,6 @@
 //! The durable, bounded queue of one endpoint: profiles wait in segment files until the endpoint has accepted them.
 //!
-//! In: encoded profiles. Out: batches, oldest first. Appended profiles survive a kill of the process at once, because
+//! In: encoded profiles. Out: batches, oldest first. Once appended, profiles survive a kill of the process, because
 //! they are in the page cache. They survive a power failure after the next sync, at most 100 ms or 4 MiB later. If the
 //! queue exceeds its limits of size or age, the oldest profiles are dropped. Each dropped profile is counted, and a
 //! burst of drops is logged as one line. The file `cursor` in the folder names the first record that is not handled
@@ -103,7 +103,7 @@ impl Queue {
             }
             state.restore((number, Some(number) == last), &path, &metrics, clock.now())?;
         }
-        // The directory entry of the last segment may not be synced, either.
+        // A killed process may not have synced the directory entry of the last segment.
         File::open(folder)?.sync_all()?;
         let queue = Self {
             folder: folder.to_owned(),

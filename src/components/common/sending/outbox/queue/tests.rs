@@ -411,8 +411,8 @@ mod model {
                         drop(queue);
                         queue = reopen();
                         let found = contents(&queue);
-                        // Profiles that were finished after an unfinished profile may be sent again. No other finished
-                        // profile may.
+                        // Profiles that were finished after an unfinished profile may be sent again. Other finished
+                        // profiles must not be sent again.
                         let first = waiting.first().copied().unwrap_or(usize::MAX);
                         prop_assert!(found.is_sorted() && found.iter().all(|id| *id >= first));
                         prop_assert!(waiting.iter().all(|id| found.contains(id)));
