@@ -34,7 +34,7 @@ pub(super) enum Way {
     Any(Option<Arc<str>>),
 }
 
-/// Requests an access token and caches it until it expires.
+/// Requests an access token and caches it until shortly before it expires.
 #[derive(Debug)]
 pub(super) struct Credentials {
     way: Way,

@@ -41,7 +41,7 @@ struct State {
     queries: FuturesUnordered<Abortable<BoxFuture<'static, Answer>>>,
     /// The watched services, each with the handle that aborts its query.
     services: BTreeMap<Arc<str>, AbortHandle>,
-    /// Subjects without a response so far. Nothing is exported until each subject has one.
+    /// Subjects without a response so far. Nothing is exported until each subject has a response.
     unseen: BTreeSet<Arc<str>>,
 }
 

@@ -1,7 +1,8 @@
 //! `discovery.docker`: discovers the containers of a Docker daemon.
 //!
-//! In: the daemon's lists of running containers and of networks. Out: a target for each TCP port of a container in each
-//! of its networks. A container without TCP ports becomes one target with the fallback port in each network.
+//! In: the daemon's lists of running containers and of networks. Out: a target for each TCP port of a container, in
+//! its first network or in each of its networks. A container without TCP ports becomes one target in each of these
+//! networks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -174,7 +174,7 @@ impl Swarm {
         Ok(nodes.iter().map(target).collect())
     }
 
-    /// Returns the containers of this machine, for the labels of their images. If the request fails, returns no
+    /// Returns the containers on the daemon's machine, for the labels of their images. If the request fails, returns no
     /// containers, because a proxy in front of the daemon may forbid the request.
     async fn containers(&self) -> Vec<Container> {
         let listed = self.api.list("containers/json", &[]).await;

@@ -31,8 +31,8 @@ mod tests;
 use metrics::FileMetrics;
 use reader::{FilePattern, Files};
 
-/// Time between the first change and the refresh. An editor writes a file in several steps, which one refresh then
-/// reads.
+/// Time between the first change and the refresh. An editor may write a file in several steps. One refresh then reads
+/// the result of all steps.
 const SETTLE: Duration = Duration::from_millis(50);
 
 arguments! {

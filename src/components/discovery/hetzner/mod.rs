@@ -1,7 +1,7 @@
 //! `discovery.hetzner`: discovers the servers of Hetzner Cloud or Hetzner Robot.
 //!
 //! In: the pages of servers and networks from Hetzner Cloud, or the list of servers from Hetzner Robot. Out: a target
-//! for each server.
+//! for each server, except servers of Hetzner Cloud without an IPv4 address.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `discovery.lightsail`: the instances of Amazon Lightsail.
+//! `discovery.lightsail`: discovers the instances of Amazon Lightsail.
 //!
 //! In: the responses of `GetInstances`, page by page. Out: a target for each instance that has a private address.
 

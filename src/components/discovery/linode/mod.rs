@@ -1,4 +1,4 @@
-//! `discovery.linode`: the instances of Linode.
+//! `discovery.linode`: discovers the instances of Linode.
 //!
 //! In: instances, addresses and IPv6 ranges, page by page. Out: a target for each instance with an IPv4 address.
 

@@ -1,4 +1,4 @@
-//! `discovery.marathon`: the tasks of a Marathon cluster.
+//! `discovery.marathon`: discovers the tasks of a Marathon cluster.
 //!
 //! In: the applications with their tasks. Out: a target for each port of each task. If a server fails, the component
 //! tries the next server.

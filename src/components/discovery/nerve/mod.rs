@@ -1,4 +1,4 @@
-//! `discovery.nerve`: the services that Nerve registers in ZooKeeper.
+//! `discovery.nerve`: discovers the services that Nerve registers in ZooKeeper.
 //!
 //! In: the nodes at and below the paths. Out: a target for each node that contains a member.
 

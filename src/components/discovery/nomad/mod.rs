@@ -1,4 +1,4 @@
-//! `discovery.nomad`: the services of a Nomad cluster.
+//! `discovery.nomad`: discovers the services of a Nomad cluster.
 //!
 //! In: the list of services, and the instances of each service. Out: a target for each instance.
 

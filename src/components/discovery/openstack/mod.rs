@@ -1,4 +1,4 @@
-//! `discovery.openstack`: the instances or the hypervisors of an OpenStack cloud.
+//! `discovery.openstack`: discovers the instances or the hypervisors of an OpenStack cloud.
 //!
 //! In: the lists of Nova and Neutron, page by page, requested with a token from Keystone. Out: a target for each
 //! hypervisor, or for each address of each instance except floating addresses.

@@ -1,4 +1,4 @@
-//! `discovery.ovhcloud`: the dedicated servers or the virtual private servers of OVHcloud.
+//! `discovery.ovhcloud`: discovers the dedicated servers or the virtual private servers of OVHcloud.
 //!
 //! In: the names of all servers, and the details and addresses of each server, from signed requests. Out: a target for
 //! each server that has an address. `__address__` has no port.
@@ -167,7 +167,8 @@ impl Discovery for Ovhcloud {
         self.arguments.refresh_interval.get()
     }
 
-    /// Lists the servers. Skips a server that cannot be read. Returns an error only if no server can be read.
+    /// Lists the servers. Skips a server that cannot be read. Returns an error if the list cannot be read, or if every
+    /// server in it was skipped.
     async fn targets(&self) -> Result<Vec<Target>, DiscoveryError> {
         let names: Vec<String> = self.ask(&self.path()).await?;
         let target = |name: String| async move { Ok::<_, DiscoveryError>(self.target(&name).await) };

@@ -1,4 +1,4 @@
-//! `discovery.process`: the processes of this machine as targets.
+//! `discovery.process`: discovers the processes of this machine.
 //!
 //! In: `/proc`, and targets of containers to join with. Out: a target for each process. The component reads all
 //! processes every `refresh_interval`. In between, it looks for new processes every two seconds, so that a process that

@@ -1,4 +1,4 @@
-//! `discovery.profiles`: the pods of a cluster whose annotations request profiling, as targets for `pyroscope.scrape`.
+//! `discovery.profiles`: discovers the pods whose annotations request profiling, as targets for `pyroscope.scrape`.
 //!
 //! The component watches pods as `discovery.kubernetes` does. [`annotations`] turns the annotations of a pod into
 //! targets.

@@ -59,7 +59,7 @@ pub(super) enum Complaint {
 }
 
 impl Request {
-    /// Creates a request for the default profiles from `place`.
+    /// Creates a request for the default kinds of profiles from the ports that `place` selects.
     pub(super) fn at(place: Place) -> Self {
         Self {
             kinds: Vec::new(),
@@ -144,7 +144,7 @@ impl Requests {
     }
 }
 
-/// Returns the targets of a pod for `place`, each with the labels of the container that declares the port.
+/// Returns the targets of the ports that `place` selects, each with the labels of the container that declares the port.
 fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, Complaint> {
     let port = |name: &str| format!("{PREFIX}pod_container_port_{name}");
     let with = |name: &str, is_wanted: &dyn Fn(&str) -> bool| -> Vec<Target> {

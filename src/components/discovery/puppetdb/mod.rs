@@ -1,4 +1,4 @@
-//! `discovery.puppetdb`: the resources in a PuppetDB.
+//! `discovery.puppetdb`: discovers the resources in a PuppetDB.
 //!
 //! In: the response to a query, a list of resources. Out: a target for each resource.
 

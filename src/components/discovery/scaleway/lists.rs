@@ -12,7 +12,7 @@ use crate::common::http::web_api::WebApi;
 /// Number of items in a page: the maximum that the API allows.
 const PAGE: usize = 100;
 
-/// Reads lists of the API, with the header that authenticates.
+/// Reads lists of the API. Each request contains the header with the secret key.
 pub(super) struct Lists<'a> {
     pub(super) api: &'a WebApi,
     pub(super) headers: HeaderMap,

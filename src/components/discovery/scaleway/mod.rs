@@ -1,4 +1,4 @@
-//! `discovery.scaleway`: the instances or the bare metal servers of Scaleway.
+//! `discovery.scaleway`: discovers the instances or the bare metal servers of Scaleway.
 //!
 //! In: the servers of a zone and project, page by page. Out: a target for each server that has an address.
 

@@ -1,4 +1,4 @@
-//! `discovery.serverset`: the members of serversets in ZooKeeper.
+//! `discovery.serverset`: discovers the members of serversets in ZooKeeper.
 //!
 //! In: the nodes at and below the paths. Out: a target for each node that contains a member.
 

@@ -1,4 +1,4 @@
-//! `discovery.triton`: the containers or the compute nodes of a Triton cloud.
+//! `discovery.triton`: discovers the containers or the compute nodes of a Triton cloud.
 //!
 //! In: the response of the discovery endpoint, which authenticates the client by its certificate. Out: a target for
 //! each container or node.

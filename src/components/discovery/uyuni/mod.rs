@@ -1,4 +1,4 @@
-//! `discovery.uyuni`: the systems that a Uyuni server monitors.
+//! `discovery.uyuni`: discovers the systems that a Uyuni server monitors.
 //!
 //! In: the responses to three XML-RPC calls, made in a session of ten minutes. Out: a target for each endpoint of each
 //! system.
