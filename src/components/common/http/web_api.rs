@@ -62,7 +62,7 @@ impl WebApi {
         })
     }
 
-    /// Returns the same API with a different timeout, for example for requests that the server answers only after a change.
+    /// Returns the same API with a different timeout, for example for a server that responds only after a change.
     pub(crate) fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self

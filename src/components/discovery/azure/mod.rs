@@ -313,8 +313,8 @@ impl Azure {
         Ok(Some(interface))
     }
 
-    /// Returns the target of a machine, or `None` if the machine is switched off and therefore has no primary
-    /// interface.
+    /// Returns the target of a machine. Returns `None` if the machine is switched off and therefore has no primary
+    /// interface, or if one of its interfaces no longer exists.
     async fn target(&self, machine: Machine) -> Result<Option<Target>, DiscoveryError> {
         let value = &machine.value;
         let mut labels = MetaLabels::new("__meta_azure_");
