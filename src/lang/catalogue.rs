@@ -1,5 +1,5 @@
-//! The catalogue of diagnostic codes: for each an explanation, a configuration that triggers it, and the corrected
-//! configuration.
+//! The catalogue of diagnostic codes. An entry explains a code and shows a configuration that triggers the code, and
+//! the corrected configuration.
 //!
 //! The texts are files `catalogue/ID.md`, compiled in. A file has prose first, then a fenced block `LANGUAGE bad` and a
 //! fenced block `LANGUAGE fixed`; the language is `alloy` or `hcl`. Words after `bad` name the trigger: `bytes` (an

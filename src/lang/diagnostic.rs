@@ -47,7 +47,8 @@ pub struct Note {
     pub place: Option<(Source, Span)>,
 }
 
-/// Findings in the order of their creation. As an error, the list prints the first finding and the number of others.
+/// Findings in the order of their creation. When the list is printed as an error, it shows the first finding and the
+/// number of other findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
@@ -349,7 +350,7 @@ fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
             cells[at] = best;
             least = least.min(best);
         }
-        // Later rows cannot be below the smaller one of two consecutive rows (a swap looks two rows back).
+        // The values of later rows cannot be below the minimum of two consecutive rows (a swap looks two rows back).
         if least.min(least_before) > most {
             return None;
         }

@@ -401,7 +401,8 @@ fn arithmetic(operator: TokenKind, left: Number, right: Number) -> Result<Value,
         TokenKind::GreaterEqual => Some(ordering.is_some_and(std::cmp::Ordering::is_ge)),
         _ => None,
     };
-    // Between two types, unsigned numbers convert to signed numbers, and both convert to floating point.
+    // If the operands have different types, unsigned numbers convert to signed numbers, and both convert to floating
+    // point.
     let (result, truth) = match (left, right) {
         (Number::Uint(left), Number::Uint(right)) => (
             Number::Uint(match operator {

@@ -66,7 +66,8 @@ impl<'a> Writer<'a> for Hcl<'a> {
                 }
                 labels.push(&label.name);
             }
-            // Where the last label would be read as the block's own label, an empty label shows that it has none.
+            // Where the last label would be read as the block's own label, an empty label shows that the block has
+            // none.
             None if !labels.is_empty() && (place == Place::Components || labels.len() > 1) => labels.push(""),
             None => {}
         }

@@ -1,8 +1,8 @@
 //! Translates between the two syntaxes: Alloy text to HCL text and back, with the comments.
 //!
-//! Both parse to the same tree, so there is a printer for each. Statements keep their order, comments stay before their
-//! statements or elements, and lists and objects on several lines stay on several lines. The result is formatted by
-//! `fmt`, parsed again and compared: a result with another meaning is refused, never written.
+//! Both syntaxes parse to the same tree, and each syntax has a printer. Statements keep their order, comments stay
+//! before their statements or elements, and lists and objects on several lines stay on several lines. The result is
+//! formatted by `fmt`, parsed again and compared: a result with another meaning is refused, never written.
 
 mod alloy;
 mod comments;

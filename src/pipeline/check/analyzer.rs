@@ -23,7 +23,8 @@ pub(crate) enum Extent {
     Whole,
     /// An analysis before this program runs the configuration.
     Run,
-    /// An analysis before this program runs a configuration from a server, which may not configure the program.
+    /// An analysis before this program runs a configuration from a server. Such a configuration may not configure the
+    /// program.
     RunRemote,
 }
 

@@ -24,7 +24,7 @@ impl Broken {
             .places
             .iter()
             .any(|(source, place)| *source == text.source && span.start <= *place && *place < span.end);
-        // An unclosed block swallows the blocks after it.
+        // The parser reads the blocks after an unclosed block as parts of it.
         let unclosed = self
             .places
             .iter()

@@ -40,7 +40,7 @@ pub(crate) struct Graph {
     by_id: HashMap<Arc<str>, usize>,
 }
 
-/// The written form of a block that, in a run, has a value or a running component.
+/// A block of the text. When the configuration runs, the block has a value or a running component.
 #[derive(Debug)]
 pub(crate) struct GraphNode {
     /// Id in its scope, such as `pyroscope.scrape.default`.
@@ -86,7 +86,7 @@ pub(crate) struct Call {
     pub name: Arc<str>,
     /// Number of scopes between the block and the `declare` or the import.
     pub level: usize,
-    /// The declaration; `None` if it is imported, and so known only at run time.
+    /// The declaration; `None` if it is imported, because an imported declaration is known only at run time.
     pub declare: Option<Arc<Declare>>,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Analysis {
 /// An `argument` of a `declare`.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameter {
-    /// True if the argument may be omitted, or if that is known only at run time.
+    /// True if the argument may be omitted, or if only a run can determine whether it may be omitted.
     pub optional: bool,
     /// Description of the argument.
     pub comment: String,

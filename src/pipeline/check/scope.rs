@@ -1,7 +1,8 @@
 //! Reads the statements of a scope into the nodes of its graph.
 //!
-//! In: statements with their texts, and their environment. Out: a [`Graph`], and diagnostics in the [`Analyzer`].
-//! Each instantiated declaration is analysed once, when its first instance is read. A check also analyses the others.
+//! In: statements with their texts, and their environment. Out: a [`Graph`], and diagnostics in the [`Analyzer`]. Each
+//! instantiated declaration is analysed once, when its first instance is read. A check also analyses the other
+//! declarations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

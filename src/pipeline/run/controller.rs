@@ -138,7 +138,7 @@ impl Controller {
     pub fn new(definitions: &[&'static dyn AnyDefinition], options: Options) -> Self {
         let changes = Arc::new(Changes::default());
         let running: Arc<RwLock<Arc<Running>>> = Arc::default();
-        // The registry may outlive the controller and must not keep its components.
+        // The registry may outlive the controller and must not keep the controller's components alive.
         let weak = Arc::downgrade(&running);
         let look = move || weak.upgrade().map(|running| running.read().clone()).unwrap_or_default();
         let looked = look.clone();
@@ -236,9 +236,10 @@ impl Controller {
     }
 
     /// Prepares a load and swaps it in. If a component cannot be built or updated, this function stops components that
-    /// hold an exclusive resource and tries once more. It stops components that the new configuration lacks, and
-    /// components that have other arguments in it; the latter are rebuilt, so that two may swap resources. If the
-    /// second attempt fails as well, the stopped components are started again.
+    /// hold an exclusive resource and tries once more. It stops components that the new configuration does not contain,
+    /// and components whose arguments differ in it. The second attempt rebuilds the components with other arguments, so
+    /// that two components can swap resources. If the second attempt fails as well, the stopped components are started
+    /// again.
     async fn attempt(&self, wanted: Wanted, first: &Source) -> Result<Swapped, Diagnostics> {
         let once = async |replace: BTreeSet<Arc<str>>| {
             let (inner, wanted) = (self.inner.clone(), wanted.clone());
@@ -286,8 +287,8 @@ impl Controller {
         self.inner.loader.engine.metrics.loaded(None);
     }
 
-    /// Propagates changed exports until `shutdown`, then stops all components; a component stops before those it refers
-    /// to. No load succeeds after that.
+    /// Propagates changed exports until `shutdown`, then stops all components; a component stops before the components
+    /// that it refers to. After the shutdown, no load succeeds.
     pub async fn run(&self, shutdown: Shutdown) {
         loop {
             tokio::select! {

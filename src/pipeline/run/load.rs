@@ -1,7 +1,7 @@
 //! Loads, from the first step to the swap, and the propagation of changes: the synchronous part of a controller.
 //!
-//! In: texts, or an import or `foreach` with a new shape. Out: the old tree, and the steps from it to the new tree,
-//! which is in force by then; or a refusal, which has changed nothing.
+//! In: texts, or an import or `foreach` with a new shape. Out: the old tree, and the components to stop and start, once
+//! the new tree is in force; or a refusal, if the load has changed nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) enum Wanted {
     Shape(Arc<str>),
 }
 
-/// A tree that is in force; its components still have to be stopped and started.
+/// The result of a swap. The new tree is in force, but components still have to be stopped and started.
 pub(super) struct Swapped {
     pub(super) old: Arc<Running>,
     pub(super) plan: Plan,

@@ -33,7 +33,7 @@ pub(super) struct Plan {
 }
 
 impl Running {
-    /// True for an import whose new content was refused, so that an older one is in force.
+    /// True for an import whose new content was refused, so that an older content is in force.
     pub(crate) fn has_refused_content(&self, node: &Node) -> bool {
         let library = self.libraries.get(&node.id);
         library.is_some_and(|library| library::content(&node.exports()) != library.content)

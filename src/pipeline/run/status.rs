@@ -178,7 +178,8 @@ fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
         ids.dedup();
         ids
     };
-    // Data flows to a component whose receiver this one uses, and to a component that uses another export of this one.
+    // Data flows from this component to the components whose receivers it uses, and to the components that use its
+    // exports other than receivers.
     let takes = |export: &(usize, std::sync::Arc<str>)| {
         graph.export(export.0, &export.1).is_some_and(|kind| is_receiver(&kind))
     };

@@ -132,7 +132,7 @@ pub(crate) const DEFINITION: Definition<GitArguments> = Definition {
 };
 
 struct Git {
-    /// Locked while the working copy is updated, because new arguments may use the same copy.
+    /// Locked while the working copy is updated, because an import with new arguments may use the same copy.
     one_at_a_time: Arc<Mutex<()>>,
     repository: Repository,
     path: String,

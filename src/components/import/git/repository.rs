@@ -300,7 +300,7 @@ impl Repository {
         }
     }
 
-    /// Writes a file beside the copy that only Alluvium's user can read.
+    /// Writes a file that only Alluvium's user can read, beside the working copy.
     fn private_file(&self, name: &str, mode: u32, text: &str) -> Result<PathBuf, String> {
         let path = self.folder.with_extension(name);
         let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());

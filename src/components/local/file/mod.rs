@@ -1,4 +1,4 @@
-//! `local.file`: the content of a file. The component follows its changes.
+//! `local.file`: the content of a file. The component follows changes of the file.
 //!
 //! In: a path. Out: the export `content`, a string or a secret. The component watches the folder and not the file,
 //! because editors and Kubernetes replace files. It accepts UTF-8 text of at most 16 MiB.

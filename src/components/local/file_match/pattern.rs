@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
 
-/// Maximum number of patterns that the alternatives of one pattern may become.
+/// Maximum number of patterns without alternatives to which one pattern may expand.
 const MAX_PATTERNS: usize = 256;
 /// Maximum number of files that one pattern may match.
 const MAX_FILES: usize = 100_000;
@@ -36,7 +36,7 @@ pub(super) enum PatternError {
     Search(#[source] glob::PatternError),
     #[error("`{0}` has a brace that is not closed")]
     OpenBrace(String),
-    /// The alternatives become too many patterns.
+    /// The pattern expands to more than [`MAX_PATTERNS`] patterns.
     #[error("`{0}` has more than {MAX_PATTERNS} alternatives")]
     TooManyAlternatives(String),
     #[error("`{0}` matches more than {MAX_FILES} files")]

@@ -176,7 +176,7 @@ impl FromValue for Share {
     }
 }
 
-/// A function in the kernel or in a program whose calls are sampled.
+/// A function whose calls are sampled. The function belongs to the kernel or to a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Probe(Arc<str>);
 
@@ -266,7 +266,7 @@ impl EbpfOptions {
         }
     }
 
-    /// Returns the style in which profiles are written.
+    /// Returns the style of the profiles: the form of the names, and the places of thread names and process ids.
     pub(crate) fn style(&self) -> Style {
         Style {
             demangle: self.demangle.into(),

@@ -23,7 +23,7 @@ use alluvium_profile::labels::SERVICE_NAME;
 use alluvium_profile::pprof::gzip;
 use alluvium_profile::{Labels, RawProfile};
 
-/// Interval of the checks for a stop.
+/// Interval at which the session checks [`Shared::stop`].
 const POLL: Duration = Duration::from_millis(125);
 /// Limits for the samples of processes without a target.
 #[derive(Clone, Copy)]

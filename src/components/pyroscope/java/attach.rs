@@ -108,8 +108,8 @@ impl Command<'_> {
         let code = code.trim().parse().unwrap_or(-1);
         match self {
             Self::Load { .. } if code == 0 => {
-                // Since Java 9 the text is `return code: 0`, before that `0`. Since Java 21, any other text is the
-                // reason why the JVM did not load the agent.
+                // Since Java 9 the text is `return code: 0`. In older versions it is `0`. Since Java 21, any other text
+                // is the reason why the JVM did not load the agent.
                 let line = text.lines().next().unwrap_or_default();
                 let of_agent = line.strip_prefix("return code: ").unwrap_or(line).trim();
                 match of_agent.parse() {

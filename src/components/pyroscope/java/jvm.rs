@@ -10,7 +10,7 @@ use alluvium_ebpf::proc::{self, ProcessKey};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Jvm {
     pub key: ProcessKey,
-    /// Process id in its innermost namespace. The names of its files contain this id.
+    /// Process id in the process's innermost namespace. The names of the attach files contain this id.
     pub own_pid: u32,
     /// Ids of the user and the group that the process runs as.
     pub user: u32,
@@ -97,7 +97,7 @@ fn effective(status: &str, line: &str) -> Option<u32> {
     ids.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Returns true if the process has a handler for SIGQUIT, signal number 3. Without one, SIGQUIT ends the process.
+/// Returns true if the process has a handler for SIGQUIT, signal number 3. Without a handler, SIGQUIT ends the process.
 fn catches_quit(status: &str) -> bool {
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

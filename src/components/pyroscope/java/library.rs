@@ -30,7 +30,7 @@ pub(super) struct Library {
     pub bytes: Arc<[u8]>,
 }
 
-/// Reads the library in the folder `dist`, in its folder `lib`, or at the path `dist`.
+/// Reads the library from the folder `lib` in `dist`, from the folder `dist`, or from the file `dist`.
 pub(super) fn of_dist(dist: &str) -> Result<Library, String> {
     let dist = Path::new(dist);
     let places = [dist.join("lib").join(NAME), dist.join(NAME), dist.to_owned()];

@@ -41,7 +41,8 @@ use session::{Session, Shared, State, Wanted};
 /// Interval at which unprofiled processes are inspected again. A process can become a JVM: a shell that executes `java`
 /// keeps its process id.
 const LOOK: Duration = Duration::from_secs(5);
-/// Number of recordings that are stopped and read concurrently. Each may be large, and a process may answer slowly.
+/// Maximum number of recordings that are stopped and read concurrently. Each may be large, and a process may answer
+/// slowly.
 const READINGS: usize = 4;
 /// Number of inspections after which a process that is not a JVM is skipped while it runs the same program.
 const LOOKS: u32 = 6;
@@ -172,7 +173,7 @@ impl Java {
                         NoJvm::Other(_) => left.no_jvm += 1,
                         _ => left.errors.push(reason.to_string()),
                     }
-                    // Any other reason may be temporary, so such a process is inspected every time.
+                    // Any reason except `Other` may be temporary, so the process is inspected every time.
                     let looks = if matches!(reason, NoJvm::Other(_)) { looks } else { 0 };
                     let passed = Passed {
                         key,

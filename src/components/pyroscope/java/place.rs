@@ -33,7 +33,7 @@ fn become_user(jvm: &Jvm) -> io::Result<()> {
     if geteuid() == user && getegid() == group {
         return Ok(());
     }
-    // The groups come first, because only root may change them.
+    // The groups are changed first, because only root may change them.
     let changed = set_thread_groups(&[])
         .and_then(|()| set_thread_res_gid(group, group, group))
         .and_then(|()| set_thread_res_uid(user, user, user));

@@ -63,7 +63,8 @@ pub(super) enum Recorder {
 }
 
 impl Recorder {
-    /// Finds async-profiler in `dist` or in an installed package. Without a package, returns JDK Flight Recorder.
+    /// Finds async-profiler in `dist` or in an installed package. If `dist` is empty and no package is installed,
+    /// returns JDK Flight Recorder.
     pub(super) fn find(dist: &str) -> Result<Self, RecordError> {
         let library = match dist {
             "" => library::of_system().transpose(),
@@ -199,7 +200,8 @@ impl Recorded {
         }
     }
 
-    /// Sends a command to JFR. The result code is always 0, so only the text of the answer tells success from failure.
+    /// Sends a command to JFR. The result code is always 0, so only the text of the answer distinguishes success from
+    /// failure.
     fn own(&self, words: &str, done: &str) -> Result<(), RecordError> {
         let text = command(&self.jvm, Command::Jcmd(words))?;
         if text.contains(done) {

@@ -31,7 +31,7 @@ pub(super) struct Shared {
     pub component: Arc<str>,
     pub fanout: Arc<Fanout>,
     pub metrics: JavaMetrics,
-    /// Bounds how many recordings are read concurrently.
+    /// Limits the number of recordings that are read concurrently.
     pub reading: Arc<Semaphore>,
 }
 
@@ -129,7 +129,7 @@ impl Session {
             match recorded.start(&arguments.profiling_config) {
                 Ok(()) => Ok(recorded),
                 Err(error) => {
-                    // The error of the start is reported, not one of the cleanup.
+                    // The caller receives the error of the start. An error of the cleanup is ignored.
                     let _ = recorded.clean();
                     Err(error)
                 }

@@ -18,7 +18,8 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 pub(super) struct IngestRequest {
     /// The labels from the name, with the labels that a server adds.
     pub labels: Labels,
-    /// The head, which precedes the body in the bytes of the profile.
+    /// The head of the upload: its query, content type and content encoding. It precedes the body in the bytes of the
+    /// profile.
     pub head: Vec<u8>,
 }
 

@@ -15,12 +15,12 @@ use alluvium_wire::weight;
 pub(super) struct Push {
     /// The profiles that can be forwarded.
     pub profiles: Vec<RawProfile>,
-    /// The data about all profiles of the push that the response needs.
+    /// The data that the response needs about all profiles of the push.
     pub outcome: PushOutcome,
 }
 
-/// Reads a decompressed message. The second value holds the memory budget of the push. JSON is decoded on a blocking
-/// thread.
+/// Reads a decompressed message. The second value reserves memory for the push until it is dropped. JSON is decoded on
+/// a blocking thread.
 pub(super) async fn read(
     intake: &Intake,
     codec: Codec,

@@ -173,7 +173,7 @@ async fn a_push_by_grpc_or_grpc_web_becomes_a_profile_too() {
     for answer in [
         send(post_http2(&url), &[grpc], plain()).await,
         send(post_http2(&url), &[grpc, gzip], packed).await,
-        // connect's client for Go sends this to an `http:` address.
+        // Connect's client for Go sends such a request to an `http:` address.
         send(post_http1(&url), &[grpc, te], plain()).await,
     ] {
         assert_eq!((answer.status, &*answer.body), (200, &[0; 5][..]));

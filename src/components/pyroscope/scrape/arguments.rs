@@ -126,7 +126,7 @@ arguments! {
 arguments! {
     /// The body of `profile.KIND { }`.
     struct Profile {
-        /// If true, the profile is recorded over time. The request contains the parameter seconds.
+        /// If true, the target records the profile for a duration, which the request contains as the parameter seconds.
         delta: bool = false,
         /// If true, the profile is scraped.
         enabled: bool = true,
@@ -138,7 +138,7 @@ arguments! {
 arguments! {
     /// The body of `profile.custom "NAME" { }`.
     struct CustomProfile {
-        /// If true, the profile is recorded over time. The request contains the parameter seconds.
+        /// If true, the target records the profile for a duration, which the request contains as the parameter seconds.
         delta: bool = false,
         /// If true, the profile is scraped.
         enabled: bool,
@@ -156,16 +156,17 @@ pub(crate) struct ProfileKind {
     pub name: Arc<str>,
     /// Path of the profile in the target's URL.
     pub path: Arc<str>,
-    /// True if the profile is recorded over time.
+    /// True if the target records the profile for the duration that the request contains.
     pub delta: bool,
-    /// True if the profile counts since the start of the process, so that the scraper sends differences.
+    /// True if the values accumulate from the start of the process. The scraper then sends the difference between two
+    /// scrapes.
     pub cumulative: bool,
-    /// True if the sent profile is an increase, computed here or by the target. The server must not take differences
-    /// of it.
+    /// True if the sent profile is an increase, which the scraper or the target has computed. The server must not
+    /// compute differences between such profiles.
     pub increase: bool,
 }
 
-/// Whether a kind is scraped from targets that name no kinds.
+/// Whether a kind is scraped from targets without the label `__profile_kinds__`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Enabled {
     Yes,
@@ -195,9 +196,9 @@ pub(crate) struct Settings {
     pub(crate) client: HttpClientArguments,
     /// Prefix of the path of every profile.
     pub(crate) path_prefix: Arc<str>,
-    /// Profiles to scrape from a target that names no kinds, sorted by kind.
+    /// Kinds to scrape from targets without the label `__profile_kinds__`, sorted by kind.
     pub(crate) kinds: Vec<ProfileKind>,
-    /// Profiles to scrape only from targets that name them, sorted by kind.
+    /// Kinds to scrape only from targets whose label `__profile_kinds__` contains them, sorted by kind.
     pub(crate) other_kinds: Vec<ProfileKind>,
 }
 

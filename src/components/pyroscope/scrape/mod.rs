@@ -41,7 +41,7 @@ use target::{Identity, ScrapeTarget};
 /// time.
 const SYNC_AT_MOST_EVERY: Duration = Duration::from_secs(5);
 
-/// Shortest time between two moves of targets between collectors of a cluster.
+/// Shortest time between two changes of the distribution of targets among the collectors of a cluster.
 const SHARE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
 /// The component's definition.

@@ -103,8 +103,8 @@ pub(super) fn check(body: &[u8], path: &str, content_type: &str) -> Result<(), R
     Ok(())
 }
 
-/// Describes a response that contains another output of Go's `net/http/pprof` than a profile. The bytes decide, or else
-/// the path.
+/// Describes a response that contains an output of Go's `net/http/pprof` other than a profile. Recognizes the output by
+/// its first bytes, or else by the path.
 fn of_go(body: &[u8], path: &str) -> Option<&'static str> {
     if body.starts_with(b"go 1.") {
         return Some("an execution trace of Go, which cannot become a profile; open it with `go tool trace`");

@@ -37,7 +37,8 @@ pub(super) struct TargetState {
     pub last_error: Option<String>,
 }
 
-/// Maximum delay of a scrape of a shared target. If this collector slept longer, another collector may own the target.
+/// Maximum delay of a scrape of a shared target. A scrape with a longer delay is skipped, because another collector may
+/// own the target by then.
 const LATEST: Duration = Duration::from_secs(3);
 
 /// The signals that end a loop from outside.
@@ -229,7 +230,8 @@ impl Scraper {
             .unwrap_or_else(|_| Err(ResponseError::Timeout(alluvium_base::duration::format(deadline)).to_string()))
     }
 
-    /// Requests the profile from this program itself, with the same endpoints and credentials as over its port.
+    /// Requests the profile from this program's own endpoints, without a socket. The request has the same credentials
+    /// as a request over the port.
     async fn ask_own(&self) -> Result<reqwest::Response, String> {
         let url = &self.target.url;
         let mut request = http::Request::get(&url[url::Position::BeforePath..url::Position::AfterQuery])
@@ -241,7 +243,7 @@ impl Scraper {
 
     fn profile(&self, pprof: Bytes) -> RawProfile {
         let labels = if self.target.kind.increase {
-            // The label tells the server not to take differences of differences.
+            // The label tells the server not to compute differences of differences.
             self.target.labels.with("__delta__", "false")
         } else {
             self.target.labels.clone()

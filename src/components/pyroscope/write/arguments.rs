@@ -111,7 +111,7 @@ fn check_label_name(name: &str) -> Result<(), ArgumentError> {
 }
 
 impl WriteArguments {
-    /// Returns the labels that name the tenant for some endpoint.
+    /// Returns the `tenant_label` of each endpoint that has one.
     pub(crate) fn tenant_labels(&self) -> impl Iterator<Item = Arc<str>> {
         let labels = self
             .endpoint

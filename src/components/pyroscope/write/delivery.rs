@@ -23,7 +23,8 @@ use alluvium_wire::push::PushClient;
 use alluvium_wire::queue_report::QUEUE_HEADER;
 use alluvium_wire::refusals::{self, Refused};
 
-/// Maximum number of concurrent requests of one batch. Uploads and tenants do not wait for each other's round trips.
+/// Maximum number of concurrent requests of one batch. The requests of different uploads and tenants are sent
+/// concurrently, so that a slow response does not delay the other requests.
 const AT_ONCE: usize = 8;
 
 /// Sends batches to one endpoint.

@@ -11,7 +11,7 @@ use alluvium_profile::{Labels, RawProfile, SinkError, SinkErrorKind, TenantId};
 pub(super) struct LabelPolicy {
     /// Labels that are set on every profile.
     pub external: BTreeMap<Arc<str>, Arc<str>>,
-    /// Labels that name the tenant for some endpoint.
+    /// Names of the labels that the endpoints use as `tenant_label`.
     pub tenants: Vec<Arc<str>>,
 }
 

@@ -16,7 +16,7 @@ const APP_NAME: &str = "app_name";
 
 /// The profiles that are sent in one request.
 pub(super) struct Parcel {
-    /// Their positions in the batch.
+    /// Positions of the profiles in the batch.
     pub places: Vec<usize>,
     /// Tenant of the profiles, if a label names it.
     pub tenant: Option<Arc<str>>,
@@ -78,8 +78,8 @@ fn query(upload: &Upload, labels: &Labels) -> String {
 }
 
 /// Returns the name of an upload. A server sets `service_name` to the part before the brace, or `app_name` if the name
-/// has a `service_name`. A label with this value is therefore omitted. The form has no escapes, so `_` replaces
-/// characters that would end a value.
+/// has a `service_name`. If one of these labels has that value, it is therefore omitted. The form has no escapes, so
+/// `_` replaces characters that would end a value.
 fn name(labels: &Labels) -> String {
     let service = labels.get(SERVICE_NAME).unwrap_or_default();
     let app = labels.get(PROFILE_NAME).unwrap_or(service);

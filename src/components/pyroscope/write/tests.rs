@@ -517,7 +517,7 @@ async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits
     assert!(receiver.append(vec![profile("s0010")]).await.is_empty());
     down.is_down.store(false, Ordering::Relaxed);
     eventually("the other endpoint", || down.taken.lock().len() == 11).await;
-    // A request in progress at the update may still have the old headers. The next request has the new ones.
+    // A request in progress at the update may still have the old headers. The next request has the new headers.
     assert!(receiver.append(vec![profile("s0011")]).await.is_empty());
     eventually("the next profile", || down.taken.lock().len() == 12).await;
     assert_eq!(down.headers.lock()["a"], "b");

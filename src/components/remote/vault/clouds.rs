@@ -1,4 +1,4 @@
-//! Logins with an identity that a cloud gives to a machine or an account.
+//! Logins with an identity that a cloud assigns to a machine or an account.
 //!
 //! In: the arguments of a login. Out: the body of the login request, which proves the identity to Vault. Every login
 //! looks up credentials and identities again. Only a nonce is stored.
@@ -30,7 +30,8 @@ use alluvium_base::file::{create_folders, replace};
 use alluvium_pipeline::component::{ComponentError, Context};
 use alluvium_wire::client::{ClientOptions, ProxyOptions};
 
-/// Header with the name of the Vault server. The login request signs it, so the login is valid for this server only.
+/// Header with the name of the Vault server. The signature of the login request covers this header, so the login is
+/// valid for this server only.
 const SERVER_ID: HeaderName = HeaderName::from_static("x-vault-aws-iam-server-id");
 /// URL of Google's API that signs tokens with the keys of service accounts.
 const IAM: &str = "https://iamcredentials.googleapis.com/v1/";
@@ -75,7 +76,7 @@ struct Signed {
 }
 
 impl Clouds {
-    /// Creates the value. Reads no file and sends no request.
+    /// Prepares logins with a cloud identity. Reads no file and sends no request.
     pub(super) fn new(context: &Context, environment: Environment) -> Result<Self, ComponentError> {
         Ok(Self {
             options: ClientOptions {

@@ -95,7 +95,7 @@ async fn a_login_by_ec2_shows_the_machine_and_the_nonce_of_its_first_login() {
     let amazon = Amazon::start("", &[], answer).await;
     let folder = tempfile::tempdir().unwrap();
     let own = folder.path().join("remote.vault.test");
-    // Each call stands for another process.
+    // Each call simulates a different process.
     let body = async |body: Body| {
         let clouds = clouds(&own, [("AWS_EC2_METADATA_SERVICE_ENDPOINT", amazon.url.as_str())]);
         login(&clouds, "auth.aws", body.text("type", "ec2")).await.unwrap().body

@@ -155,7 +155,8 @@ impl Remote {
         secret::read(&self.arguments, &self.vault, token).await
     }
 
-    /// Ensures that the session has a valid token. Returns false if it replaced the token instead of renewing it.
+    /// Ensures that the session has a valid token. Returns true if the previous token is still valid or was renewed,
+    /// and false if the session has a new token.
     async fn token(&self, session: &mut Session) -> Result<bool, String> {
         if let Some(token) = &session.token {
             let is_due = token.renew.is_some_and(|renew| renew <= Instant::now());

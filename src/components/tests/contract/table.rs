@@ -49,7 +49,7 @@ const fn polled(name: &'static str, common: &'static str) -> Row {
     )
 }
 
-/// Returns the row of a discovery for which no HTTP client can fail to build.
+/// Returns the row of a discovery that refuses no valid body, because its HTTP client can always be built.
 const fn plain(name: &'static str, common: &'static str) -> Row {
     row(
         name,

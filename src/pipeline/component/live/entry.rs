@@ -1,7 +1,7 @@
 //! Entries of live debugging, and their formats: text like Alloy's, and JSON for the page.
 //!
 //! A component creates an entry on the data path, so the entry only shares existing data. Everything costly
-//! (formatting, reading a profile) happens in this file when the watcher writes the entry.
+//! (formatting, reading a profile) happens in this file, when the entry is written for a watcher.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
