@@ -1,4 +1,4 @@
-//! The components. Each has its own folder, whose path is the component's name.
+//! The components. Each component has its own folder. The path of the folder is the component's name.
 //!
 //! [`ALL`] lists all components. Components do not import each other. [`common`] contains the code that they share. To
 //! remove a component, delete its folder and its line here.

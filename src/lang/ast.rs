@@ -43,7 +43,7 @@ pub struct Attribute {
 pub struct Block {
     /// The whole name, with its dots.
     pub name: Identifier,
-    /// Its label without quotes; `None` for an empty label.
+    /// Its label without quotes; `None` if the label is missing or empty.
     pub label: Option<Identifier>,
     /// Byte offset of the opening `{`.
     pub open: usize,

@@ -1,7 +1,8 @@
 //! Parses tokens to a tree: recursive descent with one token of lookahead, precedence climbing for operators.
 //!
 //! After an error the parser continues with the next statement, so that one run reports several errors. Only the first
-//! error of a line is kept, since the others usually follow from it. A tree with errors may be displayed, but not run.
+//! error of a line is kept, since the other errors usually follow from it. A tree with errors may be displayed, but not
+//! run.
 
 mod expressions;
 

@@ -1,8 +1,8 @@
 //! Emits printed tokens, and inserts comments at their original positions.
 //!
 //! White space is delayed until the next token, because a comment may precede, interrupt or replace the white space.
-//! Source positions are known for most tokens and estimated for the others from the printed text. Alloy estimates in
-//! the same way, and the placement of comments depends on it.
+//! Source positions are known for most tokens. For the other tokens they are estimated from the printed text. Alloy
+//! estimates in the same way, and the placement of comments depends on it.
 //!
 //! Output is a byte stream for [`super::columns`]: tab and vertical tab end a cell, newline ends a line, form feed ends
 //! a line and the run of aligned lines. [`ESCAPE`] encloses text that is always one cell, [`VERBATIM`] encloses

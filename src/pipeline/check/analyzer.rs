@@ -16,7 +16,7 @@ use alluvium_lang::ast::Identifier;
 use alluvium_lang::diagnostic::nearest;
 use alluvium_lang::{Diagnostic, Diagnostics, Source, codes};
 
-/// The purpose of an analysis, which decides what it checks.
+/// The purpose of an analysis. It determines the extent of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// A check: declarations that are never instantiated are analysed too.

@@ -53,7 +53,7 @@ impl Links {
         links
     }
 
-    /// Adds the parts of enclosing scopes that the template of node `index` uses to the links of that node.
+    /// Adds to the links of node `index` the parts of enclosing scopes that the template of the node uses.
     pub(super) fn add_template(&mut self, index: usize, template: &Graph) {
         let outside = template.namespaces_outside.iter();
         self.namespaces

@@ -1,5 +1,5 @@
-//! Propagates changed values through a tree: from a component to those that refer to it, into modules as arguments, and
-//! out of them as exports.
+//! Propagates changed values through a tree: from a component to the components that refer to it, into modules as
+//! arguments, and out of them as exports.
 //!
 //! Only marked nodes are processed, leaves first. A node whose value changes marks its dependants. A pass does not
 //! apply changes of shape (other items of a `foreach`, other arguments of an import). It reports them, because they

@@ -1,5 +1,5 @@
-//! Stops running components in order. A component stops before those that it refers to, so that receivers run until
-//! nothing is sent to them any more.
+//! Stops running components in order. A component stops before the components that it refers to, so that receivers run
+//! until no component sends to them any more.
 //!
 //! In: some nodes of a tree. Out: none of them runs. Independent components stop concurrently. A slow component is
 //! logged every minute and aborted at the deadline. A component that has to wait for its senders until the deadline

@@ -1,4 +1,4 @@
-//! `import.file`: modules from a file or from the files of a folder. The import follows their changes.
+//! `import.file`: modules from a file or from the files of a folder. The import follows changes of these files.
 //!
 //! In: a path. Out: the texts by their paths. From a folder the import reads the files whose names end in `.alloy` or
 //! `.river`, without subfolders.

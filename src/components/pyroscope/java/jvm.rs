@@ -23,7 +23,7 @@ pub(super) enum NoJvm {
     /// There is no such process.
     #[error("process {0} is gone")]
     Gone(u32),
-    /// The process runs another program.
+    /// The process runs a program other than a JVM.
     #[error("process {0} is not a Java virtual machine")]
     Other(u32),
     /// The process runs a JVM other than HotSpot.

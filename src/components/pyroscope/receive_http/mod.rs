@@ -92,7 +92,7 @@ impl Serving {
 }
 
 impl Receive {
-    /// Serves until the shutdown. If the arguments change, a new listener takes over, and the old one finishes its
+    /// Serves until the shutdown. If the arguments change, a new listener takes over, and the old listener finishes its
     /// requests at the same time.
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut generations = tokio::task::JoinSet::new();

@@ -37,11 +37,11 @@ use scraper::{Scraper, Stop, TargetState};
 use sharing::Shares;
 use target::{Identity, ScrapeTarget};
 
-/// Shortest time between two changes of targets. A discovery that changes all the time must not restart loops all the
-/// time.
+/// Minimum time between two updates of the loops if the arguments change. A discovery that changes all the time must
+/// not restart loops all the time.
 const SYNC_AT_MOST_EVERY: Duration = Duration::from_secs(5);
 
-/// Shortest time between two changes of the distribution of targets among the collectors of a cluster.
+/// Minimum time between two updates of the loops if the distribution of targets in the cluster changes.
 const SHARE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
 /// The component's definition.

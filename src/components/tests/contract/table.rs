@@ -1,8 +1,8 @@
 //! The bodies with which each component of the list is started and updated. A component without a row fails the test.
 //!
 //! Placeholders: `{api}` is the address of a server that never responds successfully, `{ok}` the address of a server
-//! that does, `{taken}` a port in use, `{folder}` a folder of this test, and `{missing}` a file that does not exist.
-//! `sink` is a receiver.
+//! that responds successfully, `{taken}` a port in use, `{folder}` a folder of this test, and `{missing}` a file that
+//! does not exist. `sink` is a receiver.
 
 /// One component of the list, and its bodies.
 pub(super) struct Row {
@@ -13,7 +13,7 @@ pub(super) struct Row {
     pub(super) first: &'static str,
     /// Additional text of another valid body.
     pub(super) other: &'static str,
-    /// Additional text of a body that is valid and that the component refuses. Empty if there is no such body.
+    /// Additional text of a valid body that the component refuses. Empty if there is no such body.
     pub(super) bad: &'static str,
 }
 

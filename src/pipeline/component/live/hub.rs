@@ -164,8 +164,8 @@ impl LiveHandle {
         }
     }
 
-    /// Returns the counters of the edge from this component to `to`, which is empty for a receiver without a name. The
-    /// counters exist as long as the caller holds the returned value.
+    /// Returns the counters of the edge from this component to the receiver `to`. A receiver without a name has an
+    /// empty `to`. The counters exist as long as the caller holds the returned value.
     pub fn edge(&self, to: &str) -> Arc<Edge> {
         self.0.hub.0.flows.edge(&self.0.id, to)
     }

@@ -67,7 +67,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
     /// True if an evaluation failed because it depends on a component that is yet to be updated.
     pub(crate) is_stale: bool,
-    /// Declarations of imports whose errors have been reported.
+    /// Imported declarations whose errors have been reported.
     reported: BTreeSet<*const Declare>,
     /// Ids that the new tree should have, even if their evaluation failed.
     wanted: BTreeSet<Arc<str>>,

@@ -132,7 +132,7 @@ impl Receive {
         routers
     }
 
-    /// Serves until the shutdown. If the arguments change, new listeners take over, and the old ones finish their
+    /// Serves until the shutdown. If the arguments change, new listeners take over, and the old listeners finish their
     /// requests at the same time.
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut generations = tokio::task::JoinSet::new();
