@@ -1,9 +1,9 @@
 //! Elastic tab stops: cells of adjacent lines get a common width.
 //!
-//! The algorithm and its corner cases follow Go's `text/tabwriter` as Alloy configures it (cell padding of one blank,
-//! indentation by tabs of eight, columns without text vanish), because the output of `fmt` must be the same. A column
-//! is a run of lines that have a cell at its position; the last cell of a line belongs to no column. Trailing blanks
-//! are removed at the end, except inside strings and comments.
+//! The output of `fmt` must be the same as in Alloy. Therefore the algorithm and its corner cases follow Go's
+//! `text/tabwriter` as Alloy configures it: cell padding of one blank, indentation by tabs of eight, columns without
+//! text vanish. A column is a run of lines that have a cell at its position; the last cell of a line belongs to no
+//! column. Trailing blanks are removed at the end, except inside strings and comments.
 
 use super::emitter::{ESCAPE, VERBATIM};
 

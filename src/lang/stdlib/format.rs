@@ -1,9 +1,9 @@
 //! `string.format`: the verbs of Go's `fmt` that make sense for values of the language.
 //!
-//! `%v %s %q %d %b %o %x %X %c %U %T %e %f %g %t %%` with the flags `- + 0 space #`, width and precision (also `*`),
-//! and chosen operands (`%[2]s`). For a missing or unsuitable operand the output contains the same error text as in Go
-//! (`%!d(string=a)`), because an error could break existing configurations. A text that contains a secret is a secret
-//! (in Alloy it is a plain string, which appears on the page and in the logs).
+//! The function supports `%v %s %q %d %b %o %x %X %c %U %T %e %f %g %t %%` with the flags `- + 0 space #`, width and
+//! precision (also `*`), and chosen operands (`%[2]s`). For a missing or unsuitable operand the output contains the
+//! same error text as in Go (`%!d(string=a)`), because an error could break existing configurations. A text that
+//! contains a secret is a secret (in Alloy it is a plain string, which appears on the page and in the logs).
 
 use std::iter::Peekable;
 use std::str::Chars;

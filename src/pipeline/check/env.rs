@@ -2,7 +2,7 @@
 //! may refer to.
 //!
 //! Scopes nest like blocks. All inner scopes see declarations and imports. Only the template of a `foreach` sees outer
-//! values: those that the `foreach` itself sees.
+//! values: the values that the `foreach` itself sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

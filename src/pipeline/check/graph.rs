@@ -35,7 +35,7 @@ pub(crate) struct Graph {
     pub imports: BTreeMap<Arc<str>, usize>,
     /// Namespaces of outer imports that this scope uses: the number of scopes outwards, and the name.
     pub namespaces_outside: BTreeSet<(usize, Arc<str>)>,
-    /// For a template, the nodes and items of enclosing scopes that it uses.
+    /// For a template, the nodes and items of enclosing scopes that the template uses.
     pub(super) outside: Outside,
     by_id: HashMap<Arc<str>, usize>,
 }

@@ -1,10 +1,10 @@
 //! Static checks of a configuration, and the graphs for running it. Pure: this module builds no component and reads no
 //! environment variable.
 //!
-//! In: texts and the definitions of components. `validate::analyze` reads the statements of every scope (the
-//! configuration itself, the body of a `declare`, the template of a `foreach`) into a [`graph::Graph`], resolves
-//! references, orders the nodes, and checks every block against its schema. Out: the graph, and diagnostics. Nothing
-//! here depends on the running components.
+//! In: texts and the definitions of components. `validate::analyze` reads the statements of every scope into a
+//! [`graph::Graph`]. Scopes are the configuration itself, the body of a `declare`, and the template of a `foreach`. The
+//! function also resolves references, orders the nodes, and checks every block against its schema. Out: the graph, and
+//! diagnostics. Nothing here depends on the running components.
 
 mod analyzer;
 pub(crate) mod arguments;

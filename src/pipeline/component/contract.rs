@@ -47,10 +47,10 @@ pub trait Component<A>: Send + Sync + 'static {
         None
     }
 
-    /// True if the component holds an exclusive resource (a port, the lock of a folder) from its build or run to the
-    /// end of its run, and acquires the resource again when it runs again. If a reload removes such a component, and a
-    /// build or an update fails while the component runs, the engine stops the component and tries once more. If the
-    /// second attempt fails too, the component runs again.
+    /// True if the component holds an exclusive resource, such as a port or the lock of a folder. It holds the resource
+    /// from its build or run to the end of its run, and acquires it again when it runs again. If a reload removes such
+    /// a component, and a build or an update fails while the component runs, the engine stops the component and tries
+    /// once more. If the second attempt fails too, the component runs again.
     fn is_exclusive(&self) -> bool {
         false
     }

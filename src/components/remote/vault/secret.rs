@@ -56,8 +56,8 @@ pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str)
     })
 }
 
-/// Returns the mount path and the version of the store. If the server refuses to name them, the mount path is the first
-/// part of the path, or the whole path if `key` is set, and the version is 2, as in Alloy.
+/// Returns the mount path and the version of the store. If the server refuses to name them, the version is 2, as in
+/// Alloy. The mount path is then the first part of the path, or the whole path if `key` is set.
 async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> (String, Version) {
     let path = arguments.path.trim_matches('/');
     let request = Request {
