@@ -45,8 +45,8 @@ pub(super) fn settings(config: &ProfilingConfig, version: u32) -> String {
     text + "</configuration>\n"
 }
 
-/// Returns the major version in an answer to `VM.version`, which has a line such as `JDK 17.0.15`. If the line is
-/// missing, returns 8, the oldest version with JFR.
+/// Returns the major version from an answer to `VM.version`. The answer contains a line such as `JDK 17.0.15`. If the
+/// line is missing, returns 8, the oldest version with JFR.
 pub(super) fn major_version(answer: &str) -> u32 {
     let version = answer.lines().find_map(|line| line.strip_prefix("JDK "));
     let major = version.and_then(|version| version.split(['.', '+', '-', '_']).next());
@@ -54,7 +54,7 @@ pub(super) fn major_version(answer: &str) -> u32 {
 }
 
 /// Parses a time in async-profiler's form: a number with the unit `ns`, `us`, `ms` or `s`. A number without a unit is
-/// in nanoseconds. Returns `None` if the text has no number, which turns lock samples off.
+/// in nanoseconds. Returns `None` if the text has no number. Lock samples are then turned off.
 fn lock_threshold(text: &str) -> Option<Duration> {
     let digits = text.trim_start_matches(|character: char| character.is_ascii_digit());
     let number: u64 = text.strip_suffix(digits)?.parse().ok()?;
