@@ -20,16 +20,17 @@ pub struct StoreConfig {
     /// Memory size at which a head is flushed. Defaults to 32 MiB. While the heads hold twice as much, appends wait for
     /// the flush.
     pub flush_bytes: u64,
-    /// Age of the first profile of a head at which the head is flushed. Defaults to 5 minutes.
+    /// A head is flushed when its first profile reaches this age. Defaults to 5 minutes.
     pub flush_age: Duration,
     /// Maximum memory of all heads together. Defaults to 256 MiB. If flushes fail or are too slow and the heads exceed
     /// this limit, the store refuses profiles.
     pub head_limit_bytes: u64,
-    /// Maximum memory of all profiles between their arrival and the head. Defaults to 128 MiB. Further profiles wait.
+    /// Maximum memory of all profiles that have arrived but are not in the head yet. Defaults to 128 MiB. Further
+    /// profiles wait.
     pub intake_bytes: usize,
     /// Limits on the profiles of each tenant.
     pub limits: TenantLimits,
-    /// Rules for the tenants that may send. By default, all tenants may.
+    /// Rules for the tenants that may send. By default, all tenants may send.
     pub tenants: TenantRules,
     /// Whether the acknowledgement of a profile waits for the disk.
     pub sync: SyncMode,

@@ -1,7 +1,7 @@
 //! The clocks of the store: the system's clocks, or clocks that a test sets.
 //!
-//! The wall clock dates the receipt of profiles. It also decides the age of profiles and files, retention, downsampling
-//! and vacuum. Timeouts and budgets use the system's monotonic clock.
+//! The wall clock supplies the receipt time of profiles. The age of profiles and files, retention, downsampling and
+//! vacuum also depend on the wall clock. Timeouts and budgets use the system's monotonic clock.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -39,8 +39,8 @@ impl Clock {
         }
     }
 
-    /// Creates a wall clock that returns `now` and a monotonic clock that returns `running`. A test can move each of
-    /// them alone.
+    /// Creates a wall clock that returns `now` and a monotonic clock that returns `running`. A test can move each clock
+    /// independently of the other.
     #[cfg(test)]
     pub(crate) fn set_by(
         now: impl Fn() -> SystemTime + Send + Sync + 'static,

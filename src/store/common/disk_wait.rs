@@ -1,7 +1,7 @@
 //! Measures how long each thread of the store has waited for the disk, to detect a disk that never responds.
 //!
 //! In: the start, the steps and the end of a thread's work. Out: the time since its last step, as a metric and for
-//! health checks. A call to a dead disk does not return, so only another thread can notice it.
+//! health checks. A call to a dead disk does not return, so only another thread can detect the dead disk.
 
 use std::fmt;
 use std::sync::Arc;

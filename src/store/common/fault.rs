@@ -1,7 +1,7 @@
 //! Places at which a test can make the store fail, to simulate every crash and a full disk.
 //!
-//! In production there is no hook, and [`Faults::check`] only records the step of the thread. The hook decides by place
-//! and may count calls.
+//! In production there is no hook, and [`Faults::check`] only records the step of the thread. A hook decides by the
+//! place whether the operation fails, and may count the calls.
 
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum Place {
     LogSync,
     /// A segment is cut back to its durable part and synced.
     LogCut,
-    /// The durable length of a segment that cannot be cut is written beside it.
+    /// The durable length of a segment that cannot be cut is written to a file beside the segment.
     LogMark,
     /// At the start, the contents of the last segment are written again and synced.
     LogRenew,
@@ -60,7 +60,7 @@ pub enum Place {
     EntryLink(Table),
     /// The folder of the log is synced.
     EntryFolderSync(Table),
-    /// A maintenance job begins. The name of the job is its name in the metrics.
+    /// A maintenance job begins. The value is the name of the job in the metrics.
     Job(&'static str),
     /// The checksums of an entry or checkpoint are written. A commit is valid without its checksums.
     LogSums(Table),

@@ -1,7 +1,7 @@
 //! The state of a store: open, closing, stopped, or broken because one of its threads ended early.
 //!
-//! If a thread ends early, the reason is kept. From then on the store accepts no profiles and reports itself unhealthy.
-//! No caller waits for a response that cannot come.
+//! If a thread ends early, the store records the reason. From then on the store accepts no profiles and reports itself
+//! unhealthy. Callers that wait for the thread are woken, so that no caller waits forever.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,8 +41,8 @@ impl Lifecycle {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Returns why the store cannot work any more, or `None` while all threads run. If several threads have ended, the
-    /// reason is that of the first.
+    /// Returns the reason why a thread of the store has ended early, or `None` if no thread has. If several threads
+    /// have ended early, returns the reason of the first.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().clone()
     }
@@ -52,8 +52,8 @@ impl Lifecycle {
         self.failure().map_or(StoreError::Closed, StoreError::ThreadEnded)
     }
 
-    /// Runs the body of a thread. If it panics, the reason is kept, and `release` wakes the callers that wait for the
-    /// thread.
+    /// Runs the body of a thread. If the body panics, records the reason and calls `release`, which must wake the
+    /// callers that wait for the thread.
     pub(crate) fn watch(&self, thread: &'static str, body: impl FnOnce(), release: impl FnOnce()) {
         let Err(reason) = caught(body) else { return };
         tracing::error!(
@@ -67,8 +67,8 @@ impl Lifecycle {
     }
 }
 
-/// Returns the result of `work`, or the message of its panic. State that `work` was changing may be inconsistent, so
-/// the caller must drop it.
+/// Returns the result of `work`, or the message of its panic. If `work` panics, the state that it was changing may be
+/// inconsistent, so the caller must drop that state.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(panic.as_ref()))
 }

@@ -191,10 +191,10 @@ pub(crate) struct Effort {
     pub(crate) page_rows: usize,
     /// Rows of a row group. Many readers can skip only whole row groups, and each row group has its own dictionary.
     pub(crate) group_rows: usize,
-    /// For samples: if true, the stacks of a series are ordered by their number of rows, largest first, instead of by
-    /// id, and a row group ends where a series ends. The first stack of a series then has the most times, so the
-    /// dictionary of times of a row group is in ascending order, and the dictionary indexes of one series in an hour
-    /// fit in a byte. Both compress better, at the cost of a second pass over the rows.
+    /// If true, the stacks of a series in the samples table are ordered by their number of rows, largest first, instead
+    /// of by id. A row group ends where a series ends. The first stack of a series then has the most times. The
+    /// dictionary of times of a row group is therefore in ascending order, and the dictionary indexes of one series in
+    /// an hour fit in a byte. Both effects improve compression, at the cost of a second pass over the rows.
     pub(crate) stacks_by_rows: bool,
 }
 
@@ -237,7 +237,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates a file. Fails if the file exists already.
+    /// Creates a file. If the tables are in a folder, fails if the file exists already.
     pub(crate) fn create(target: Target<'_>, name: &str, effort: Effort, faults: &Faults) -> Result<Self, StoreError> {
         Self::create_by(target, name, effort, faults, Bucket::scratch)
     }
@@ -371,7 +371,8 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
             .position(|field| field.name() == name)
             .map(|index| index as i32 - 2)
     };
-    // The profiles table has few rows. With small row groups, the dictionaries of their ids would be most of the file.
+    // The profiles table has few rows. With small row groups, the dictionaries of profile ids would be most of the
+    // file.
     let group_rows = match table {
         Table::Samples => effort.group_rows,
         _ => FLUSHED.group_rows,
@@ -400,7 +401,7 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
         .set_sorting_columns(Some(order))
         .set_statistics_enabled(EnabledStatistics::None);
     // Every profile has an id of its own, and all its types share the id. A dictionary stores each id once, however
-    // large it gets.
+    // large the dictionary becomes.
     if index("profile_id").is_some() {
         builder = builder.set_column_dictionary_page_size_limit(ColumnPath::from("profile_id"), ID_DICTIONARY_BYTES);
     }

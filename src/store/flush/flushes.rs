@@ -25,7 +25,7 @@ pub(crate) struct Flushes {
     callers: Mutex<Vec<Caller>>,
     wake: Condvar,
     room: Notify,
-    /// True while flushes fail. Appends do not wait for room then.
+    /// True while flushes fail. Appends then do not wait for room.
     fails: AtomicBool,
 }
 
@@ -89,7 +89,7 @@ impl Flushes {
         }
     }
 
-    /// Waits until there is room. Returns at once while flushes fail, because waiting is pointless then.
+    /// Waits until `is_crowded` returns false. While flushes fail, returns at once, because waiting would be pointless.
     pub(crate) async fn wait_for_room(&self, is_crowded: impl Fn() -> bool) {
         loop {
             let mut notified = std::pin::pin!(self.room.notified());

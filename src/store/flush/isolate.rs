@@ -29,7 +29,8 @@ pub(crate) type Range = RangeInclusive<u64>;
 /// A record and its place in the log.
 type Placed = (RecordPlace, Bytes);
 
-/// Returns the records in a range of segments that cannot be written, alone or together with others.
+/// Searches a range of segments for records that cannot be written, alone or together with others. Returns these
+/// records.
 pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<BadRecord>, StoreError> {
     let mut records: Vec<Placed> = Vec::new();
     for segment in wal::segments(folder)? {

@@ -1,6 +1,6 @@
-//! Checks whether the tables and the log of a data folder belong together: the tables contain the commits that the
-//! folder remembers, the log contains the profiles that some tables still lack, and no other folder has committed as
-//! the same writer.
+//! Checks whether the tables and the log of a data folder belong together. The tables must contain the commits that the
+//! folder remembers. The log must contain the profiles that some tables still lack. No other folder may have committed
+//! as the same writer.
 //!
 //! In: the tables, the log and the memory of a folder. Out: an error for each contradiction. The check changes nothing.
 //! A start, a repair and `alluvium store check` run this check first.

@@ -123,8 +123,8 @@ fn whole_flushes(
     Ok((lists, is_partial))
 }
 
-/// Removes the files of flushes that have not committed their profiles yet from `samples`, except files that `is_kept`
-/// chooses. Returns true if any file was removed.
+/// Removes from `samples` the files of flushes that have not committed their profiles yet, except the files that
+/// `is_kept` chooses. Returns true if any file was removed.
 pub(crate) fn leave_out_partial(
     samples: &mut Vec<FileEntry>,
     profiles: &DeltaTable,

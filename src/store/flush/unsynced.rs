@@ -2,8 +2,8 @@
 //!
 //! In: complete files. Out: the same files, durable: synced in a folder, or uploaded to a bucket. Each folder is synced
 //! once, however many files are in and below it. Many syncs or uploads run at the same time, because a disk or a bucket
-//! completes many of them in little more time than one alone. Otherwise a flush of thousands of small tenants would
-//! take minutes.
+//! completes many of them in little more time than one alone. Without this concurrency, a flush of thousands of small
+//! tenants would take minutes.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -27,7 +27,8 @@ const WAITING_BYTES: u64 = 32 << 20;
 const THREADS: usize = 16;
 /// Number of syncs that justify the start of a thread.
 const SYNCS_A_THREAD: usize = 4;
-/// Number of uploads that justify the start of a thread. One request to a bucket takes longer than such a start.
+/// Number of uploads that justify the start of a thread. One request to a bucket takes longer than the start of a
+/// thread.
 const UPLOADS_A_THREAD: usize = 1;
 
 /// Files that must be durable before a table's log may name them.
@@ -86,7 +87,7 @@ impl<'a> Unsynced<'a> {
         Ok(())
     }
 
-    /// Makes all files durable. Stops with an error as soon as `is_over` returns true.
+    /// Makes all files durable. Fails with `Closed` if `is_over` returns true before an upload or the sync of a folder.
     pub(crate) fn sync(mut self, is_over: impl Fn() -> bool + Sync) -> Result<(), StoreError> {
         self.sync_files(&is_over)?;
         let folders: Vec<&PathBuf> = self.folders.iter().collect();
@@ -122,7 +123,8 @@ impl<'a> Unsynced<'a> {
     }
 }
 
-/// Runs `sync` for every item, with one thread for every `share` items. After an error, no further item is started.
+/// Runs `sync` for every item, with one thread for every `share` items and at most [`THREADS`] threads. After an error,
+/// no further item is started.
 fn at_once<T: Sync>(
     items: &[T],
     share: usize,

@@ -155,7 +155,7 @@ impl Tables {
         result
     }
 
-    /// Writes the files of all tables before the first commit. So rows that cannot be encoded are found before any
+    /// Writes the files of all tables, then commits them. Rows that cannot be encoded are therefore found before any
     /// table contains a part of the generation.
     fn try_commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         self.attempt += 1;

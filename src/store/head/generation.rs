@@ -29,7 +29,7 @@ pub(super) type Locked = Arc<RwLock<Partition>>;
 
 /// One generation of profiles.
 pub(crate) struct Head {
-    /// The partitions by tenant and day. The first profile of a tenant and day adds one.
+    /// The partitions by tenant and day. The first profile of a tenant and day adds a partition.
     partitions: RwLock<BTreeMap<Key, Locked>>,
     known: Arc<KnownStacks>,
     /// Number of profiles applied so far. A view contains the profiles that were applied before its creation.

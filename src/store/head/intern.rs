@@ -98,7 +98,7 @@ impl SharedTexts {
         self.chunks[index / CHUNK_TEXTS].get(index % CHUNK_TEXTS)
     }
 
-    /// Adds the texts that `texts` received since this value was cloned from it.
+    /// Adds the texts that this value, an older clone of `texts`, lacks.
     pub(crate) fn follow(&mut self, texts: &Self) {
         if self.len != texts.len {
             self.chunks.truncate(self.len / CHUNK_TEXTS);

@@ -27,7 +27,7 @@ pub(crate) struct Partition {
     stack_frames: Vec<u32>,
     /// The last row of each stack, by index in `stacks`.
     last_rows: Vec<LastRow>,
-    /// Number of the column that is being applied.
+    /// Number of the column that is being applied: the values of one profile for one series and profile type.
     stamp: u32,
     /// Distinct series in the order of their arrival.
     pub(crate) series: Vec<(SeriesId, Labels)>,

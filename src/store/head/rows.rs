@@ -1,4 +1,4 @@
-//! Builders of record batches: plain columns per table, and the Arrow arrays made from them.
+//! Builds record batches: collects the rows of a table as plain values and converts the values to Arrow arrays.
 //!
 //! Only the columns of the projection are built. Constant columns and runs of equal texts are written without a lookup
 //! per row.
@@ -64,7 +64,7 @@ impl SampleRows {
         self.value.len()
     }
 
-    /// Returns true if the rows fill a batch of `rows` rows, or reach the limit of text.
+    /// Returns true if the rows fill a batch of `rows` rows, or their text reaches [`BATCH_TEXT`].
     #[inline]
     pub(crate) fn is_full(&self, rows: usize) -> bool {
         self.value.len() >= rows || self.text >= BATCH_TEXT
@@ -138,7 +138,7 @@ impl ProfileRows {
         self.rows.is_empty()
     }
 
-    /// Returns true if the rows fill a batch of `rows` rows, or reach the limit of text.
+    /// Returns true if the rows fill a batch of `rows` rows, or their text reaches [`BATCH_TEXT`].
     pub(crate) fn is_full(&self, rows: usize) -> bool {
         self.rows.len() >= rows || self.text >= BATCH_TEXT
     }
@@ -175,7 +175,7 @@ impl ProfileRows {
     }
 }
 
-/// Splits series into batches of at most `rows` rows and within the limit of text.
+/// Splits series into batches. A batch ends after `rows` rows, or earlier when its labels reach [`BATCH_TEXT`].
 pub(crate) fn series_chunks<'a, 'b>(
     all: &'a [(SeriesId, &'b Labels)],
     rows: usize,
@@ -222,7 +222,7 @@ impl StackRows {
         self.ids.len()
     }
 
-    /// Returns true if the rows fill a batch of `frames` frames, or reach the limit of text.
+    /// Returns true if the rows fill a batch of `frames` frames, or their text reaches [`BATCH_TEXT`].
     pub(crate) fn is_full(&self, frames: usize) -> bool {
         self.frames.len() >= frames || self.text >= BATCH_TEXT
     }
@@ -352,7 +352,8 @@ impl Runs {
     }
 }
 
-/// Builds a batch of the projected columns. `make` receives the name of a column of the file schema and builds it.
+/// Builds a batch of the projected columns. `make` receives the name of a column of the file schema and builds that
+/// column.
 fn batch(
     table: Table,
     shared: Shared<'_>,
