@@ -1,7 +1,7 @@
-//! Replaces files of a table by other files: commits the exchange to the table and publishes it to queries in one step.
-//! If the outcome of a commit is unknown, the table is read again. Files that this store wrote and that the table does
-//! not list are then removed from the disk. In a bucket such files stay, because the commit that adds them may still
-//! become visible.
+//! Replaces files of a table with other files: commits the exchange to the table and publishes it to queries in one
+//! step. If the outcome of a commit is unknown, the table is read again. Files that this store wrote and that the table
+//! does not list are then removed from the disk. In a bucket such files stay, because the commit that adds them may
+//! still become visible.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;

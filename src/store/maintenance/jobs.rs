@@ -54,7 +54,7 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    /// Lets the next jobs try unreadable files again, which may have been repaired.
+    /// Lets the next jobs try unreadable files again, because the files may have been repaired.
     pub(super) fn forget_unreadable(&mut self) {
         self.unreadable.clear();
     }
@@ -89,8 +89,8 @@ impl Jobs {
         }
     }
 
-    /// Runs jobs that share no files, and returns their number. A failed job does not stop the others. If jobs fail,
-    /// returns their first error, but [`StoreError::Outdated`] only if no other error occurred.
+    /// Runs jobs that share no files, and returns their number. A failed job does not stop the other jobs. If jobs
+    /// fail, returns their first error, but [`StoreError::Outdated`] only if no other error occurred.
     pub(super) fn run(
         &mut self,
         worker: &mut Worker,

@@ -1,10 +1,11 @@
 //! Maintenance: merges small files into large sorted files, downsamples and deletes old data, and deletes files that
 //! are no longer needed.
 //!
-//! One thread works in rounds (`runner`): it plans jobs for the live files ([`plan`]), rewrites some of the files
-//! (`merge`), commits the exchange to the table in one entry and publishes it (`worker`, `exchange`). Readers keep the
-//! files of their snapshot until the vacuum ([`retention`]) deletes them after a grace period. A round that fails or is
-//! interrupted leaves files that no table lists. These files are removed, and the next round makes a new plan.
+//! One thread works in rounds (`runner`). It plans jobs for the live files ([`plan`]) and rewrites some of the files
+//! (`merge`). Then it commits the exchange of these files to the table in one entry, and publishes the exchange
+//! (`worker`, `exchange`). Readers keep the files of their snapshot until the vacuum ([`retention`]) deletes them after
+//! a grace period. A round that fails or is interrupted leaves files that no table lists. These files are removed, and
+//! the next round makes a new plan.
 
 mod config;
 pub mod deletion;

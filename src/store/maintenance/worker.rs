@@ -128,7 +128,7 @@ impl Worker {
         result.map_err(StoreError::io("work on", &config.dir))
     }
 
-    /// Counts a failure of a job.
+    /// Returns the result of a job, and counts the failure if the result is an error.
     pub(super) fn counted<T>(&self, reason: &'static str, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &result
             && !matches!(error, StoreError::Closed | StoreError::Outdated(_))
@@ -222,7 +222,8 @@ impl Budget {
         }
     }
 
-    /// Waits if the last period of work has used up its share.
+    /// If the work has lasted for [`STRETCH`], waits until the work is within its share of the time, at most one
+    /// second.
     fn keep(&mut self) {
         let worked = self.since.elapsed();
         if self.share < 1.0 && worked >= STRETCH {

@@ -5,8 +5,8 @@
 //! lists the live files that may hold selected profiles, so that a retry, however late, deletes no later profile. The
 //! list is a subset of the table's live files, which the server also holds in memory. Until the request
 //! is carried out, no other job of this server rewrites these files. The request is written and synced first. So after
-//! a crash the next start finishes the deletion, and no deletion stays half done. Frames and labels stay until the
-//! retention of their day.
+//! a crash the next start finishes the deletion, and no deletion stays half done. Frames and labels stay until
+//! retention deletes their day.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -32,7 +32,7 @@ use alluvium_profile::{ProfileTypeId, TenantId, TimeSpan};
 
 /// Key of the checksum in a request.
 const CHECKSUM: &str = "xxh3";
-/// Key of the field [`Deletion::mixed`]. Only requests with such a file have the key.
+/// Key of the field [`Deletion::mixed`]. If the field is `None`, the request does not contain the key.
 const MIXED: &str = "mixed";
 /// All keys of a request except its checksum.
 const KEYS: [&str; 8] = [
@@ -60,7 +60,7 @@ pub struct Deletion {
     pub from_us: i64,
     /// End of the range, exclusive, in microseconds since 1970.
     pub until_us: i64,
-    /// Last segment of the log whose profiles are covered. `None` until the store has accepted the request.
+    /// Last segment of the log that the request covers. `None` until the store has accepted the request.
     pub segment: Option<u64>,
     /// Last covered segment of each other server on the same tables, by writer. It is empty unless an earlier version
     /// has accepted the request.
@@ -134,9 +134,9 @@ impl Deletion {
         Ok(())
     }
 
-    /// If the request covers the file `removed`, makes it cover the files in `added` that replace the file. If
-    /// `removed` may hold covered and later rows, records the file in `mixed` instead. Returns true if the request has
-    /// changed.
+    /// If the request covers the file `removed`, makes the request cover the files in `added`, which replace that file.
+    /// If `removed` may hold covered and later rows, records the file in `mixed` instead. Returns true if the request
+    /// has changed.
     pub(crate) fn pass_on(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
         let is_touched = self
             .selection()

@@ -22,7 +22,7 @@ use alluvium_profile::{ProfileTypeId, SeriesId, StackId};
 
 /// Number of rows in an output batch.
 const BATCH_ROWS: usize = 16 << 10;
-/// Number of gathered rows of one series and type at which the rows are reordered, even if the series continues. So
+/// Number of gathered rows of one series and type at which the rows are reordered, even if the series continues. This
 /// many rows take about 30 MB.
 const STRETCH_ROWS: usize = 1 << 20;
 

@@ -131,7 +131,8 @@ pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expire
             });
         }
     }
-    // Series and stacks are deleted with the last rows of a day, and only if no late profile of that day can be kept.
+    // Series and stacks are deleted with the last rows of a day, and only once a late profile of that day would be too
+    // old to keep.
     for file in files {
         let day_end = TimeSpan::of_day(file.day).end;
         let over = aging

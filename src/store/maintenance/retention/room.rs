@@ -15,7 +15,8 @@ use crate::store::maintenance::worker::Worker;
 /// State of earlier rounds that the next round needs.
 #[derive(Default)]
 pub(in crate::store::maintenance) struct Room {
-    /// Time by which the files that were last removed for free space are deleted. Then more files may be removed.
+    /// Time by which the files that were last removed for free space are deleted. After this time, more files may be
+    /// removed.
     relieved_at: Option<Instant>,
     /// True if the warning that the newest hour alone is too large was already logged.
     has_warned: bool,
@@ -85,7 +86,8 @@ impl Room {
         Ok(left_over)
     }
 
-    /// Logs a warning if the files that must stay exceed the limit. Logs it again only after they have fitted.
+    /// Logs a warning if the files that must stay exceed the limit. Logs the warning again only if the files have
+    /// fitted in the meantime.
     fn warn(&mut self, left_over: u64) {
         if left_over > 0 && !self.has_warned {
             tracing::warn!(

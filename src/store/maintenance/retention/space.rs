@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Returns a file of an hour for both tables of rows.
+    /// Returns one file of an hour for each of the tables samples and profiles.
     fn rows(tenant: &str, hour: i64) -> [FileEntry; 2] {
         let name = format!("{hour}.parquet");
         [Table::Samples, Table::Profiles].map(|table| file(table, tenant, &name, Some((hour, hour + 1))))

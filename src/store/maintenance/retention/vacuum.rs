@@ -61,8 +61,8 @@ pub(crate) struct Removals {
     left: HashMap<String, SystemTime>,
 }
 
-/// Returns the files of a table that are not in `live` (paths relative to `root`). Adds new entries of its log to
-/// `removals`.
+/// Returns the files of a table that are not in `live` (paths relative to `root`). Adds the removals in new entries of
+/// the table's log to `removals`.
 pub(crate) fn dead_files(
     root: &Root,
     table: Table,

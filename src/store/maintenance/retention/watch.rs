@@ -37,7 +37,7 @@ pub(crate) struct Watch {
     file: PathBuf,
     /// The anchor: a trusted time, with its monotonic time.
     believed: Option<Seen>,
-    /// First reading after a jump, since which the clock has not jumped again.
+    /// First reading after a jump. The clock has not jumped again since this reading.
     settling: Option<Seen>,
     /// Monotonic time of the last write to `CLOCK`.
     kept: Option<Duration>,

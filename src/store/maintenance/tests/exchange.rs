@@ -1,4 +1,5 @@
-//! Tests of an exchange of files with a lost result: its entry was written, and another server continues to work.
+//! Tests of an exchange of files if its result is lost: the entry of the exchange was written, and another server
+//! continues to work.
 
 use std::io;
 use std::path::{Path, PathBuf};

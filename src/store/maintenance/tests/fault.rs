@@ -105,7 +105,7 @@ enum Stage {
     Done,
 }
 
-/// A job that runs many times, each time with another failing operation.
+/// A job that runs many times, each time with a different failing operation.
 struct Case<'a> {
     name: &'static str,
     /// The folder to copy before each run.
@@ -353,8 +353,8 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
         }
         assert_eq!(request::pending(dir.path()).unwrap().len(), 0);
         let left = contents(&store.snapshot(), "t");
-        // The later profiles and the profiles of the other service from two moments are left. Each profile has two
-        // types, and one more for a label.
+        // The later profiles, and the profiles of the other service from two moments, are left. Each profile has at
+        // least two rows, one for each of its types.
         let late = left.profiles.iter().filter(|line| line.contains("08:15:00")).count();
         assert!(late >= total, "{late} of {total}: {:?}", left.profiles);
         assert!(left.profiles.len() > late, "{:?}", left.profiles);

@@ -151,8 +151,9 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             "{wanted:?} is not among {kinds:?}"
         );
     }
-    // The four tables repeat the same operations. So each kind fails once, each time for another table than the kind
-    // before, and the process dies every second time. If all faults are requested, each operation of each kind fails.
+    // The four tables repeat the same operations. So each kind fails once, each time for a different table than the
+    // previous kind, and the process dies every second time. If all faults are requested, each operation of each kind
+    // fails.
     let cases: Vec<_> = kinds
         .iter()
         .enumerate()
@@ -192,7 +193,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
         // After a crash, either all or none of the refused profiles reappear. All acknowledged profiles must exist.
         assert!(&now == expected || (!refused.is_empty() && now == whole), "{case}");
         healed(&store).await;
-        // One of the next entries makes up for the failed checkpoint.
+        // One of the next entries is followed by the checkpoint that failed before.
         for flush in 0..6 {
             if flush > 0 && checkpoints(dir.path()) == 4 {
                 break;
