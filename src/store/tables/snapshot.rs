@@ -93,7 +93,7 @@ pub trait HeadScan: Send + Sync {
     /// with a limit on bytes exceeds the limit by at most one batch.
     fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>);
 
-    /// Collects the same rows, for scans that are known to be small.
+    /// Collects the batches of [`HeadScan::scan_with`], for scans that are known to be small.
     fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch> {
         let mut batches = Vec::new();
         self.scan_with(table, filter, &mut |batch| {
@@ -111,7 +111,7 @@ pub trait HeadScan: Send + Sync {
 
     /// Returns true if [`HeadScan::scan`] applies tenant, time, profile type and series exactly. If a table has only
     /// the day, the time is applied by the day. If the result is true, a reader need not request these columns to check
-    /// the rows again. Two of the columns are text.
+    /// the rows again. Two of the columns are text, so building them is expensive.
     fn is_exact(&self) -> bool {
         false
     }

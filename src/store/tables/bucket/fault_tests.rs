@@ -53,8 +53,8 @@ pub(super) enum Fault {
     Unanswered,
     /// The change succeeds, and its response is lost, once.
     AnswerLost,
-    /// Only for entries of tables. The bucket becomes unreachable, and the entry is put after its client has given up,
-    /// before the next data file is put or deleted.
+    /// The put of an entry of a table's log fails, and the bucket becomes unreachable. The entry is put later, after
+    /// its client has given up and before the next data file is put or deleted. No other change has this fault.
     Late,
 }
 

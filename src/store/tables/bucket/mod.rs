@@ -261,7 +261,8 @@ impl Bucket {
         self.run(async move { store.put(&location, bytes.into()).await.map(drop) })
     }
 
-    /// Uploads a local file as a new object, and caches its blocks, because queries read it soon.
+    /// Uploads a local file as a new object. If the file fits in one request, caches its blocks, because queries read
+    /// them soon.
     pub fn upload(&self, path: &str, file: &mut File) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;
         let size = file.seek(SeekFrom::End(0))?;

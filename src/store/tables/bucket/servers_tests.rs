@@ -1,4 +1,5 @@
-//! Tests of several servers on one bucket: one server queries or deletes profiles during or after a flush of another.
+//! Tests of several servers on one bucket: one server queries or deletes profiles during or after a flush of another
+//! server.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;

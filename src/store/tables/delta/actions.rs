@@ -254,7 +254,7 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
 
 /// Returns a day in the form of paths, such as `2026-11-21`.
 pub(crate) fn day_text(day: i32) -> String {
-    // The fallback is unreachable in practice, because 64-bit microseconds cover no day outside of chrono's range.
+    // The fallback is for days that chrono cannot represent, about 262,000 years away. They do not occur in practice.
     NaiveDate::from_epoch_days(day).map_or_else(|| day.to_string(), |date| date.to_string())
 }
 

@@ -54,7 +54,8 @@ impl Committer for SyncedCommitter {
             Err(error) => return Err(KernelError::IOError(error)),
         }
         let synced = faults.run(Place::EntryFolderSync(table), || sync_parent(&path));
-        // This also runs if the sync failed, because the entry has its name and readers already see it.
+        // The checksums are also written if the sync failed, because the entry has its name and readers already see the
+        // entry.
         write_sums(&path, table, faults);
         synced.map_err(KernelError::IOError)?;
         let file_meta = FileMeta::new(url, commit_metadata.in_commit_timestamp(), size);

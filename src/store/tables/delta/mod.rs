@@ -1,5 +1,5 @@
-//! The four Delta tables of a data folder. They are created, opened, appended to with a transaction id, checkpointed
-//! and listed.
+//! Creates, opens, checkpoints and lists the four Delta tables of a data folder, and appends files with a transaction
+//! id.
 //!
 //! delta_kernel implements the protocol. Its defaults do not sync files on a local disk. This module syncs every entry
 //! and checkpoint before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only one

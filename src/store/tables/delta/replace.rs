@@ -15,7 +15,7 @@ use crate::store::tables::delta::{COMMIT_ATTEMPTS, DeltaTable, NewFile, actions}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Delete,
-    /// Other files contain the same rows.
+    /// The new files contain the same rows as the replaced files.
     Merge,
     Downsample,
 }
@@ -42,8 +42,9 @@ impl Operation {
 }
 
 impl DeltaTable {
-    /// Replaces the live files with a path in `remove` by the files `add`, in one entry. The entry is durable when the
-    /// function returns. If an earlier attempt failed after its entry became visible, its files are already live.
+    /// Replaces the live files that `remove` names by their paths with the files in `add`, in one entry. The entry is
+    /// durable when the function returns. If an earlier attempt failed after its entry became visible, its files are
+    /// already live.
     pub(crate) fn replace(
         &mut self,
         remove: &HashSet<String>,

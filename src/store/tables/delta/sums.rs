@@ -130,7 +130,8 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Repairs a file in which each damaged chunk has one flipped bit. Returns false if there is more damage, or no damage.
-/// In 512 bytes, a 32-bit checksum distinguishes each single flipped bit from every other bit and from any two bits.
+/// In 512 bytes, a 32-bit checksum distinguishes each single flipped bit from every other flipped bit and from any two
+/// flipped bits.
 pub(crate) fn mend(path: &Path) -> io::Result<bool> {
     let mut bytes = fs::read(path)?;
     let Ok(sums) = fs::read(sums_path(path)) else {
