@@ -5,7 +5,7 @@
 //! matches Pyroscope: `service_name` defaults to `unknown_service`, and text labels of samples become labels of series.
 //! The tenant's relabel rules are applied, and Go's shape type parameters are removed from names. A profile with one
 //! error is refused as a whole. The size to which a profile expands has separate [`bounds`], independent of the
-//! configured limits. Nothing here touches a disk or a head.
+//! configured limits. This module accesses neither a disk nor a head.
 
 mod bounds;
 mod defaults;
@@ -37,7 +37,7 @@ pub(in crate::store) use prepared::{Samples, Symbols};
 /// Value of the metric's label `reason` for profiles that the tenant's relabel rules drop.
 pub(crate) const DROPPED: &str = "dropped_by_relabel_rules";
 
-/// Maximum size of the buffer that holds a profile's texts in bytes. The positions of texts have 32 bits.
+/// Maximum size in bytes of the buffer that holds a profile's texts. The positions of texts have 32 bits.
 const MAX_BUFFER_BYTES: usize = u32::MAX as usize / 2;
 
 /// The reason why a profile was not prepared.
@@ -413,7 +413,8 @@ fn symbols(mut profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (V
     (profile.values, symbols)
 }
 
-/// Replaces addresses of code without a function by their offsets in files, and returns the `line` of each location.
+/// Replaces addresses of code without a function with offsets in files. Returns the `line` of each location; empty if
+/// all lines are 0.
 fn locate(profile: &mut Profile<'_>) -> Vec<i64> {
     let mut lines = Vec::new();
     for index in 0..profile.locations.len() {

@@ -61,7 +61,7 @@ pub(crate) struct SeriesRows {
 /// The samples of a profile that belong to a series.
 #[derive(Debug, Clone)]
 pub(crate) enum Samples {
-    /// All samples, because no sample has a text label.
+    /// All samples, because no label of a sample becomes a label of a series. The value is the number of samples.
     All(u32),
     /// The samples with these indices.
     Some(Vec<u32>),
@@ -103,8 +103,8 @@ pub(crate) struct Symbols {
     pub mappings: Vec<(Span, Span)>,
     /// See [`alluvium_profile::pprof::Profile::locations`].
     pub locations: Vec<Location>,
-    /// For each location, the `line` of its frame if it has no function: see
-    /// [`in_file`](crate::store::common::schema::in_file). Empty if all are 0.
+    /// For each location, the `line` of its frame if the location has no function, as
+    /// [`in_file`](crate::store::common::schema::in_file) returns it. Empty if all are 0.
     pub code_lines: Vec<i64>,
     /// See [`alluvium_profile::pprof::Profile::lines`].
     pub lines: Vec<Line>,

@@ -22,7 +22,7 @@ use alluvium_profile::{Labels, ProfileType, ProfileTypeId, SeriesId};
 
 /// Label that holds the name that the default rules have replaced.
 const NAME_REPLACED: &str = "__name_replaced__";
-/// Label with the value `false` if the values of a profile are increments already.
+/// Label with the value `false` if the values of a profile are already deltas.
 const DELTA: &str = "__delta__";
 
 /// A column of a profile with the type of its values.

@@ -1,4 +1,5 @@
-//! Converts texts of a profile to spans: of the profile's own bytes if possible, otherwise of a buffer after them.
+//! Converts texts of a profile to spans. If the profile's own bytes contain the text, the span refers to these bytes.
+//! Otherwise the span refers to an additional buffer, with positions after the end of the profile's bytes.
 
 use bytes::Bytes;
 use hashbrown::HashMap;

@@ -1,8 +1,8 @@
 //! Appends a push to the log: decodes its profiles in groups, charges each group to the memory budget and queues the
 //! group for the log.
 //!
-//! In: the profiles of one push. Out: an error for each refused profile, once all others are durable and in the head. A
-//! push may exceed the budget, because each group waits until the log and the head have stored earlier groups.
+//! In: the profiles of one push. Out: an error for each refused profile, once all other profiles are durable and in the
+//! head. A push may exceed the budget, because each group waits until the log and the head have stored earlier groups.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub(crate) struct Intake {
     /// Profiles that were stored a short time ago.
     pub(crate) repeats: Arc<Repeats>,
     pub(crate) log: Arc<Log<Pending>>,
-    /// The heads. Profiles are refused while these are too large.
+    /// The heads. Profiles are refused while the heads are too large.
     pub(crate) published: Arc<Published>,
     /// Appends wait here for a flush while the heads are full.
     pub(crate) flushes: Arc<Flushes>,
@@ -197,7 +197,7 @@ pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<
     refused
 }
 
-/// Returns the error for a push whose record the disk has neither written nor refused within the timeout.
+/// Returns the error for a push if the log has neither stored nor refused its records within the timeout.
 fn not_known_yet(after: Duration) -> SinkError {
     let message = format!(
         "the disk has not synced the write-ahead log within {} s: the profile may be stored nevertheless; send it \

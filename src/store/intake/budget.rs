@@ -8,7 +8,7 @@
 //! The budget cannot deadlock, because a profile with a charge never waits for more bytes of the budget. A few profiles
 //! need more than their reservation, for example a small profile with very deep stacks. The excess is not charged,
 //! because profiles that hold bytes and wait for more could block each other. Instead, only one profile at a time may
-//! exceed its reservation. After that, the profile waits only for the log and the head.
+//! exceed its reservation. Once a profile may do so, it waits only for the log and the head.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The durable length of a segment of the log, recorded when its refused bytes could not be cut off.
+//! The durable length of a segment of the log, recorded if the bytes of refused records could not be cut off the
+//! segment.
 //!
 //! If a sync fails and the segment cannot be cut afterwards, the segment may hold whole records that were refused. A
 //! small file beside the segment (`NNNNNNNNNNNN.cut`) records where the acknowledged records end. Readers of the log

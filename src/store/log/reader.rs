@@ -24,8 +24,8 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Returns the ending of a segment that is not the last. Such a segment was complete when the next segment began,
-    /// so bytes that look like an unfinished write are the remains of a record.
+    /// Returns this ending for a segment that is not the last of the log. Such a segment was complete when the next
+    /// segment began, so bytes that look like an unfinished write are the remains of a record.
     pub(crate) fn of_ended(self) -> Self {
         Self {
             torn_bytes: 0,
@@ -36,7 +36,7 @@ impl Ending {
 
 /// Reads a segment record by record, so that a large segment needs little memory. After the first damage, the remaining
 /// bytes are read at once and searched for further records. If the magic is damaged, the records after it are still
-/// read. Refused bytes that could not be cut off are not read.
+/// read. Bytes of refused records that could not be cut off are not read.
 pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
@@ -113,7 +113,7 @@ pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
     cut().map_err(StoreError::io("cut", path))
 }
 
-/// Returns the length of a segment without refused bytes that could not be cut off.
+/// Returns the length of a segment without the bytes of refused records that could not be cut off.
 fn durable_length(file: &File, path: &Path) -> io::Result<u64> {
     let length = file.metadata()?.len();
     Ok(cut::read(path)?.map_or(length, |durable| length.min(durable)))

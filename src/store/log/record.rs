@@ -30,7 +30,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Returns limits that produce the same rows as when the profile was accepted, and that refuse nothing.
+    /// Returns limits with which the profile produces the same rows as when it was accepted. These limits refuse
+    /// nothing.
     pub(in crate::store) fn limits(&self) -> Limits {
         Limits {
             max_profile_stacktrace_depth: self.cuts[0] as usize,

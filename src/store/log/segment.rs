@@ -70,7 +70,8 @@ impl Segment {
         })
     }
 
-    /// Creates a placeholder for the segment before one that could not be created. The log never writes to it.
+    /// Creates a placeholder with `number`, if the segment after this number could not be created. The log never writes
+    /// to the placeholder.
     pub(crate) fn none(number: u64) -> io::Result<Self> {
         Ok(Self {
             number,
@@ -82,7 +83,7 @@ impl Segment {
 
     pub(crate) fn write(&mut self, bytes: &[u8], appends: usize, sync: SyncMode, faults: &Faults) -> io::Result<()> {
         if let Err(error) = faults.check(Place::LogWrite) {
-            // A simulated fault writes a part, as failing disks often do.
+            // A simulated fault writes a part of the bytes, as failing disks often do.
             let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
             return Err(error);
         }

@@ -38,8 +38,8 @@ pub(crate) enum LogEvent<T> {
     Durable(Vec<T>),
     /// The records of the items are not in the log and never will be.
     Failed(Vec<T>, Arc<str>),
-    /// The log was rotated. Every item sent before is in a segment up to this number, every later item in a later
-    /// segment.
+    /// The log was rotated. Every item sent before this event is in a segment up to this number, and every later item
+    /// is in a later segment.
     Rotated(u64, SyncSender<u64>),
 }
 
