@@ -17,8 +17,8 @@ use crate::store::tables::delta::CHECKPOINT_INTERVAL;
 pub struct StoreConfig {
     /// The data folder. The store creates it if it does not exist.
     pub dir: PathBuf,
-    /// Memory size at which a head is flushed. Defaults to 32 MiB. While the heads hold twice as much, appends wait for
-    /// the flush.
+    /// A head is flushed when its memory reaches this size. Defaults to 32 MiB. While the heads hold more than twice
+    /// this size, appends wait for a flush.
     pub flush_bytes: u64,
     /// A head is flushed when its first profile reaches this age. Defaults to 5 minutes.
     pub flush_age: Duration,
@@ -35,8 +35,9 @@ pub struct StoreConfig {
     /// Whether the acknowledgement of a profile waits for the disk.
     pub sync: SyncMode,
     /// Time after which an unfinished write or sync of the log means that the disk is dead. Defaults to 15 s. Until the
-    /// write or sync finishes, the store refuses pushes and is unhealthy. One step of a flush may take four times as
-    /// long. A close of the store waits this long for the threads.
+    /// write or sync finishes, the store refuses pushes and is unhealthy. If the tables are in the data folder, the
+    /// store is also unhealthy while one step of a flush takes longer than four times this time. When the store closes,
+    /// it waits at most `stuck_after` for its threads to end.
     pub stuck_after: Duration,
     /// Maximum time that a push waits until its records are in the log. Defaults to 30 s. After this time, the store
     /// refuses the push, but may still store its records.

@@ -31,7 +31,7 @@ const RETRY_WAITS: [Duration; 5] = [
 pub(crate) struct Flusher {
     pub(crate) config: Arc<StoreConfig>,
     pub(crate) metrics: Metrics,
-    /// Holds the head to flush, and publishes the files that it becomes.
+    /// Holds the head to flush, and publishes the files that contain its rows after the flush.
     pub(crate) published: Arc<Published>,
     /// The log, which is rotated before a flush.
     pub(crate) log: Arc<Log<Pending>>,
@@ -163,9 +163,9 @@ impl Flusher {
         self.tables.commit(generation, progress)?;
         let lists = self.tables.lists(progress)?;
         publication.flushed(progress, lists);
-        // This must come after the publication, so that a head that leaves out these stacks is only visible together
-        // with their files. It must come before the publication guard is dropped: code that removes these files later
-        // then also makes the store forget the stacks.
+        // This call must come after the publication, so that a head that leaves out these stacks is only visible
+        // together with their files. The call must come before the publication guard is dropped: code that removes
+        // these files later then also makes the store forget the stacks.
         generation.head.remember_stacks();
         drop(publication);
         self.metrics.head_bytes.set(self.published.head_bytes() as i64);

@@ -69,7 +69,7 @@ impl ReadOnlyStore {
             }
             committed.push((table, version));
         }
-        // This must come after the tables were read, because a process is remembered before its first commit.
+        // The memory is read after the tables, because a process is remembered before its first commit.
         let remembered = Remembered::read(dir, &writer)?;
         for (table, process) in processes {
             if !remembered.processes.contains(&process) {
@@ -133,7 +133,7 @@ impl SnapshotSource for ReadOnlyStore {
     }
 }
 
-/// A head whose rows are missing from only some of the tables.
+/// A head with rows that only some of the tables lack.
 struct Partial {
     tables: Vec<Table>,
     view: HeadView,

@@ -230,7 +230,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores profiles. Returns the refused profiles once all others are durable and queryable. Each profile is
+    /// Stores profiles. Returns the refused profiles once all other profiles are durable and queryable. Each profile is
     /// accepted or refused independently. Dropping the future neither undoes nor loses queued profiles. Needs a tokio
     /// runtime.
     pub fn append(&self, tenant: &TenantId, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {

@@ -1,8 +1,8 @@
 //! Quotas of the tenants: which tenants may send, how many bytes per second, and how many active series.
 //!
 //! In: a tenant, its limits, and a prepared profile. Out: a rejection; a later attempt may succeed. Usage is kept only
-//! for tenants with a limit on rate or series. It is deleted when a tenant has sent nothing for [`IDLE`], and it is not
-//! kept across restarts.
+//! for tenants with a limit on rate or series. The usage of a tenant that has sent nothing for [`IDLE`] is deleted when
+//! there are many tenants. Usage is not kept across restarts.
 
 mod rate;
 mod series;
@@ -66,7 +66,7 @@ impl Quotas {
         }
     }
 
-    /// Refuses a tenant that may not send at all. The check is cheap and assigns no place to the tenant.
+    /// Refuses a tenant that may not send at all. The check is cheap and assigns no place of [`Places`] to the tenant.
     pub(in crate::store) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
         self.rules.check_list(tenant)?;
         if !self.rules.counts() {

@@ -42,7 +42,7 @@ impl ActiveSeries {
         Ok(())
     }
 
-    /// Removes idle series, unless the last search was a moment ago.
+    /// Removes idle series, unless the last search was less than [`SEARCH_EVERY`] ago.
     fn search(&mut self, now: Duration) {
         if self.searched.is_some_and(|at| now.saturating_sub(at) < SEARCH_EVERY) {
             return;

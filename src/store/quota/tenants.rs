@@ -123,7 +123,8 @@ impl Places {
         }
     }
 
-    /// Adds the stored tenants and removes tenants without stored data, unless the last search was a moment ago.
+    /// Adds the stored tenants and removes tenants without stored data, unless the last search was less than
+    /// [`SEARCH_EVERY`] ago.
     fn search(&mut self, now: Duration, stored: impl FnOnce() -> HashSet<TenantId>) {
         if self.searched.is_some_and(|at| now.saturating_sub(at) < SEARCH_EVERY) {
             return;

@@ -107,7 +107,7 @@ pub(crate) enum RulesError {
     /// The text of all rules of a tenant is too long.
     #[error("the rules of a tenant have {0} bytes as JSON, but at most {MAX_TEXT_BYTES} are allowed")]
     TooLong(usize),
-    /// The text in the log is invalid, because this program did not write it.
+    /// The text in the log is invalid. This program never writes such a text.
     #[error("cannot read the rules: {0}")]
     Unreadable(String),
 }

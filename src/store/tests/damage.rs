@@ -150,7 +150,7 @@ fn data(dir: &Path) -> PathBuf {
     dir.join("tables").join(&file.path)
 }
 
-/// Removes the newest entry of the profiles table, like a copy that was made during a flush.
+/// Removes the newest entry of the profiles table, as in a copy that was made during a flush.
 fn forget(dir: &Path) {
     let path = entry(dir, 11);
     fs::remove_file(delta::sums::sums_path(&path)).unwrap();

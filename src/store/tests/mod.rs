@@ -633,7 +633,7 @@ fn a_folder_has_one_writer_and_no_newer_layout() {
     assert!(Store::open(config(&file), &Scope::new()).is_err());
 }
 
-/// A reader may hold a batch of the head for any time. A push does not wait for the reader.
+/// A reader may hold a batch of the head for any length of time. A push does not wait for the reader.
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_that_are_paused_in_a_scan_hold_up_no_push() {
     let dir = scratch();

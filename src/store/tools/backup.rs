@@ -31,7 +31,8 @@ use alluvium_base::file::{create_folders, sync_parent, temporary_name};
 
 /// Maximum number of attempts before the copy fails.
 const ATTEMPTS: usize = 60;
-/// Number of attempts after which the copy accepts a flush that only some tables contain, because it may never end.
+/// Number of attempts after which the copy accepts a flush that only some tables contain, because such a flush may
+/// never end.
 const PATIENT_ATTEMPTS: usize = 30;
 /// Wait before another attempt. A flush of a busy server ends within seconds.
 const WAIT: Duration = Duration::from_millis(200);
@@ -51,9 +52,9 @@ pub(crate) struct Backup {
     pub(crate) attempts: u64,
 }
 
-/// Why an attempt to copy failed.
+/// The reason why an attempt to copy failed.
 enum Failure {
-    /// The server has changed something during the attempt.
+    /// The server has changed the folder during the attempt.
     Changed(String),
     Store(StoreError),
 }
@@ -118,7 +119,7 @@ struct Copy<'a> {
     done: Backup,
 }
 
-/// The end of the copy of a table.
+/// The version of a table at which its copy ends.
 struct End {
     table: Table,
     /// The last version of the table's log that the copy contains.
@@ -148,7 +149,7 @@ impl Copy<'_> {
     }
 
     /// Copies the whole folder. If `partial_flush` is true, some of the tables may contain a flush that other tables
-    /// lack, for example because the flush fails again and again. The log still contains the whole flush then.
+    /// lack, for example because the flush fails again and again. In that case, the log still contains the whole flush.
     fn attempt(&mut self, partial_flush: bool) -> Result<(), Failure> {
         for name in ["wal", "deletions", "kept"] {
             let folder = self.to.join(name);
@@ -228,7 +229,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Returns the present end of each table, tables of names first. Returns no ends if the tables are in a bucket.
+    /// Returns the present end of each table, stacks and series first. Returns no ends if the tables are in a bucket.
     fn ends(&self) -> Result<Vec<End>, StoreError> {
         let mut ends = Vec::new();
         for table in Table::ALL {
@@ -281,7 +282,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Checks that the copied tables equal the originals at their ends, and that the copied log belongs to the tables.
+    /// Checks that the copied tables equal the original tables at `ends`, and that the copied log belongs to the
+    /// tables.
     fn verify(&mut self, ends: &[End]) -> Result<(), Failure> {
         let changed = |what: &str| Failure::Changed(format!("{what} while it was copied"));
         let root = Root::Folder(self.to.join("tables"));

@@ -105,7 +105,7 @@ pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut
         Ok(found) => found,
         Err(error @ StoreError::Damaged { .. }) => {
             let path = dir.join(commits::FILE);
-            // Damage in a table's log is reported elsewhere.
+            // The check of the tables reports damage in a table's log.
             if Remembered::read(dir, writer).is_err() {
                 checked.add(Severity::Error, "folder", dir, &path, error.to_string());
             }

@@ -1,4 +1,4 @@
-//! The result of a check of a data folder: findings, each with a severity, and the amount of data that was read.
+//! The result of a check of a data folder: findings, each with a severity, and counts of the data that was read.
 
 use std::path::Path;
 

@@ -33,7 +33,7 @@ use crate::store::tools::check_log::{check_lineage, check_log};
 
 pub use crate::store::tools::findings::{Checked, Finding, Severity};
 
-/// Sizes of one table, or of a part of it.
+/// Number and sizes of files, for example of one table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Size {
     /// Number of live files counted.
@@ -84,7 +84,7 @@ pub fn check<'a>(at: impl Into<At<'a>>) -> Result<Checked, StoreError> {
     on_a_thread(|| check_here(at))
 }
 
-/// Adds up the sizes of the live files of a data folder.
+/// Measures the sizes of the tables and of the log in a data folder.
 pub fn stats<'a>(at: impl Into<At<'a>>) -> Result<Stats, StoreError> {
     let at = at.into();
     on_a_thread(|| stats_here(at))
@@ -214,7 +214,7 @@ fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked
     };
     let mut names = Vec::new();
     for (table, _) in references::NAMES {
-        // `check_table` has reported damage of its log.
+        // `check_table` has reported the damage of the table's log.
         let Ok(files) = files_of(table) else {
             return Ok(());
         };

@@ -1,5 +1,5 @@
-//! Repairs a data folder as far as this is possible without loss: leftovers, files that were never committed,
-//! unfinished ends of the log.
+//! Repairs a data folder where a repair loses nothing. Removes unfinished writes and files that were never committed,
+//! repairs the tables' logs, and returns damaged records to the write-ahead log.
 //!
 //! In: a data folder that no process has locked. Out: a list of the steps of the repair. Damaged files stay unchanged,
 //! and a later check reports them.
