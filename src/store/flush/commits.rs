@@ -21,7 +21,7 @@ use alluvium_base::file::replace_by;
 pub(crate) const FILE: &str = "COMMITS";
 
 /// Number of processes to remember. Processes that the tables name are always remembered. A request of a killed process
-/// may still reach a bucket after a few more processes have started.
+/// may still reach a bucket after a few more processes have started, so earlier processes are remembered too.
 const PROCESSES: usize = 64;
 
 /// The contents of the file, called the folder's memory of its commits.

@@ -346,7 +346,7 @@ impl Output {
 }
 
 /// Converts an error of the Parquet writer. An error of the disk is not the fault of the data, so it becomes an I/O
-/// error. Otherwise each flush to a full disk would search its records for one that cannot be encoded.
+/// error. Otherwise each flush to a full disk would search its records for a record that cannot be encoded.
 fn parquet_error(path: &Path, error: &ParquetError) -> StoreError {
     if let ParquetError::External(source) = error
         && let Some(source) = source.downcast_ref::<io::Error>()

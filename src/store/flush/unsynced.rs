@@ -2,8 +2,8 @@
 //!
 //! In: complete files. Out: the same files, durable: synced in a folder, or uploaded to a bucket. Each folder is synced
 //! once, however many files are in and below it. Many syncs or uploads run at the same time, because a disk or a bucket
-//! completes many of them in little more time than one alone. Without this concurrency, a flush of thousands of small
-//! tenants would take minutes.
+//! completes many of them in little more time than a single one. Without this concurrency, a flush of thousands of
+//! small tenants would take minutes.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Applies records of the log to a head, at the start and when a head is rebuilt.
+//! Applies records of the log to a head, when a store is opened and when a head is rebuilt.
 
 use std::collections::BTreeSet;
 use std::thread::ScopedJoinHandle;

@@ -47,7 +47,7 @@ pub(crate) struct Partition {
 struct LastRow {
     /// Number of the column that contains the row.
     stamp: u32,
-    /// Index in the column's group.
+    /// Index of the row in the group of the column.
     row: u32,
 }
 

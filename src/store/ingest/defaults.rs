@@ -5,7 +5,7 @@ use alluvium_profile::labels::SERVICE_NAME;
 
 /// Default of `service_name`.
 const UNKNOWN_SERVICE: &str = "unknown_service";
-/// Prefix of the profile names of godeltaprof. Its values are increments, like the values of other profilers.
+/// Prefix of the profile names of godeltaprof. Its values are deltas, like the values of other profilers.
 pub(super) const GODELTAPROF: &str = "godeltaprof_";
 
 /// Returns the name of the profiles of a sample type by Pyroscope's default rules. Some profilers call a CPU profile

@@ -75,7 +75,7 @@ pub(super) fn without_go_shapes(name: &str) -> Option<String> {
         });
         rest = match end {
             Some(end) => &parameters[end + 1..],
-            // The name was truncated within the parameters, as very long names are.
+            // The name ends within the parameters, because very long names are truncated.
             None => "",
         };
         if let Some(next) = rest.find(GO_SHAPE) {

@@ -25,9 +25,9 @@ use crate::store::quota::Quotas;
 use crate::store::rules::limits::{Limits, Rejection};
 use alluvium_profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 
-/// Groups that need less memory than this, in bytes, are decoded on the calling thread: decoding them takes less than
-/// half a millisecond, which is the cost of a change of threads. The memory follows from the uncompressed size, not
-/// from the bytes received.
+/// Groups that need less memory than this, in bytes, are decoded on the calling thread. Decoding such a group takes
+/// less than half a millisecond, and a change of threads would cost that time. The memory follows from the uncompressed
+/// size, not from the bytes received.
 const LIGHT_BYTES: usize = 1 << 20;
 
 /// Groups whose records have fewer bytes than this are copied to the log's buffer on the calling thread.
@@ -76,7 +76,7 @@ pub(crate) struct Pending {
     pub(crate) tenant: TenantId,
     /// The profiles whose records were queued.
     pub(crate) profiles: Vec<Prepared>,
-    /// Claims on the profiles, which are kept when the profiles are stored.
+    /// Claims on the profiles. The claims are kept when the profiles are stored.
     pub(crate) claims: Vec<Claim>,
     pub(crate) reply: oneshot::Sender<Result<(), SinkError>>,
     /// The group's share of the budget, held until the head contains the profiles.

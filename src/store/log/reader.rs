@@ -35,8 +35,8 @@ impl Ending {
 }
 
 /// Reads a segment record by record, so that a large segment needs little memory. After the first damage, the remaining
-/// bytes are read at once and searched for further records. If the magic is damaged, the records after it are still
-/// read. Bytes of refused records that could not be cut off are not read.
+/// bytes are read at once and searched for further records. If the magic number of the segment is damaged, the records
+/// after it are still read. Bytes of refused records that could not be cut off are not read.
 pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;

@@ -3,9 +3,9 @@
 //! Callers append framed records to a buffer under a short lock. Each call also passes an item. The thread writes all
 //! pending records, syncs once (group commit), and sends the items in a [`LogEvent::Durable`], in the order of the
 //! log. After a failure, the thread sends the items in a [`LogEvent::Failed`] and cuts the file back to its last
-//! durable byte (or records the durable length beside the file, see `cut`). The log refuses appends until a new segment
-//! is written and synced, so it recovers from a full disk on its own. The caller chooses the type of the items and
-//! deletes the segments.
+//! durable byte (or records the durable length beside the file, see `cut`). Until a new segment is written and synced,
+//! the log refuses appends. The thread retries until this succeeds, so the log recovers from a full disk on its own.
+//! The caller chooses the type of the items and deletes the segments.
 
 use std::io;
 use std::path::{Path, PathBuf};

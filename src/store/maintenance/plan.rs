@@ -24,14 +24,14 @@ pub struct Policy {
     pub min_files: usize,
     /// Maximum number of files in one merge. Each file needs memory while it is read.
     pub max_inputs: usize,
-    /// Size in bytes up to which files of a day that is over are merged.
+    /// Files of a day that is over are merged up to this size in bytes.
     pub target_bytes: u64,
-    /// Size in bytes from which each profile type gets its own file of samples.
+    /// If a merge of samples reads at least this many bytes, each profile type gets its own file.
     pub split_bytes: u64,
     /// If true, files of the profiles table are split by type too. This is only useful if types have their own
     /// retention. Otherwise the ids of profiles, which their types share, would be repeated in each file.
     pub split_profiles: bool,
-    /// Time after the end of an hour at which the hour is considered over. Late profiles of the hour may arrive until
+    /// An hour is considered over when this time has passed after its end. Late profiles of the hour may arrive until
     /// then.
     pub settle: Duration,
     /// If true, every hour and day is considered over.

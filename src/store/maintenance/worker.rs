@@ -172,7 +172,7 @@ impl Worker {
         );
     }
 
-    /// Writes the files of a job within its share of the CPU.
+    /// Writes the new files of a job, and uses at most the share `cpu_share` of one core.
     pub(super) fn rewrite(&self, job: &Job, cpu_share: f64) -> Result<Vec<NewFile>, StoreError> {
         let mut budget = Budget::new(cpu_share);
         let mut throttle = || {

@@ -11,7 +11,7 @@ pub(super) const IDLE: Duration = Duration::from_mins(15);
 /// Shortest time between two searches of a full set for idle series.
 const SEARCH_EVERY: Duration = Duration::from_secs(10);
 
-/// Active series with the time of their last profile. There are at most as many as the limit.
+/// Active series with the time of their last profile. No series is added beyond the limit.
 #[derive(Debug, Default)]
 pub(super) struct ActiveSeries {
     last: HashMap<SeriesId, Duration>,

@@ -1,7 +1,8 @@
 //! Decides which tenants may send: the tenants of a list, or a limited number of tenants, with a limit on new tenants
 //! per minute.
 //!
-//! A tenant takes a place with its first accepted profile. It keeps the place until none of its data is stored.
+//! The number of places limits the number of tenants. A tenant takes a place with its first accepted profile, and keeps
+//! the place until none of its data is stored.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -11,8 +12,8 @@ use alluvium_profile::{SinkErrorKind, TenantId};
 
 /// Shortest time between two comparisons of a full set with the stored tenants.
 const SEARCH_EVERY: Duration = Duration::from_secs(10);
-/// Longest time from the acceptance of a profile to the head. A tenant without stored data keeps its place for this
-/// time.
+/// Longest time between the acceptance of a profile and its arrival in the head. A tenant without stored data keeps its
+/// place for this time.
 const ON_THE_WAY: Duration = Duration::from_mins(1);
 
 /// The time over which new tenants are counted.

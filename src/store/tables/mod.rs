@@ -1,4 +1,4 @@
-//! The Delta tables: where they are, which files are live, and their checksums.
+//! The Delta tables: their location, their live files, and the checksums of the files.
 //!
 //! In: Parquet files that `flush` and `maintenance` wrote, as entries of a table's log. Out: live files with
 //! statistics, as a snapshot for queries. The tables are in a folder or in a bucket ([`root`]).

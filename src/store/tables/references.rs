@@ -1,4 +1,5 @@
-//! References between the tables. Every stack and series of a row must have its own row, of the same tenant and day.
+//! References between the tables. Every stack and series to which a row refers must have its own row, of the same
+//! tenant and day.
 //!
 //! In: files of rows, and files of names (stacks or series). Out: the files with rows that refer to missing names. The
 //! check holds the ids of the names of one tenant's day in memory, eight bytes each, and one batch of rows.

@@ -481,7 +481,7 @@ fn damage_of_every_part_of_the_folder_is_recognised() {
             (Err(error), Some(word)) => assert!(error.to_string().contains(word), "{}: {error}", case.name),
             (Err(error), None) => panic!("{}: {error}", case.name),
         }
-        // If the repair cannot be certain, it refuses with an error.
+        // `repair` may fail with an error if a file at the top of the data folder is damaged.
         let repaired = repair::repair(dir.path(), false);
         match &repaired {
             Ok(actions) => {

@@ -36,11 +36,11 @@ pub use crate::store::tools::findings::{Checked, Finding, Severity};
 /// Number and sizes of files, for example of one table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Number of live files counted.
+    /// Number of files that were counted.
     pub files: u64,
-    /// Rows of the live files.
+    /// Number of rows of the files; 0 for files that are not live and for the log.
     pub rows: u64,
-    /// Bytes of the live files.
+    /// Number of bytes of the files.
     pub bytes: u64,
 }
 

@@ -73,7 +73,8 @@ impl Deletions {
     }
 
     /// Carries out the requests that an earlier attempt has left. Returns the files that the remaining requests need
-    /// unchanged. A request that failed because of its files is tried again after a while, or at once if `asked`.
+    /// unchanged. A request that failed because of its files is tried again after a while, or at once if `asked` is
+    /// true.
     pub(in crate::store::maintenance) fn finish(
         &mut self,
         worker: &mut Worker,
@@ -226,7 +227,7 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
             worker.count(exchange, "delete", start, report);
         }
     }
-    // This also runs if there was nothing left to do, because an attempt that failed may have been committed.
+    // These steps also run if no file had to be replaced, because an attempt that failed may have been committed.
     worker.repeats.forget(&deletion.tenant);
     let durable = worker.tables.make_durable(&[Table::Samples, Table::Profiles]);
     worker.counted("delete", durable)?;

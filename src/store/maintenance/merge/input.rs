@@ -59,7 +59,7 @@ struct Stretches {
     rest: Option<RecordBatch>,
 }
 
-/// Name of the order of settled samples.
+/// Name of the order of samples in files with the effort `SETTLED`.
 const BY_SERIES: &str = "profile_type,series";
 
 /// Returns the name of the order in which a table's files are written.

@@ -34,7 +34,7 @@ pub struct Aging {
 /// One step of downsampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Downsampling {
-    /// Age from which samples are summed.
+    /// Samples are summed when they reach this age.
     pub after: Duration,
     /// Length of the intervals.
     pub interval: Duration,

@@ -51,9 +51,9 @@ impl Dead {
     }
 }
 
-/// The times at which files were removed from a table, by path relative to the root, as far as its log was read. Each
-/// entry is read once, because a log of a week has tens of thousands of entries, and each read from a bucket costs
-/// money.
+/// The times at which files were removed from a table, by path relative to the root, as far as the table's log was
+/// read. Each entry is read once, because a log of a week has tens of thousands of entries, and each read from a bucket
+/// costs money.
 #[derive(Default)]
 pub(crate) struct Removals {
     /// Version of the first entry that was not read yet.
@@ -264,7 +264,7 @@ mod tests {
             left(&["samples/c.parquet", "samples/d.parquet"]),
             [told("a", Some(5)), told("b", None)]
         );
-        // If the entry is read again, it is empty.
+        // A second read of this entry would find no removal.
         fs::write(first, "").unwrap();
         entry(8, "d.parquet");
         assert_eq!(

@@ -19,8 +19,8 @@ use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 
-/// Once `is_on` is true, the result of the next entry of the samples is lost, and another server removes one of the
-/// merged files that the entry adds.
+/// Once `is_on` is true, the next commit to the samples table returns an error although its entry exists. Before that,
+/// another server removes one of the merged files that the entry adds.
 struct Overtakes {
     tables: PathBuf,
     is_on: AtomicBool,

@@ -312,8 +312,8 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
             ..config(dir.path())
         });
         fill(&store, "t", 1, 2, 40).await;
-        // The disk fails after the request is stored. The operations before are the flush, which has nothing to do, and
-        // the six steps of the request.
+        // The disk fails after the request is stored. The earlier operations are the flush, which has nothing to do,
+        // and the six steps of the request.
         hook.left.store(9, Ordering::SeqCst);
         store
             .maintain(Work::Delete(deletion("{service_name=\"cart\"}")))
@@ -395,7 +395,7 @@ async fn a_file_that_cannot_be_read_does_not_stop_the_maintenance_of_others() {
     assert_eq!((samples("t"), samples("broken")), (1, 2));
     assert_eq!(contents(&store.snapshot(), "t"), before);
     store.maintain(Work::Due).await.unwrap();
-    // Each request to merge everything fails with the reason.
+    // Each request to merge everything fails with an error that names the unreadable file.
     for _ in 0..2 {
         let error = store.maintain(Work::Compact).await.unwrap_err().to_string();
         assert!(error.contains(&*path.to_string_lossy()), "{error}");

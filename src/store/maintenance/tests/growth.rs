@@ -23,7 +23,7 @@ use alluvium_testing::tenant_id;
 
 const HOUR: u64 = 3600;
 const STEP: u64 = 900;
-/// Hours of a turn, which equals the longest retention.
+/// Number of hours of a turn. A turn is as long as the longest retention.
 const TURN: u64 = 6;
 const TINY: Shape = Shape {
     functions: 10,

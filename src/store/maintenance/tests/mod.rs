@@ -393,7 +393,7 @@ async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
         (&after.profiles, &after.stacks, &after.series),
         (&before.profiles, &before.stacks, &before.series)
     );
-    // One downsampling is enough, even after a start.
+    // Samples are not downsampled a second time, even after a restart.
     assert_eq!(store.maintain(Work::Due).await.unwrap().jobs, 0);
     drop(store);
     let store = open(config);

@@ -1,8 +1,8 @@
 //! An object store client that counts requests, caches log entries of the tables, and rejects truncated objects.
 //!
-//! If a response has fewer bytes than it announces, a cache would store the truncated object and never read the missing
-//! bytes. A log entry is written once and read on every reload of its table, so entries are cached in memory up to a
-//! bound. All other requests pass through.
+//! If a response has fewer bytes than it announces, the read fails. Otherwise a cache would store the truncated object
+//! and never read the missing bytes. A log entry is written once and read on every reload of its table, so entries are
+//! cached in memory up to a bound. All other requests pass through.
 
 use std::collections::HashMap;
 use std::fmt;
