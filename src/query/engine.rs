@@ -52,7 +52,7 @@ struct Shared {
     sessions: OnceLock<Arc<Sessions>>,
 }
 
-/// Numbers of Parquet files over all queries since the start.
+/// Numbers of Parquet files that all queries read and skipped since the program started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanStats {
     /// Files that scans read, from disk or from a cache.
@@ -62,7 +62,7 @@ pub struct ScanStats {
 }
 
 impl QueryEngine {
-    /// Creates an engine over `source`. Fails if DataFusion refuses its settings, which would be a bug.
+    /// Creates an engine over `source`. Fails if DataFusion refuses the settings of the engine, which would be a bug.
     pub fn new(source: Arc<dyn SnapshotSource>, limits: QueryLimits) -> Result<Self, QueryError> {
         let places = Semaphore::new(limits.max_concurrent_queries.max(1));
         let contexts = Contexts::new(source, limits)?;
@@ -149,8 +149,9 @@ impl QueryEngine {
             let sets = self.label_sets(tenants, matchers, range).await?;
             return self.limited(selection::names(sets, Vec::new())).await;
         }
-        // Without matchers, the combinations of type and series are not needed. The label sets of one series with each
-        // of the types contain all names that types add. A type without a period adds fewer names.
+        // Without matchers, the combinations of type and series are not needed. Each type adds the same synthetic
+        // labels to every series, and a type without a period adds fewer of them. It is therefore enough to add the
+        // labels of each type to one series.
         let (own, types) = self.occurring(tenants, range).await?;
         let first = own.first().cloned();
         let with = |of_type| Some(selection::Synthetic::of(of_type).with(first.as_ref()?));

@@ -39,7 +39,7 @@ pub struct SqlResult {
 }
 
 impl SqlResult {
-    /// Returns the deadline of the stream. After the deadline, buffered rows are useless.
+    /// Returns the deadline of the stream. A caller that buffers rows drops them at this time.
     pub(crate) fn ends_at(&self) -> Instant {
         self.deadline.at
     }
@@ -139,7 +139,7 @@ pub fn until<T: Send + 'static>(
 }
 
 /// Returns the result with limits on its time, rows and bytes. `held` contains the slot of the query and its threads.
-/// It is dropped when the stream ends or is dropped, at the latest at the deadline.
+/// The stream drops `held` when it ends or is dropped, at the latest at the deadline.
 pub(crate) fn guarded(
     schema: &SchemaRef,
     rows: BatchStream,

@@ -55,8 +55,9 @@ fn read(text: &str, now_us: i64) -> Result<i64, QueryError> {
     Err(wrong())
 }
 
-/// Converts a number of seconds, milliseconds, microseconds or nanoseconds since 1970. The size of the number
-/// determines its unit. Each limit between two units is the year 5138 in the coarser unit and 1973 in the finer unit.
+/// Converts a number of seconds, milliseconds, microseconds or nanoseconds since 1970 to microseconds. The size of the
+/// number determines its unit. A number at the limit between two units means the year 5138 in the coarser unit and 1973
+/// in the finer unit.
 pub(crate) fn number_to_micros(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(1_000_000),

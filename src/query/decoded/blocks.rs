@@ -1,6 +1,7 @@
 //! Decoded sample rows of one file, profile type and series, in chunks of 15 minutes.
 //!
-//! A [`Block`] stores its rows by profile in about four to six bytes per row. Sums over any time range are exact.
+//! A [`Block`] stores its rows in the order of the times of their profiles, in about four to six bytes per row. Sums
+//! over any time range are exact.
 
 use std::ops::Range;
 

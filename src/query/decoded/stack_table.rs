@@ -44,7 +44,8 @@ pub(crate) struct StackTable {
     /// The frames of all stacks, one stack after the other.
     stack_frames: Vec<u32>,
     stacks: HashMap<StackId, Stack>,
-    /// The stacks as paths of names. A path is added when a flame graph by name first needs the stack.
+    /// The stacks as paths of names. A path is added when a flame graph that identifies functions by name first needs
+    /// the stack.
     paths: Paths,
     hasher: DefaultHashBuilder,
     /// Memory of the texts themselves, in bytes.
@@ -74,7 +75,7 @@ struct Stack {
     len: u32,
     /// The last node of the stack's path in `paths`; [`NO_PATH`] until a query needs the path.
     leaf: u32,
-    /// True if the first line of any of its functions is known.
+    /// True if the first line of at least one of its functions is known.
     has_start_lines: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Caches decoded stacks between queries. Ids are content hashes, so cached stacks are never stale, except for the
-//! lines at which functions start. If a query needs these lines, it reads the stacks without lines again. The cache has
-//! a limit in bytes.
+//! lines at which functions start. If a query needs these lines, it reads those cached stacks again that lack them. The
+//! cache has a limit in bytes.
 //!
 //! In: stack ids of a query. Out: a [`StackTable`] with their frames. A table only grows. If a table does not fit into
 //! the cache, the next query starts a new table.
@@ -64,7 +64,7 @@ pub(crate) fn leaves(
     Ok(leaves)
 }
 
-/// A table with the frames of stacks, and the charge for the frames that were read for this query. While the query
+/// A table with the frames of stacks. The query is charged for the frames that it added to the table. While the query
 /// holds the table, the cache cannot free the memory of the table.
 pub(crate) struct Loaded {
     pub(crate) table: Arc<RwLock<StackTable>>,
@@ -76,7 +76,8 @@ pub(crate) struct Loaded {
 pub(crate) enum Missing {
     /// The frames of stacks that the table lacks.
     Frames,
-    /// The frames of stacks that the table lacks, or has without the lines at which functions start.
+    /// The frames of stacks that the table lacks, and of stacks that it contains without the lines at which functions
+    /// start.
     StartLines,
 }
 

@@ -81,8 +81,8 @@ impl Arguments {
         })
     }
 
-    /// Returns a placeholder for parameters without values. The placeholder is never read, because the plan is only
-    /// described.
+    /// Returns a placeholder for parameters without values. The placeholder is never read, because a plan for
+    /// [`Purpose::Describe`] does not run.
     fn unknown() -> Self {
         Self {
             profile_type: ProfileType {

@@ -24,7 +24,8 @@ use crate::query::resources::allowance::{Allowance, CallLimits};
 
 /// Name of the function that replaces the operator `||`.
 pub(crate) const JOIN: &str = "text_join";
-/// Estimated size in bytes of a result of a function whose results are about as long as its arguments.
+/// Estimated number of bytes by which a result is larger than the arguments, for functions that return about as much as
+/// they receive.
 const MODEST_BYTES: u64 = 1 << 10;
 
 /// Functions that are not available in SQL. Some of them return types that double in size with each nested call, so

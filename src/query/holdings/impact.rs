@@ -2,8 +2,8 @@
 //! that a query would read.
 //!
 //! In: the files of the snapshot with their statistics, and the few rows of `profiles` in heads. Out: bounds and
-//! counts. Only two kinds of files are read: files of `series`, with rows that are cached, and files of `profiles`
-//! without times in their statistics.
+//! counts. Only two kinds of files are read: files of `series` that are not cached yet, and files of `profiles` without
+//! times in their statistics.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Counts the files of tenants by table and by day. Uses the table's log and reads no file.
+//! Counts the files of tenants by table and by day. The numbers come from the logs of the tables, so no file is read.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct Holdings {
     pub(crate) days: Vec<(i32, Holding)>,
 }
 
-/// Number, size and rows of some files.
+/// Number of files, their size in bytes, and the number of their rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Holding {
     pub(crate) files: u64,

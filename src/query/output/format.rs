@@ -1,8 +1,8 @@
 //! Encodes SQL results as JSON, CSV, Arrow, Parquet or pprof.
 //!
 //! In: [`SqlResult`]. Out: a stream of pieces, so that the server need not hold the whole result. At the query's
-//! deadline, everything but the current piece is released. An error after the first piece ends the stream, and the
-//! bytes before it are an incomplete document.
+//! deadline, all memory of the result is released, except for the current piece. An error after the first piece ends
+//! the stream, and the bytes before it are an incomplete document.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -47,7 +47,8 @@ pub enum Format {
     Pprof,
 }
 
-/// Approximate size of a chunk in bytes, as columns in memory and, for JSON and CSV, as text.
+/// Approximate size in bytes of a chunk, which is the output for one part of a batch. The size limits the columns in
+/// memory and, for JSON and CSV, the text.
 const CHUNK_BYTES: usize = 4 << 20;
 /// Maximum size of a piece of a result in bytes.
 const PIECE_BYTES: usize = 64 << 10;

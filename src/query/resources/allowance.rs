@@ -30,7 +30,7 @@ pub(crate) struct CallLimits {
     pub(crate) result: usize,
     /// Maximum size of a single text made by `repeat`, `lpad` and `rpad`.
     pub(crate) value: usize,
-    /// Maximum size of the columns that unnesting the list of one row repeats.
+    /// Maximum size of the copies of the other columns when the lists of one row are unnested.
     pub(crate) unrolled: usize,
 }
 
@@ -51,7 +51,8 @@ impl CallLimits {
     }
 }
 
-/// Returns the maximum size in bytes of the texts of a table function, for a query with the memory of `runtime`.
+/// Returns the maximum size in bytes of the texts in the result of a table function, for a query with the memory of
+/// `runtime`.
 pub(crate) fn table_bytes(runtime: &Runtime) -> usize {
     CallLimits::MOST.result.min(memory_of(runtime) / 2)
 }
@@ -102,7 +103,7 @@ impl Allowance {
 
     /// Ends the planning of a plan with rows of `bytes` bytes and `calls` calls that can return large values. Returns
     /// the number of rows of a batch. The statement is no longer charged, but the constants of the plan remain charged.
-    /// All calls of the plan share the limit of one call. Fails if one row is too large.
+    /// The limit of a result is divided by the number of these calls. Fails if one row is too large.
     pub(crate) fn planned(&self, bytes: u64, calls: u64) -> Result<usize, QueryError> {
         let shared = &self.0;
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -28,7 +28,8 @@ use crate::query::resources::verified::Readers;
 /// The address of the store in plans. Users cannot use it as a URL.
 pub(crate) const STORE_URL: &str = "alluvium://store";
 
-/// Number of rows of a batch. Larger batches cause cache misses in the fold; smaller batches cause more calls.
+/// Number of rows of a batch. Larger batches cause CPU cache misses when a query folds them; smaller batches cause more
+/// calls.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
 /// State that all queries of one engine share. Each query has its own copy with its own memory pool

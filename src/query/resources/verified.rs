@@ -2,7 +2,7 @@
 //! returning altered values.
 //!
 //! In: a file of a plan with its [`Seal`]. Out: verified ranges, and metadata through the footer cache. Files of
-//! earlier versions have no checksums of their parts and are read without verification.
+//! earlier versions have no checksums of their blocks and are read without verification.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ struct VerifiedReader {
     object: ObjectMeta,
     seal: Seal,
     cache: Arc<FileMetadataCache>,
-    /// The checksums of the parts, read with the first metadata.
+    /// The checksums of the file's blocks. The first read loads them from the metadata of the file.
     sums: Option<Arc<Sums>>,
 }
 

@@ -381,7 +381,7 @@ mod tests {
         Arc::new(Runtime::new(&QueryLimits::default(), None).unwrap())
     }
 
-    /// The runtime has one thread. A scan on this thread would block the test from sending the signal.
+    /// The runtime has one thread. A scan on this thread would prevent the test from sending the signal.
     #[tokio::test]
     async fn a_scan_of_a_head_takes_no_async_thread_and_ends_when_its_reader_has_gone() {
         let ((begun, begins), (go, gate), (ended, ends)) = (channel(), channel(), channel());

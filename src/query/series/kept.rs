@@ -76,7 +76,8 @@ impl Found {
     }
 }
 
-/// Finds the profiles of a query. If the query has more profiles than its limit, returns the newest profiles.
+/// Finds the profiles of a query. If the query has more profiles than its limit, returns the newest profiles. If the
+/// query has no limit, fails if there are more than [`MAX_PROFILES`] profiles.
 pub(crate) fn find(
     context: Arc<Context>,
     query: ProfilesQuery,

@@ -1,5 +1,5 @@
-//! Finds profiles by their ids, and the ids of profiles. A series and a time identify a profile, because each sample of
-//! the profile also has both.
+//! Finds profiles by their ids, and the ids of profiles. A series and a time identify a profile, because each stored
+//! sample has the series and the time of its profile.
 //!
 //! If the sender chose no id, the id is made from the series and the time, so that a query can select every profile by
 //! its id.

@@ -77,7 +77,7 @@ fn by_type(
     memory: MemoryReservation,
     cancellation: &Cancellation,
 ) -> Result<Charged<Active>, QueryError> {
-    // The runs of a file are grouped by type, and there are few types.
+    // The runs of a file are grouped by type, and there are few types, so a linear search is fast.
     let mut found: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
     let mut last = 0;
     let (mut series_of_types, mut charged) = (0, 0);

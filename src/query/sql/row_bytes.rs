@@ -1,5 +1,5 @@
-//! Estimates the size of the rows of a plan before the plan runs. The estimate contains the constants and the results
-//! of functions that the columns of each step repeat in every row.
+//! Estimates the size of the rows of a plan before the plan runs. The columns of a step repeat constants and results of
+//! functions in every row, so the estimate counts these values in each step.
 //!
 //! In: an optimized plan, in which calls without columns are constants. Out: the bytes of a row over all steps, and the
 //! number of calls that can return large values. A plan stores a constant once, but a column repeats the constant in

@@ -89,7 +89,7 @@ pub(crate) struct Prepared {
     tokens: usize,
     /// Kinds of `$1`, `$2` and so on; `None` if the kind is unknown.
     pub parameters: Vec<Option<Kind>>,
-    /// Columns of the result. Empty for a statement that runs without preparation.
+    /// Names and kinds of the columns of the result.
     pub columns: Vec<ColumnKind>,
 }
 
@@ -160,7 +160,8 @@ impl SqlSession {
         Ok(session)
     }
 
-    /// Checks and plans a statement. `given` contains the kinds of the parameters, as far as the client specified them.
+    /// Checks and plans a statement. `given` contains the kinds of the parameters that the client specified, and `None`
+    /// for other parameters.
     pub(crate) async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
         let tokens = guard::check_size_in(text, &PostgreSqlDialect {})?;
         let context = self.context(Purpose::Describe);
@@ -181,7 +182,7 @@ impl SqlSession {
         threads.plan(Deadline::after(limits.timeout), work).await
     }
 
-    /// Runs a statement. If `timeout` is shorter than the time limit of all queries, it replaces that limit.
+    /// Runs a statement. If `timeout` is shorter than the engine's time limit for queries, it replaces that limit.
     pub(crate) async fn run(
         &self,
         prepared: &Arc<Prepared>,

@@ -1,9 +1,9 @@
 //! Makes the batches of a plan smaller if their rows are wide.
 //!
-//! In: a physical plan, and the number of rows of a batch in its settings. Out: the same plan, in which no step returns
-//! larger batches. Most steps follow the setting, but without this rule, tables, functions and filters may return
-//! larger batches. Unnesting a list repeats the other columns of its row. If the repeated columns take too much memory,
-//! the query fails.
+//! In: a physical plan, and the session's setting for the number of rows of a batch. Out: the same plan, in which no
+//! step returns larger batches. Most steps follow the setting, but without this rule, tables, functions and filters may
+//! return larger batches. Unnesting a list repeats the other columns of its row. If the repeated columns take too much
+//! memory, the query fails.
 
 use std::sync::Arc;
 
@@ -147,7 +147,8 @@ fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryE
             .max()
             .unwrap_or(0)
     };
-    // Usually even the product of the elements of all rows and the bytes of all rows is small enough.
+    // Usually even the product of the elements of all rows and the bytes of all rows is small enough. The rows are then
+    // not checked one by one.
     if longest(0, batch.num_rows()).saturating_mul(bytes_of(&others)) <= most {
         return Ok(());
     }

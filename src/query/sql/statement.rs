@@ -36,7 +36,7 @@ use crate::query::sql::watch::Watch;
 use crate::query::tables::catalog;
 use alluvium_base::BoxFuture;
 
-/// The settings and functions of all sessions, built once.
+/// The settings and functions of all sessions, built once, and the slots and threads of SQL queries.
 pub(crate) struct Template {
     state: SessionState,
     slots: Arc<Semaphore>,

@@ -1,9 +1,9 @@
 //! Threads with large stacks for all code that recurses over an SQL plan: parsing and planning, starting and polling
 //! the streams of its operators, and dropping the plan and the streams.
 //!
-//! In: work that plans one query. Out: the result of the work. It must not contain a plan or its streams, because
-//! polling a plan of 200 nested operators overflows the stack of an ordinary thread. Tasks that the work spawns run on
-//! the workers of [`Threads`]. The module `guard` limits the depth of a plan.
+//! In: work that plans one query. Out: the result of the work. The result must not contain a plan or its streams,
+//! because polling a plan of 200 nested operators overflows the stack of an ordinary thread. Tasks that the work spawns
+//! run on the workers of [`Threads`]. The module `guard` limits the depth of a plan.
 
 use std::sync::Arc;
 

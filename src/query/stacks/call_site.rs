@@ -1,5 +1,5 @@
-//! Call sites: finds the stacks that begin, at the root, with given functions, and sums the values of profiles on these
-//! stacks.
+//! Call sites: finds the stacks that begin, at the root, with given functions, and sums the values of these stacks by
+//! profile.
 //!
 //! In: a filter and the functions, root first. Out: values by profile. Totals of profiles include all stacks, so this
 //! module reads samples.
@@ -70,7 +70,7 @@ pub(crate) fn stacks_below(
     })
 }
 
-/// Returns the values of profiles in the rows of `samples` that pass the filter.
+/// Returns, for each profile, the sum of the values of its rows in `samples` that pass the filter.
 pub(crate) fn values(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -96,8 +96,8 @@ pub(crate) fn values(
 }
 
 impl ValuesBelow {
-    /// Removes and returns the value of a profile. If several profiles have the same moment, the first call returns the
-    /// value, and later calls return 0.
+    /// Removes and returns the value of a profile. If several profiles have the same moment (series and time), the
+    /// first call returns the value, and later calls return 0.
     pub(crate) fn take(&mut self, moment: Moment) -> i64 {
         self.values.remove(&moment).unwrap_or(0)
     }

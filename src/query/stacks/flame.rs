@@ -48,7 +48,7 @@ pub(crate) struct HeldTree {
     memory: MemoryReservation,
 }
 
-/// Memory of a flame graph in bytes for a node of a path: its position, own value and total for two sides, and its
+/// Memory in bytes that a flame graph needs for each node: its position, own value and total for two sides, and its
 /// group in a level.
 const SHOWN_BYTES: usize = 96;
 /// Name of the frame that replaces a missing stack.

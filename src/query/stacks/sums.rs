@@ -38,7 +38,7 @@ const ROW_BYTES: u64 = 7;
 const GATHERED_BYTES: usize = 64 << 20;
 /// Number of rows that one thread sums in about a millisecond.
 const ROWS_OF_A_TASK: usize = 500_000;
-/// Maximum number of requested series at which their rows are considered a small part of a file.
+/// If a query requests at most this number of series, their rows are considered a small part of a file.
 const FEW_SERIES: usize = 64;
 
 /// Sums in progress. Their memory is charged to the query.
@@ -101,7 +101,8 @@ fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, R
     })
 }
 
-/// Sums the rows by a scan of `files`. If `files` is `None`, scans all files that pass the filter, and the heads.
+/// Scans `files` and sums the values of their rows by stack. If `files` is `None`, scans all files that pass the
+/// filter, and the heads.
 fn by_scan(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -205,7 +206,7 @@ fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: Time
         (span.end.saturating_sub(span.start) as u64).min(length)
     });
     let rows = (u128::from(file.rows) * u128::from(read) / u128::from(length)) as u64;
-    // A file has several types, and the query requests one of them.
+    // A file has rows of several types, and the query requests one type. The divisors are estimates.
     let rows = match &filter.series {
         Some(series) if series.len() <= FEW_SERIES => rows / 8,
         _ => rows / 2,

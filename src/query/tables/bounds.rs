@@ -109,7 +109,8 @@ fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed 
     };
     let TimeSpan { start, end } = filter.time.unwrap_or(TimeSpan::ALL);
     let next = micros.saturating_add(1);
-    // Times are whole microseconds, so a fraction only decides which microsecond is the first to satisfy the condition.
+    // Times are whole microseconds, so a fraction only decides which microsecond is the first or the last to satisfy
+    // the condition.
     let narrowed = match op {
         Operator::Gt => TimeSpan::new(start.max(next), end),
         Operator::GtEq => TimeSpan::new(start.max(if whole { micros } else { next }), end),

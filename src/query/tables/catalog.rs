@@ -1,8 +1,8 @@
 //! The tables of a SQL session: the four tables of the store for the tenants of the query, and `flat`.
 //!
 //! In: the context of a query. Out: a catalog for this query only. The catalog does not outlive the query and gives no
-//! access to other tenants. `stacks` and `series` have one row for each id here, although the store may write an id
-//! once per day and flush.
+//! access to other tenants. `stacks` and `series` have one row for each id here, although the store may contain a row
+//! of the same id for each day and flush.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -153,8 +153,9 @@ impl std::fmt::Debug for FirstOfId {
     }
 }
 
-/// Returns the bytes of a set of `count` ids while it grows. The set keeps an eighth of its slots free and has one more
-/// byte for each slot. While it grows, the old set of half the size exists until all of its ids have moved.
+/// Returns the memory in bytes of a set of `count` ids while it grows. The set keeps an eighth of its slots free and
+/// has one more byte for each slot. While it grows, the old set of half the size exists until all of its ids have
+/// moved.
 fn set_bytes(count: usize) -> usize {
     let places = (count.saturating_mul(8) / 7).saturating_add(1).next_power_of_two();
     places.saturating_mul(size_of::<i64>() + 1).saturating_mul(3) / 2

@@ -1,4 +1,5 @@
-//! Evaluates conditions of a query on a batch before any scan: on distinct series and on distinct stacks.
+//! Evaluates the conditions of a query on labels and frames once for each distinct series or stack, instead of once for
+//! each sample.
 //!
 //! In: expressions and a batch with the columns that they use. Out: a mask.
 

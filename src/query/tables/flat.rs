@@ -1,8 +1,8 @@
 //! The view `flat`: one row for each sample, with the labels of its series and the leaf frame of its stack.
 //!
 //! The view needs no join. Before a query reads `samples`, its conditions on labels become a set of series, and its
-//! conditions on frames become a set of stacks. Names are added by index, and only for the columns that the query
-//! reads. A query that reads only values decodes no frames.
+//! conditions on frames become a set of stacks. Labels and frames are looked up by id, and only for the columns that
+//! the query reads. A query that reads only values decodes no frames.
 
 use std::collections::HashSet;
 use std::sync::Arc;

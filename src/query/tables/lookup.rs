@@ -1,4 +1,4 @@
-//! Adds the columns of `flat` that come from series and stacks to samples, by index.
+//! Adds to samples the columns of `flat` that come from series and stacks.
 //!
 //! In: batches of `samples`. Out: the same rows with labels and frames. The columns of distinct series and stacks are
 //! built once for each query. A row then costs one hash lookup, and its text is a view of shared bytes.
@@ -39,7 +39,7 @@ const ROW_BYTES: usize = 44;
 const PART_BYTES: usize = 16 << 20;
 /// Number of stacks whose frames are processed together.
 const PIECE_STACKS: usize = 4096;
-/// Maximum size of a column in bytes. Its offsets have 31 bits.
+/// Maximum size of a column in bytes. The offsets in a column are signed 32-bit integers.
 const MAX_COLUMN_BYTES: usize = i32::MAX as usize;
 
 /// Labels of distinct series as columns, built once for each query.

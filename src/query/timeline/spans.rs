@@ -1,4 +1,4 @@
-//! Values of spans: the sums of those samples of a profile that have the id of a span.
+//! Values of spans: the sums of those samples of a profile that have the id of the span.
 //!
 //! In: a filter. Out: sums by profile and span. Rows without a span are skipped.
 
@@ -85,7 +85,7 @@ impl SpanSums {
             return Ok(());
         }
         for row in (0..batch.num_rows()).filter(|row| spans.is_valid(*row)) {
-            // The protocol can only request spans with ids of 64 bits.
+            // The query protocol supports only span ids of 64 bits, so rows with other ids are skipped.
             let Ok(span) = u64::from_str_radix(spans.value(row), 16) else {
                 continue;
             };
