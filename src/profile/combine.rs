@@ -1,8 +1,8 @@
 //! Merges several profiles into one, as `go tool pprof` does.
 //!
 //! In: decoded profiles. Out: one profile with the sample types that all of them have. Types are matched by name, so
-//! that neither their order nor additional types matter. Values are converted to the finest unit. A merge that would
-//! leave out requested data is an error.
+//! that neither their order nor additional types matter. Values are converted to the finest unit. The merge fails if
+//! the profiles have no type in common, if a unit or value cannot be converted, or if the period types differ.
 
 use hashbrown::HashSet;
 
@@ -22,7 +22,7 @@ pub enum CombineError {
     /// The units of a sample type cannot be converted into each other.
     #[error("the sample type `{kind}` has the unit `{first}` in one profile and `{other}` in another")]
     Units { kind: String, first: String, other: String },
-    /// The profiles were triggered by different events.
+    /// The samples of the profiles were triggered by different events.
     #[error("the period type is `{first}` in one profile and `{other}` in another")]
     PeriodTypes { first: String, other: String },
     /// A value is too large for the unit of the result.
@@ -161,8 +161,8 @@ fn period_type<'a>(profiles: &[&Profile<'a>]) -> Result<ValueType<'a>, CombineEr
     Ok(common)
 }
 
-/// Returns the sample type that a viewer shows first. Follows the rule of `go tool pprof` for a profile from which the
-/// types that are not common are removed.
+/// Returns the sample type that a viewer shows first. Follows the rule that `go tool pprof` applies after it has
+/// removed the types that not all profiles have.
 fn default_type<'a>(profile: &Profile<'a>, types: &[ValueType<'a>]) -> &'a str {
     let names = |types: &[ValueType<'a>]| types.iter().map(|kind| kind.kind).collect::<Vec<_>>();
     let (common, own) = (names(types), names(&profile.sample_types));

@@ -63,7 +63,7 @@ impl Columns {
         self.0.with_dependent_mut(|_, profile| change(profile));
     }
 
-    /// Returns the buffer that holds the texts of the columns, except for constants.
+    /// Returns the buffer that holds the texts of the columns, except for texts that are constants of the program.
     pub fn buffer(&self) -> &Bytes {
         self.0.borrow_owner()
     }
@@ -100,8 +100,8 @@ pub struct DecodedProfile {
 }
 
 impl DecodedProfile {
-    /// Returns the profile as bytes, and its columns. If it was not received as pprof, it is encoded without
-    /// compression.
+    /// Returns the profile as bytes, and its columns. If the profile was not received as pprof, its columns are encoded
+    /// without compression.
     pub fn into_parts(self) -> (RawProfile, Columns) {
         let pprof = self.pprof.unwrap_or_else(|| pprof::encode(self.columns.get()).into());
         let raw = RawProfile {

@@ -1,7 +1,7 @@
 //! Identities that are hashes of contents, so that writers need not coordinate.
 //!
-//! The hashes are unsigned 64-bit numbers. They are stored bit for bit as signed numbers, because tables have no
-//! unsigned numbers. Their order is therefore the same in memory and in the tables.
+//! The hashes are unsigned 64-bit numbers. Tables have no unsigned numbers, so the same bits are stored as signed
+//! numbers. Memory also holds signed numbers, so the order is the same in memory and in the tables.
 
 /// Identity of a series: the hash of its labels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -54,8 +54,8 @@ pub struct Block<'a> {
 }
 
 impl FlameGraph {
-    /// Returns the nodes of level `depth` from left to right, without incomplete groups and groups with invalid
-    /// references.
+    /// Returns the nodes of level `depth` from left to right. Omits incomplete groups and groups with an invalid index
+    /// of a name.
     pub fn blocks(&self, depth: usize) -> impl Iterator<Item = Block<'_>> {
         let level = self.levels.get(depth).map_or(&[][..], Vec::as_slice);
         let lines = self.lines.get(depth).map_or(&[][..], Vec::as_slice);

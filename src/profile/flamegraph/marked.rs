@@ -1,7 +1,7 @@
 //! A bit set of small numbers with rank queries: a query marks the nodes of a trie that it touches.
 //!
-//! In: numbers below a bound. Out: the marked numbers in ascending order, and the rank of each number in that order,
-//! computed from a single word.
+//! In: numbers below a bound. Out: the marked numbers in ascending order, and the rank of each number in that order.
+//! Computing a rank reads only one word of the set.
 
 /// Marked numbers below a bound.
 pub(super) struct Marking {

@@ -27,7 +27,8 @@ pub struct Paths {
     hasher: DefaultHashBuilder,
 }
 
-/// Nodes with a value in ascending order, root first, with one value per side.
+/// The nodes with a value and all nodes above them, in ascending order, so that the root is first. Each node has one
+/// value per side.
 struct Touched<const SIDES: usize> {
     nodes: Vec<u32>,
     /// For each node, the position of its parent in `nodes`.

@@ -1,4 +1,5 @@
-//! Limits on reading a recording: bytes of memory, and steps over values that take no bytes of the file.
+//! Limits on reading a recording: bytes of memory, and steps. Steps are limited because some values take no bytes of
+//! the file.
 //!
 //! Both limits follow from the size of the file. Memory and steps are charged before they are used.
 

@@ -16,8 +16,9 @@ use crate::jfr::types::{Pick, Types};
 /// Meaning of an event type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
-    /// Samples of the stack of a thread. An event represents one sample, or several equal samples in a row.
+    /// One sample of the stack of a thread.
     Execution,
+    /// One or several equal samples of the stack of a thread, in a row.
     WallClock,
     /// One sample of a kind, with the amount to add to the second value.
     One(Kind, Amount),

@@ -1,7 +1,8 @@
 //! The labels that come with a recording: numbered label sets. The context of a sample is the number of its label set.
 //!
-//! In: protobuf with `contexts` (1), a map of numbers to `labels` (1), which is a map of string numbers, and
-//! `strings` (2), a map of numbers to strings. Out: the label sets by number.
+//! In: a protobuf message. Its field 1, `contexts`, maps the number of a label set to a message. Field 1 of that
+//! message, `labels`, maps the string number of a name to the string number of a value. Field 2 of the outer message,
+//! `strings`, maps string numbers to strings. Out: the label sets by number.
 
 use hashbrown::HashMap;
 

@@ -130,8 +130,8 @@ impl Types {
         Some(Pick { class, places })
     }
 
-    /// Reads the selected fields of a value. The number of a string or array is its position. If a field is missing,
-    /// its number stays unchanged.
+    /// Reads the selected fields of a value. The result for a field that is not a single number, such as a string or an
+    /// array, is its position in the file. If a field is missing, its result stays unchanged.
     pub(super) fn read(
         &self,
         reader: &mut Reader<'_>,

@@ -56,7 +56,7 @@ fn a_heap_is_scaled_by_its_rate_and_has_gos_types() {
     let types: Vec<&str> = profile.sample_types.iter().map(|of| of.kind).collect();
     assert_eq!(types, ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]);
     assert_eq!((profile.period_type.kind, profile.period), ("space", 524_288));
-    // 512 bytes are sampled once in 1,024.5 times.
+    // Go samples an object of 512 bytes once in 1,024.5 allocations.
     assert_eq!(
         shown(&profile),
         [

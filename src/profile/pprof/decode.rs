@@ -47,8 +47,8 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
 }
 
 /// The limit on texts in bytes is `FREE_TEXT_BYTES` plus `TEXT_RATIO` per byte of the profile. It applies to the texts
-/// of all functions and mappings together, and to the texts of all labels. Code that distinguishes these objects reads
-/// the texts of each object. The store has tighter limits.
+/// of all functions and mappings together, and to the texts of all labels. Code that compares functions, mappings or
+/// labels reads the texts of each of them, even if they share a text. The store has tighter limits.
 const FREE_TEXT_BYTES: usize = 64 << 20;
 const TEXT_RATIO: usize = 64;
 

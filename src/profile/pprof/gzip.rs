@@ -52,8 +52,8 @@ pub fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     announced.min(max_bytes)
 }
 
-/// Decompresses gzip of at most `max_bytes` uncompressed bytes. Several consecutive members are decompressed as one
-/// text. Input that is not gzip is returned unchanged, without a copy, if it is within the limit.
+/// Decompresses gzip of at most `max_bytes` uncompressed bytes. The contents of several consecutive members are
+/// concatenated. Input that is not gzip is returned unchanged, without a copy, if it is within the limit.
 pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     if !is_gzip(data) {
         return if data.len() > max_bytes {

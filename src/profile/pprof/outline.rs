@@ -31,7 +31,7 @@ pub fn max_column_bytes(size: usize) -> usize {
     size.saturating_mul(MAX_EXPANSION).saturating_add(FREE_BYTES)
 }
 
-/// Location of the messages of one kind.
+/// Number of the messages of one kind, and their range in the profile.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Run {
     pub(super) count: usize,

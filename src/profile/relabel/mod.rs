@@ -22,7 +22,7 @@ pub const DEFAULT_SEPARATOR: &str = ";";
 /// Labels while rules change them.
 pub type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
 
-/// The effect of a rule that applies.
+/// The effect of a rule. The source of a rule is the text of the joined values of its source labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Set the target label to the expanded replacement if the expression matches.

@@ -52,8 +52,8 @@ impl Template {
         Self { parts }
     }
 
-    /// Returns the text with every reference replaced by its group. A group that did not participate or does not
-    /// exist is empty.
+    /// Returns the text with every reference replaced by its group. A group that did not participate in the match or
+    /// does not exist is empty.
     pub(crate) fn expand(&self, groups: &Groups<'_>) -> String {
         let mut out = String::new();
         for part in &self.parts {

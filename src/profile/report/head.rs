@@ -67,7 +67,7 @@ impl Head {
         }
     }
 
-    /// Returns the unit that suits the smallest value, or a larger one if the total is far larger.
+    /// Returns the unit that suits the smallest value, or a larger unit if the total is far larger.
     fn fitting(&self, graph: &Graph) -> String {
         let nodes = graph.order.iter().filter_map(|place| graph.nodes.get(*place as usize));
         let values = nodes.map(|node| match node.flat.saturating_abs() {
