@@ -1,9 +1,10 @@
 //! The package that a frame belongs to, and the colour of a package.
 //!
-//! The package is the owner of the code: the import path of a Go symbol, the crate of a Rust symbol, the package of a
-//! Java class, the distribution (or else the file) of a Python or JavaScript module, the binary of native code. The
-//! rules use the name and the type of the file, or the form of the symbol if there is no file. The web page uses the
-//! same rules and the same [`hue`]. `integration/fixtures/packages.tsv` holds test cases for both.
+//! The package is the owner of the code. For Go, it is the import path of the symbol; for Rust, the crate; for Java,
+//! the package of the class. For Python and JavaScript, it is the distribution of the module, or else the file. For
+//! native code, it is the binary. The rules use the name and the type of the file, or the form of the symbol if there
+//! is no file. The web page uses the same rules and the same [`hue`]. `integration/fixtures/packages.tsv` holds test
+//! cases for both.
 
 /// Returns the package of a frame, or an empty text if unknown. The result is a part of one of the arguments, or a
 /// constant.

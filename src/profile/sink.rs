@@ -107,7 +107,7 @@ impl RefusedProfile {
     }
 }
 
-/// Accepts profiles. Each sink defines what success means: for the store "durable", for a queue "queued durably".
+/// Accepts profiles. Each sink defines the meaning of success: "durable" for the store, "queued durably" for a queue.
 pub trait ProfileSink: Send + Sync + 'static {
     /// Passes on one batch. The sink accepts or refuses each profile independently. The result contains the refused
     /// profiles.

@@ -76,9 +76,9 @@ impl QueryEngine {
         })
     }
 
-    /// Runs a query that is not SQL in one of the slots for such queries. Waits for a slot for at most the time limit
-    /// of a query, and then runs `work` with the same limit. `work` should include the parsing of the request (regular
-    /// expressions, for example), so that it is limited too.
+    /// Runs a query of any kind except SQL in one of the slots for these queries. Waits for a slot for at most the time
+    /// limit of a query, and then runs `work` with the same limit. `work` should include the parsing of the request
+    /// (regular expressions, for example), so that it is limited too.
     pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let limits = self.limits();
         let place = Deadline::after(limits.timeout).hold(self.shared.places.acquire()).await;

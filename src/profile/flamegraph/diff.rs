@@ -1,8 +1,8 @@
 //! The difference of two trees as one flame graph, in Pyroscope's encoding.
 //!
 //! Stacks are matched by name, and also by file if both trees distinguish files. A level is a flat list of groups of
-//! seven numbers: x, total and self of the left side, the same three numbers of the right side, and the index of the
-//! name. Both x values are distances from the end of the previous group.
+//! seven numbers. A group contains x, total and self of the left side, the same three numbers of the right side, and
+//! the index of the name. Both x values are distances from the end of the previous group.
 
 use hashbrown::HashMap;
 

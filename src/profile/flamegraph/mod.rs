@@ -1,5 +1,6 @@
-//! Flame graphs. Stacks are added to a [`Tree`], which can be converted to the levels that Pyroscope's clients draw
-//! ([`FlameGraph`]), the difference of two trees, a static SVG, or a [`CallGraph`] (also as Graphviz text).
+//! Flame graphs. Stacks are added to a [`Tree`]. A tree can be converted to the levels that Pyroscope's clients draw
+//! ([`FlameGraph`]) or to a [`CallGraph`]. The difference of two trees is a [`DiffGraph`]. A flame graph can be drawn
+//! as static SVG, and a call graph can be written as Graphviz text.
 //!
 //! No function of this module recurses, so no profile can overflow the call stack. The module does no I/O and uses no
 //! serde: the wire layer copies the fields.

@@ -41,7 +41,7 @@ pub(super) enum Form {
     Byte,
     /// A compressed number, or the number of a constant.
     Number,
-    /// This many uncompressed bytes.
+    /// An uncompressed value of this number of bytes.
     Fixed(u8),
     Text,
     /// The fields of the class with this index, one after the other.

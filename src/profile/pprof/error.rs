@@ -58,7 +58,7 @@ pub enum DecodeErrorKind {
         /// Index in the string table.
         index: usize,
     },
-    /// The first string is not empty, as it must be.
+    /// The first string of the string table must be empty, but it is not.
     #[error("string 0 is not empty")]
     FirstString,
     /// An index is beyond the end of the string table.

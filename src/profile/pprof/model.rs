@@ -162,7 +162,8 @@ impl<'a> Profile<'a> {
             + of(&self.label_starts)
     }
 
-    /// Returns the index of the sample type that is shown first: the one that the profile names, or else the last.
+    /// Returns the index of the sample type that is shown first: the type that the profile names, or else the last
+    /// type.
     pub fn default_value(&self) -> usize {
         let named = |kind: &ValueType<'_>| kind.kind == self.default_sample_type;
         let named = self.sample_types.iter().position(named);

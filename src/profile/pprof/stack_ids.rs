@@ -3,7 +3,7 @@
 //! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or over
 //! the place of its code if no function is known. The id of a stack is the hash of the hashes of its locations, leaf
 //! first. The ids are stored, so any change of the hash requires a new layout of the tables. The hash does not include
-//! column, start line, system name (unless it replaces the name) and address of symbolised frames.
+//! column, start line, system name (unless it replaces the name) or address of symbolised frames.
 
 use xxhash_rust::xxh3::xxh3_64;
 

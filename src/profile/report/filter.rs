@@ -146,7 +146,7 @@ enum Cut {
     None,
     /// The whole location, and everything that it called.
     Whole,
-    /// This many inlined frames, and everything that they called.
+    /// This number of inlined frames, and everything that they called.
     Below(u32),
 }
 

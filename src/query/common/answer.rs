@@ -131,7 +131,7 @@ pub fn until<T: Send + 'static>(
             Some(Ok(Some(item))) => Some((Ok(item), Some(receiver))),
             Some(Ok(None)) => None,
             Some(Err(error)) => Some((Err(error), None)),
-            // The task always sends an end marker. If it is missing, the task panicked.
+            // The task always sends an end marker. If the marker is missing, the task panicked.
             None => Some((Err(QueryError::internal(FAULT)), None)),
         }
     });

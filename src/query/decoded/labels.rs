@@ -67,7 +67,7 @@ impl Deref for SeriesLabels {
 }
 
 impl Bytes for Mutex<KnownSeries> {
-    /// Returns 0 while a query fills the value. When the query has finished, it makes the cache compute the size again.
+    /// Returns 0 while a query fills the value. At its end, the query makes the cache compute the size again.
     fn bytes(&self) -> usize {
         self.try_lock().map_or(0, |series| {
             let ids: usize = series

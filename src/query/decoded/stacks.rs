@@ -1,6 +1,6 @@
 //! Caches decoded stacks between queries. Ids are content hashes, so cached stacks are never stale, except for the
-//! lines at which functions start. If a query needs these lines, it reads those cached stacks again that lack them. The
-//! cache has a limit in bytes.
+//! lines at which functions start. If a query needs these lines, the query again reads the cached stacks that lack the
+//! lines. The cache has a limit in bytes.
 //!
 //! In: stack ids of a query. Out: a [`StackTable`] with their frames. A table only grows. If a table does not fit into
 //! the cache, the next query starts a new table.
@@ -27,7 +27,7 @@ use alluvium_profile::{StackId, Tenants, TimeSpan};
 pub(crate) type StackCache = Cache<Tenants, Arc<RwLock<StackTable>>>;
 
 impl Bytes for RwLock<StackTable> {
-    /// Returns 0 while a query fills the table. When the query has finished, it makes the cache compute the size again.
+    /// Returns 0 while a query fills the table. At its end, the query makes the cache compute the size again.
     fn bytes(&self) -> usize {
         self.try_read().map_or(0, |table| table.bytes())
     }

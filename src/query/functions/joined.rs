@@ -1,9 +1,9 @@
 //! Replaces operators with bounded functions: `||` between texts, and `~` and its variants. For `||` between lists,
 //! DataFusion's operator is used.
 //!
-//! In: texts. Out: for `||`, the concatenation of the texts, or null if one of them is null; for `~`, true if the
-//! second text, a regular expression, matches the first text. DataFusion's own operators have no limit: `||` could
-//! double a text with each step, and `~` compiles patterns of any size.
+//! In: texts. Out: for `||`, the concatenation of the texts, or null if one of them is null. For `~`, the result is
+//! true if the second text, a regular expression, matches the first text. DataFusion's own operators have no limit:
+//! `||` could double a text with each step, and `~` compiles patterns of any size.
 
 use std::sync::Arc;
 

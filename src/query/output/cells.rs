@@ -43,7 +43,7 @@ pub(crate) enum Simple {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     pub simple: Simple,
-    /// True for a list of such values.
+    /// True for a list of values of the type `simple`.
     pub is_list: bool,
 }
 

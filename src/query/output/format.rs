@@ -120,7 +120,7 @@ struct Chunks {
 }
 
 impl Chunks {
-    /// Returns the next chunk, and the rest of the result if there is one.
+    /// Returns the next chunk, and this value for the next call if more chunks may follow.
     async fn next(mut self) -> Result<Option<(Bytes, Option<Self>)>, QueryError> {
         if self.parts.is_empty()
             && let Some(batch) = self.rows.next().await.transpose()?
@@ -195,7 +195,7 @@ enum Encoder {
     },
 }
 
-/// The output of a writer. The output is shared, so that the encoder can take the bytes while the writer is in use.
+/// The output of a writer. The output is shared, so that the encoder can remove the bytes while the writer is in use.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 

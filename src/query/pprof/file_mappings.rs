@@ -33,8 +33,8 @@ impl FileMappings {
     }
 
     /// Sets the ranges of the mappings and the addresses of the locations in them. If the range of a mapping does not
-    /// fit below `END`, or if its locations are all before its offset, the mapping gets no range, and its locations
-    /// keep their offsets.
+    /// fit below `END`, the mapping gets no range, and its locations keep their offsets. The same applies if all
+    /// locations are before the offset of the mapping.
     pub(crate) fn place(mut self, profile: &mut Profile<'_>) {
         for location in &profile.locations {
             if let Some(last) = self.0.get_mut(&location.mapping) {

@@ -1,5 +1,5 @@
-//! Accounts for the memory of a query that its operators do not reserve: the statement while it is planned, the
-//! constants of the plan, and the results of scalar functions.
+//! Accounts for the memory that the operators of a query do not reserve: the statement during planning, the constants
+//! of the plan, and the results of scalar functions.
 //!
 //! In: the size of a statement, and the size of the rows of its plan. Out: charges to the query, the limits of one
 //! call, and the number of rows of a batch. Functions find the allowance in the options of their session.
@@ -17,8 +17,8 @@ use datafusion::execution::session_state::SessionState;
 use crate::query::common::error::QueryError;
 use crate::query::resources::runtime::{BATCH_ROWS, Runtime};
 
-/// Memory in bytes of a token of a statement while it is planned: the token, its syntax tree and copies of the tree,
-/// and its part of the plan.
+/// Memory in bytes that each token of a statement needs during planning: the token, its syntax tree and copies of the
+/// tree, and its part of the plan.
 const TOKEN_BYTES: usize = 1 << 10;
 /// Minimum size in bytes of results that are charged while a query is planned.
 const CHARGED_BYTES: usize = 256;

@@ -1,8 +1,8 @@
 //! State that all queries of an engine share: the memory pool, the footer cache, the one object store, and the settings
 //! of sessions.
 //!
-//! Queries can access only the files of the store: the registry has one store, the disk manager is off (queries spill
-//! nothing), and the session has no listing tables and no external tables.
+//! Queries can access only the files of the store. The registry has one store, and the disk manager is off (queries
+//! spill nothing). The session has no listing tables and no external tables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

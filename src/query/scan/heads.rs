@@ -33,7 +33,7 @@ use alluvium_base::BoxFuture;
 use alluvium_profile::{SeriesId, StackId};
 
 /// Returns exactly the rows of the heads that pass the filter. The rows of a head are built when the stream reaches the
-/// head. They are charged to the query until the reader has received the last row of the head.
+/// head. The rows are charged to the query until the reader has received the last row of the head.
 pub(crate) fn head_stream(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,

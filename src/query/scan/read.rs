@@ -38,7 +38,7 @@ use alluvium_profile::SeriesId;
 const MIN_SPLIT_BYTES: usize = 1 << 20;
 /// Maximum size of a set of series whose ids are individually compared with the bounds of a file.
 const FEW_SERIES: usize = 64;
-/// Number of rows of a batch of stacks. It is smaller than for other tables, because each stack has dozens of frames
+/// Number of rows of a batch of stacks. Batches of other tables have more rows, because each stack has dozens of frames
 /// with their texts.
 const STACK_ROWS: usize = 256;
 
