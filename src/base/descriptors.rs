@@ -5,8 +5,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Maximum of the raised limit. It is more than the process ever needs. Child processes inherit the limit, and some
-/// programs close every descriptor up to the limit, one by one.
+/// Maximum to which the soft limit is raised, more than the process ever needs. A higher limit would slow down child
+/// processes: they inherit the limit, and some programs close every descriptor up to the limit, one by one.
 const ENOUGH: u64 = 1 << 16;
 
 /// Raises the soft limit of the process to its hard limit, but to at most [`ENOUGH`]. The usual soft limit of 1,024

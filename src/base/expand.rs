@@ -21,7 +21,7 @@ pub enum ExpandError {
     Damaged,
 }
 
-/// Returns the uncompressed bytes of a section. Fails if there are more than `most`.
+/// Returns the uncompressed bytes of a section. Fails if these are more than `most` bytes.
 pub fn section<'data>(section: &impl ObjectSection<'data>, most: u64) -> Result<Cow<'data, [u8]>, ExpandError> {
     if section.compressed_file_range()?.uncompressed_size > most {
         return Err(ExpandError::TooLong(most));
@@ -34,7 +34,7 @@ pub fn section<'data>(section: &impl ObjectSection<'data>, most: u64) -> Result<
     Ok(Cow::Owned(unpacked))
 }
 
-/// Unpacks zstd. Returns `None` if the data are damaged or unpack to another size.
+/// Unpacks zstd. Returns `None` if the data are damaged, or if the unpacked data do not have `size` bytes.
 fn unpack(packed: &[u8], size: u64) -> Option<Vec<u8>> {
     let mut unpacked = Vec::new();
     unpacked.try_reserve_exact(usize::try_from(size).ok()?).ok()?;
@@ -44,7 +44,7 @@ fn unpack(packed: &[u8], size: u64) -> Option<Vec<u8>> {
     (unpacked.len() as u64 == size).then_some(unpacked)
 }
 
-/// Removes the bytes after the last zero byte of a string table, which are an unterminated string. Otherwise, a reader
+/// Removes an unterminated string at the end of a string table: the bytes after the last zero byte. Otherwise, a reader
 /// would scan to the end of the section each time it reads such a string.
 pub fn whole_texts(texts: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let end = texts.iter().rposition(|byte| *byte == 0).map_or(0, |last| last + 1);

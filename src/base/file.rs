@@ -9,7 +9,7 @@ use std::os::fd::FromRawFd as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Runs a step. Tests use it to make a step fail.
+/// A function that executes a step. Tests pass a function that makes a step fail.
 pub(crate) type Run<'a> = &'a mut dyn FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>;
 
 /// Writes a file atomically: readers see either the old or the new contents. Only the owner may read the file.
@@ -95,9 +95,9 @@ pub fn sync_parent(path: &Path) -> Result<()> {
     }
 }
 
-/// Returns a temporary name in the folder of `path`. The name starts with a dot, so readers of the tables' logs skip
-/// it. The name is unique across processes. Otherwise, another writer of `path` could change the temporary file between
-/// its sync and its link.
+/// Returns a temporary name in the folder of `path`. The name starts with a dot, so readers of a Delta table's log skip
+/// the file. The name is unique across processes. Otherwise, another writer of `path` could change the temporary file
+/// between its sync and its link.
 pub fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
@@ -144,7 +144,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         replace(&path, b"first").unwrap();
-        // The mode that an older version or an administrator may have left.
+        // An older version or an administrator may have left this mode.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         replace(&path, b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");

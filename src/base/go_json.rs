@@ -13,7 +13,7 @@ use serde::de::{
     Visitor,
 };
 
-/// Parses a value that takes up the whole text.
+/// Parses a text that consists of a single value.
 pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let value = T::deserialize(Go(&mut deserializer))?;

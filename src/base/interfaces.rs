@@ -20,7 +20,7 @@ pub fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
     // SAFETY: the list ends with a null pointer, and its entries live until `freeifaddrs`.
     while let Some(entry) = unsafe { at.as_ref() } {
         at = entry.ifa_next;
-        // SAFETY: the address of an entry is null or has the type of the family that it names.
+        // SAFETY: the address of an entry is null, or its type matches its field `sa_family`.
         if let Some(address) = unsafe { address(entry.ifa_addr) } {
             // SAFETY: the name is a text that ends with a zero byte, and it lives until `freeifaddrs`.
             let name = unsafe { CStr::from_ptr(entry.ifa_name) };
@@ -36,7 +36,7 @@ pub fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
 ///
 /// # Safety
 ///
-/// `socket` is null, or points to a socket address of the family that it names.
+/// `socket` is null, or points to a socket address with a type that matches its field `sa_family`.
 #[allow(unsafe_code, reason = "socket addresses of C are read by their family")]
 #[allow(clippy::cast_ptr_alignment, reason = "read unaligned")]
 unsafe fn address(socket: *const libc::sockaddr) -> Option<IpAddr> {

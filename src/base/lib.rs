@@ -1,5 +1,5 @@
 //! Utilities that std lacks and all layers use: durations, byte sizes, backoff, record files, atomic file replacement,
-//! renewed certificate files, JSON, regular expressions and letter cases of Go, memory pressure, file descriptors,
+//! renewed certificate files, JSON, regular expressions and letter cases as in Go, memory pressure, file descriptors,
 //! names and network interfaces, compressed sections of ELF files, shutdown.
 //!
 //! Nothing here depends on profiles or configuration.

@@ -32,8 +32,8 @@ impl<T: Clone> Renewed<T> {
         let now = stamp(&self.files);
         let mut current = self.current.lock();
         if current.0 != now {
-            // If only one of several files has been replaced so far, the old value stays. The files are read again
-            // when the others change.
+            // If only some of the files have been replaced so far, the read may fail, and the old value stays. The
+            // files are read again when the other files change.
             current.0 = now;
             match read() {
                 Ok(read) => current.1 = read,

@@ -1,10 +1,10 @@
 //! Segment files of checksummed records: the one on-disk log format, used by the server's write-ahead log and by the
 //! durable queue of `pyroscope.write`.
 //!
-//! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`],
-//! or with a [`Key`]: [`KEYED_MAGIC`] and three copies of the key, which is the initial value of each CRC. After
-//! damage, the reader searches for the next valid record, also inside payloads, which hold untrusted bytes. A sender
-//! does not know the key, so it cannot forge a record inside its payload.
+//! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file begins with the 8 bytes [`MAGIC`], or
+//! with [`KEYED_MAGIC`] and three copies of a [`Key`]. The key is the initial value of each CRC. After damage, the
+//! reader searches for the next valid record, also inside payloads, which hold untrusted bytes. A sender does not know
+//! the key, so it cannot forge a record inside its payload.
 //!
 //! A torn tail is an unfinished write: the last record is shorter than its length says. The reader reports it without
 //! an error. Invalid bytes before a valid record are damage. A record of full length with a wrong checksum is damage
@@ -18,13 +18,14 @@ use std::path::Path;
 pub const MAGIC: [u8; 8] = *b"ALLUSEG\x01";
 /// First bytes of a segment file with a key. No single flipped bit turns one magic into the other.
 const KEYED_MAGIC: [u8; 8] = *b"ALLUSEG\xfe";
-/// Bytes of the magic and the copies of the key.
+/// Number of bytes of the magic and of the three copies of the key.
 pub const KEYED_HEADER_BYTES: usize = 20;
 
-/// Bytes that precede each payload.
+/// Number of bytes that precede each payload: its length and its checksum.
 pub const RECORD_HEADER_BYTES: usize = 8;
 
-/// Maximum number of bytes whose checksums a search for valid records computes. This takes some seconds.
+/// Maximum number of payload bytes for which a search for valid records computes checksums. A search of this length
+/// takes some seconds.
 const SEARCH_BYTES: u64 = 4 << 30;
 
 /// Largest payload that a reader accepts (1 GiB). A larger length is damage, not data.
@@ -216,10 +217,10 @@ pub fn records(data: bytes::Bytes, mut position: usize, key: Key) -> SegmentCont
     contents
 }
 
-/// Returns true if the bytes after the last valid record are damaged, and false if they are a torn tail. They are
-/// damaged if they contain the whole record that starts there, or if its length is impossible. They are also damaged if
-/// its checksum matches all remaining bytes, because then only the length is wrong. Zeros alone are a torn tail: the
-/// file system may leave them in place of a write that was never synced.
+/// Returns true if `tail`, the bytes after the last valid record, is damaged, and false if it is a torn tail. The tail
+/// is damaged if it contains the whole record at its start, or if the length of this record is impossible. The tail is
+/// also damaged if the record's checksum matches all remaining bytes, because then only the length is wrong. Zeros
+/// alone are a torn tail: the file system may leave them in place of a write that was never synced.
 fn is_whole_record(tail: &[u8], key: Key) -> bool {
     let Some(header) = tail.first_chunk::<RECORD_HEADER_BYTES>() else {
         return false;
@@ -235,7 +236,7 @@ fn is_whole_record(tail: &[u8], key: Key) -> bool {
 
 /// Returns the end offset of the valid record at `start`, if there is one. A length of zero is invalid; otherwise the
 /// zeros that a file system may leave in place of a write could look like valid records. The function subtracts the
-/// payload's length from `left`. If `left` is too small, it computes no checksum and returns `None`.
+/// payload's length from `left`. If `left` is too small, the function computes no checksum and returns `None`.
 fn record_at(data: &[u8], start: usize, key: Key, left: &mut u64) -> Option<usize> {
     let header = data.get(start..start + RECORD_HEADER_BYTES)?;
     let length = u32::from_le_bytes(header[..4].try_into().ok()?) as usize;

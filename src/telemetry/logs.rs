@@ -67,7 +67,7 @@ pub enum LogError {
     Level(String),
     #[error("unrecognized log format `{0}`: use one of logfmt, json")]
     Format(String),
-    /// A global subscriber is already installed, or has been dropped.
+    /// A global subscriber is already installed, or the subscriber of a handle has been dropped.
     #[error("cannot set up logging: {0}")]
     Setup(String),
 }
@@ -118,7 +118,7 @@ pub struct LogHandle {
     taps: Arc<Taps>,
 }
 
-/// Receivers of log lines. Usually there is none; because of the flag, an event then costs only one atomic load.
+/// Receivers of log lines. Usually there are none. Thanks to the flag `any`, an event then costs only one atomic load.
 #[derive(Default)]
 struct Taps {
     any: AtomicBool,

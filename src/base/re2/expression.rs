@@ -45,8 +45,8 @@ impl Expression {
         Self::build(pattern, DOT_IS_ANY, true, Engine::Small)
     }
 
-    /// Like [`Expression::anchored`], for a selector that compares many values. The program has at most `limit`
-    /// bytes.
+    /// Like [`Expression::anchored`], for a selector that compares many values. The program and the tables of its
+    /// engine may each take up to `limit` bytes.
     pub fn matcher(pattern: &str, limit: usize) -> Result<Self, Re2Error> {
         Self::build(pattern, DOT_IS_ANY, true, Engine::Fast { limit })
     }
@@ -127,7 +127,8 @@ impl Groups<'_> {
         self.group(index).unwrap_or_default()
     }
 
-    /// Returns the text of the first group with this name that participated in the match.
+    /// Returns the text of the first group with this name that participated in the match, or an empty text if there is
+    /// none.
     pub fn named(&self, name: &str) -> &str {
         let mut numbers = self.names.iter().filter(|(own, _)| own == name);
         let found = numbers.find_map(|(_, index)| self.group(*index));

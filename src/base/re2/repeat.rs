@@ -13,7 +13,7 @@ pub(super) struct Counts {
     pub(super) min: u32,
     /// `None` if the repetition is unlimited.
     pub(super) max: Option<u32>,
-    /// False for `*`, `+` and `?`, whose nesting is not limited.
+    /// False for `*`, `+` and `?`. Their nesting is not limited by [`MAX_COUNT`].
     pub(super) is_counted: bool,
 }
 

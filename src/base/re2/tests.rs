@@ -1,4 +1,4 @@
-//! The results of Go 1.26 for 200 expressions and texts, and random expressions, which must never panic.
+//! The results of Go 1.26 for 200 expressions and texts, and random expressions, for which the parser must not panic.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::re2::error::Re2Error;
 
 /// An expression and the result of Go's `regexp`.
 enum Row {
-    /// Go rejects the expression with this error, which names this part.
+    /// An expression, the error with which Go rejects it, and the part of the expression that the error shows.
     Wrong(&'static str, &'static str, &'static str),
     /// The results for a text: whether `^(?s:expression)$` matches, whether the expression occurs in it, and the
     /// groups of the anchored match.
