@@ -3,8 +3,8 @@
 //! In: a request, and the local address of its connection. Out: the request, or 403 with the reason. A web page may
 //! send its visitor's browser to `localhost`, where no password is required, in two ways:
 //!
-//! - **Across sites**: it posts a form, or loads a URL as an image. The browser says so in `Sec-Fetch-Site`, or in
-//!   `Origin` or `Referer`. Links to our pages are allowed.
+//! - **Across sites**: it posts a form, or loads a URL as an image. The browser then marks the request as cross-site in
+//!   `Sec-Fetch-Site`, or names the page in `Origin` or `Referer`. Links to our pages are allowed.
 //! - **As the same site** (DNS rebinding): the domain of the page resolves to `127.0.0.1`, so that the browser
 //!   considers our port to be the site of the page. The `Host` header still has that domain. On a loopback address a
 //!   browser may therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.

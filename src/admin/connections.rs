@@ -53,7 +53,7 @@ struct Table {
     sending: BTreeMap<u64, u64>,
     /// Number of connections that were told to close and still exist.
     leaving: usize,
-    /// Counter of changes. Its values serve as moments and as numbers of connections.
+    /// Counter of changes. Its values serve as points in time and as identifiers of connections.
     last: u64,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Requests {
     all: Arc<Connections>,
 }
 
-/// A request, until its response is sent or it is dropped.
+/// A request of a connection. It ends when this value is dropped, usually because its response is sent.
 pub(super) struct Request {
     requests: Requests,
     is_answered: bool,
@@ -156,7 +156,7 @@ impl Connections {
         }
     }
 
-    /// True while a connection waits for a place.
+    /// Returns true while a connection waits for a place.
     pub(super) fn are_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::Relaxed)
     }

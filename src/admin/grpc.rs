@@ -90,8 +90,8 @@ pub fn announced(response: Response) -> Response {
     response
 }
 
-/// Handles a gRPC-Web call with `answer`, which handles gRPC. The trailers become part of the body, and the whole body
-/// is base64 if the client requests it.
+/// Handles a gRPC-Web call with `answer`, a handler of gRPC calls. The trailers become part of the body, and the whole
+/// body is base64 if the client requests it.
 pub async fn web<Work>(request: Request<Body>, answer: impl Fn(Request<Body>) -> Work) -> Response
 where
     Work: Future<Output = Response>,

@@ -48,7 +48,7 @@ const PREFACE_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {}", listen_reason(.source))]
 pub struct ListenError {
-    /// Address as the caller gave it.
+    /// Address that the caller passed.
     pub address: String,
     #[source]
     pub source: std::io::Error,
@@ -114,7 +114,7 @@ impl std::fmt::Debug for Listener {
     }
 }
 
-/// A connection before its first request.
+/// The stream of a connection, without or with TLS.
 type Connection = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A connection that was accepted.

@@ -1,4 +1,5 @@
-//! Routes of live debugging: data that passes through a component, flow in a module, and the state of the controller.
+//! Routes of live debugging: data that passes through a component, the amount of data that flows between the components
+//! of a module, and the state of the controller.
 //!
 //! In: closures that access the engine. Out: `/api/v0/web/controller`, which Alloy does not have, and Alloy's streams
 //! `/api/v0/web/debug/{id}` and `/api/v0/web/graph`, whose entries end with `|;|`. This module checks parameters. It

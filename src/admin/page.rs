@@ -15,7 +15,7 @@ use rust_embed::EmbeddedFile;
 
 use alluvium_base::encoding;
 
-/// All content must come from this host, and other pages must not embed this one in a frame.
+/// All content must come from this host, and other pages must not embed this page in a frame.
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 

@@ -94,8 +94,8 @@ async fn cmdline() -> String {
     without_secrets(arguments).join("\0")
 }
 
-/// Words in the names of flags whose values are hidden. The list errs on the safe side: it also hides
-/// `--storage.s3.access-key-id`.
+/// If the name of a flag contains one of these words, its value is hidden. The list also hides a value that is not
+/// secret: that of `--storage.s3.access-key-id`.
 const SECRET_WORDS: [&str; 5] = ["secret", "password", "token", "key", "credential"];
 
 /// Replacement for a hidden value.

@@ -131,7 +131,7 @@ async fn a_support_bundle_is_a_download_with_a_checked_duration() {
     assert_eq!(get(busy, "/-/support").await.0, StatusCode::CONFLICT);
 }
 
-/// Two components, one of them in a module. The second one serves requests.
+/// A collector with two components. Only the component in the module serves requests.
 struct Two;
 
 impl Web for Two {

@@ -1,7 +1,7 @@
 //! The running member of a cluster: the socket, the clock, the lookups, and the view that components see.
 //!
-//! In: options, datagrams. Out: a [`Cluster`] and datagrams. One task does everything. When the program stops, the task
-//! tells the other members that this member leaves, so that they take over its targets at once.
+//! In: options, datagrams. Out: a [`Cluster`] and datagrams. One task does all of this work. When the program stops,
+//! the task tells the other members that this member leaves, so that they take over its targets at once.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,7 +31,8 @@ use alluvium_telemetry::metrics::Scope;
 const NOTICE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 /// Time for which a new member looks for others before it starts alone.
 const LOOK_FOR_OTHERS: Duration = Duration::from_secs(5);
-/// Time for which a new member waits for further members after it has found one, which may be new itself.
+/// Time for which a new member waits for further members after it has found a member. The found member may be new as
+/// well.
 const HEAR_ALL: Duration = Duration::from_millis(500);
 /// First and longest pause between attempts to join, as long as no member is found.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -305,7 +306,7 @@ impl Agent {
         }
     }
 
-    /// Publishes the view to components, but not more often than [`NOTICE_AT_MOST_EVERY`].
+    /// Publishes the view to components, at most once per [`NOTICE_AT_MOST_EVERY`].
     async fn show(&mut self) {
         let now = Instant::now();
         let part = self.part(now);
@@ -331,7 +332,7 @@ impl Agent {
                  --cluster.node-name of its own"
             );
         }
-        // One receiver belongs to the components' handle itself.
+        // One receiver belongs to the [`Cluster`] handle itself, so it is not an observer.
         self.metrics.show(&view, self.views.receiver_count().saturating_sub(1));
         self.views.send_replace(Arc::new(view));
     }

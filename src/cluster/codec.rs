@@ -1,7 +1,7 @@
 //! The encoding of messages between members: sender, receiver, message, and entries about known members.
 //!
 //! In: bytes from any sender. Out: headers and entries of `foca`, with limited sizes. The codec refuses addresses that
-//! no member can have (0.0.0.0, multicast), so that no attacker can make a member send there.
+//! no member can have (0.0.0.0, multicast), so that no attacker can make a member send datagrams to such an address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The envelope around each message between members: proof that the sender has the secret and belongs to our cluster.
 //!
 //! In: messages, and datagrams from any sender. Out: datagrams, and messages of senders that know the secret. Without a
-//! secret the proof is a checksum that anyone can compute. Nothing is encrypted: messages contain names and addresses.
+//! secret the proof is a checksum that anyone can compute. Messages contain names and addresses; they are not
+//! encrypted.
 
 use std::io::Read as _;
 use std::path::Path;

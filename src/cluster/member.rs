@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Time after a member's start, in microseconds. If others consider the member dead within this time, they remember a
-/// later start time of the member, because its clock has been set back since then.
+/// Number of microseconds after a member's start. If other members consider a member dead within this time, they
+/// remember a later start time: the member's clock was set back before its present start.
 const SOON: u64 = 10_000_000;
-/// Minimum number of microseconds by which the member then sets its start time ahead of its clock.
+/// Minimum number of microseconds by which [`later`] sets a start time ahead of the member's clock in this case.
 const STEP: u64 = 1_000_000;
 
 /// Maximum length of a name in bytes.
@@ -78,8 +78,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the new start time of a member that others considered dead. If they refuse the new time at once, the member
-/// doubles its lead over the clock each time, because it does not know the time that they remember.
+/// Returns the new start time of a member that other members considered dead. If they refuse the new time within
+/// [`SOON`], each further call doubles the lead over the clock, because the member does not know the start time that
+/// the others remember.
 fn later(started: u64, now: u64) -> u64 {
     if started.saturating_add(SOON) < now {
         return now;
@@ -118,7 +119,7 @@ mod tests {
     fn a_member_that_is_refused_at_once_goes_ahead_of_its_clock_and_one_that_was_long_there_does_not() {
         let now = 1_800_000_000_000_000;
         assert_eq!(later(now - 2 * SOON, now), now);
-        // A few refusals make up for two hours.
+        // After a few refusals, the start time is two hours ahead of the clock.
         let mut started = now;
         for _ in 0..14 {
             let next = later(started, now);

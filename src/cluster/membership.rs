@@ -118,7 +118,7 @@ impl Membership {
         self.foca.num_members()
     }
 
-    /// Asks the member at an address to let this one join.
+    /// Asks the member at an address to let this member join.
     pub(super) fn announce(&mut self, now: Instant, address: SocketAddr) {
         let done = self.foca.announce(Member::anyone_at(address), &mut self.effects);
         self.settle(now, done);

@@ -1,4 +1,5 @@
-//! Members in a simulated network with its own time: how long it takes until all members know a change.
+//! Members in a simulated network with its own time. The tests measure how long it takes until all members know of a
+//! change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

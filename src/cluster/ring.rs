@@ -1,7 +1,7 @@
 //! The ring: decides which member of a cluster owns which key.
 //!
 //! In: names of members. Out: an owner for every key, the same on every member that knows the same names. If a member
-//! comes or goes, only the keys that it gains or loses change their owner.
+//! joins or leaves, only the keys that it gains or loses change their owner.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const END: u8 = 0xff;
 /// Members as points on a circle of numbers. The first point at or after a key determines the owner of the key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
-    /// Sorted. The second number is the member's index in `names`.
+    /// Points of all members, sorted: the position on the circle, and the member's index in `names`.
     tokens: Vec<(u64, u32)>,
     names: Vec<Arc<str>>,
 }

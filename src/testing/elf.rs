@@ -17,12 +17,12 @@ pub struct Section {
     pub offset: Option<(u64, u64)>,
 }
 
-/// Creates a 64-bit file for x86-64 with these sections, followed by a section with all their names.
+/// Creates a 64-bit file for x86-64 with these sections, followed by a section with the names of all sections.
 pub fn made(sections: &[Section]) -> Vec<u8> {
     with_segments(0, sections)
 }
 
-/// Like [`made`], with this many executable segments of one page.
+/// Like [`made`], with this many executable segments of one page (4 KiB) each.
 pub fn with_segments(segments: u16, sections: &[Section]) -> Vec<u8> {
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut put = |bytes: &[u8]| file.extend_from_slice(bytes);

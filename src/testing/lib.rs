@@ -9,7 +9,8 @@
 
 use alluvium_profile::flamegraph::{FrameRef, Tree};
 use alluvium_profile::tenant::TenantId;
-// `synthetic` and `fleet` name these modules by `crate`, because the tests of `profile` include `synthetic` too.
+// `synthetic` and `fleet` refer to these imports as `crate::...`, because the tests of `profile` include the file of
+// `synthetic` too.
 use alluvium_profile::{Labels, labels, pprof};
 
 pub mod elf;

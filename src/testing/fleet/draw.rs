@@ -95,7 +95,7 @@ struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Starts from a profile with its types and its period.
+    /// Creates a profile without samples. `about` has its sample types and its period.
     fn new(program: &'a Program, time_ns: i64, about: Profile<'a>) -> Self {
         let mut builder = Builder::new(Profile {
             time_nanos: time_ns,
@@ -128,7 +128,7 @@ impl<'a> Samples<'a> {
         self.builder.sample(stack, size, values);
     }
 
-    /// Returns the index in the profile of a location of the program.
+    /// Returns the index in the profile of a location of the program. Adds the location to the profile if it is new.
     fn location(&mut self, place: u32) -> u32 {
         if let Some(known) = self.locations[place as usize] {
             return known;

@@ -163,7 +163,7 @@ impl Program {
         program
     }
 
-    /// Returns the frames from the root of a goroutine to a handler, root first.
+    /// Returns the locations of the frames from the root of a goroutine to a handler, root first.
     fn trunk(&self, endpoint: usize, random: &mut Random) -> Vec<u32> {
         let mut trunk = vec![2, 40 * 3 + (endpoint % 3) as u32];
         for depth in 0..6 + random.below(5) {
