@@ -1,7 +1,7 @@
 //! Removes byte order marks: converts text that begins with one to UTF-8 without it.
 //!
 //! In: bytes. Out: the same bytes, or UTF-8 text. Windows PowerShell writes UTF-16 when its output is redirected to a
-//! file. Other editors write a mark before UTF-8; without this step, the mark would become part of the first name.
+//! file. Some editors write a mark before UTF-8; without this step, the mark would become part of the first name.
 
 use bytes::Bytes;
 

@@ -47,7 +47,7 @@ pub enum CallError {
         message: String,
         /// Details of the error, for programs.
         details: Vec<ErrorDetail>,
-        /// Time to wait before a retry, as the server asks.
+        /// Time to wait before a retry, if the server requests one.
         retry_after: Option<Duration>,
     },
     /// The server's response is not the expected message.
@@ -71,7 +71,7 @@ impl CallError {
         }
     }
 
-    /// Returns the time to wait before a retry, as the server asks.
+    /// Returns the time to wait before a retry, if the server requests one.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             CallError::Refused { retry_after, .. } => *retry_after,
@@ -104,7 +104,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Creates a caller of the server at `base`, whose path becomes the prefix of all routes.
+    /// Creates a caller of the server at `base`. The path of `base` becomes the prefix of all routes.
     pub fn new(client: reqwest::Client, base: Url) -> Self {
         Self {
             client,

@@ -15,7 +15,7 @@ const MAX_NAME_CHARS: usize = 100;
 pub struct QueueReport {
     /// Host name of the collector's machine.
     pub host: String,
-    /// Id of the component that sends.
+    /// Id of the component that sends the requests.
     pub component: String,
     /// Number of waiting profiles, without those of the request.
     pub profiles: u64,

@@ -12,7 +12,7 @@ use alluvium_profile::Tenants;
 
 /// A call with its decoded message.
 pub struct Call<Message> {
-    /// The tenants of the request. A query may concern several.
+    /// The tenants of the request. A query may concern several tenants.
     pub tenants: Tenants,
     /// The decoded request message.
     pub request: Message,

@@ -10,16 +10,16 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 
 use crate::connect::{Codec, ConnectError};
 
-/// Maximum number of profiles, and of series, in one push. Senders put tens or hundreds into one push: Alluvium's
-/// collector 256, Alloy one. Each profile has entries in several lists until it is stored.
+/// Maximum number of profiles, and of series, in one push. By default, Alluvium's collector puts up to 256 profiles
+/// into one push. Alloy puts one profile into a push. Each profile has entries in several lists until it is stored.
 pub(crate) const MAX_PROFILES: usize = 10_000;
 
 /// Maximum number of labels in one push, over all series. This is enough for more than a thousand series with 30
 /// labels, the maximum for a series.
 pub(crate) const MAX_LABELS: usize = 50_000;
 
-/// Maximum total length in bytes of names, values and ids in one push: 160 for each of its labels. These texts are
-/// copied, while profiles are slices of the body.
+/// Maximum total length in bytes of names, values and ids in one push: 160 bytes for each of [`MAX_LABELS`] labels.
+/// These texts are copied, while profiles are slices of the body.
 pub(crate) const MAX_TEXT_BYTES: usize = 8 << 20;
 
 /// Maximum size in bytes of a push as JSON, where profiles are copied too. Programs push in binary.
@@ -82,7 +82,7 @@ fn json_push(body: &[u8]) -> Result<usize, ConnectError> {
 struct Counts {
     series: usize,
     profiles: usize,
-    /// Includes annotations, which are decoded but not used.
+    /// Number of labels and annotations. Annotations are decoded but not used.
     labels: usize,
     text_bytes: usize,
 }

@@ -50,8 +50,8 @@ impl TokenCache {
             .client
             .as_ref()
             .ok_or_else(|| ClientError::OAuth2("no client".to_owned()))?;
-        // The lock is deliberately held during the request: other callers wait for its result instead of sending their
-        // own.
+        // The lock is deliberately held during the request: other callers wait for its result instead of sending
+        // requests of their own.
         let mut held = self.token.lock().await;
         if let Some(token) = held.as_ref()
             && token.ends.is_none_or(|ends| Instant::now() < ends)

@@ -13,7 +13,7 @@ use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, 
 
 /// Maximum number of frame texts to remember. Several texts may stand for one frame of the profile.
 const MAX_KNOWN: usize = 1 << 17;
-/// Reads the single profile of a text. The text does not say what its counts stand for, so they become samples.
+/// Reads the single profile of a text. The text does not state the unit of its counts, so the counts become samples.
 pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Collapsed;
     let mut stacks = Stacks::new();
@@ -41,7 +41,7 @@ struct Stacks<'a> {
     /// Frames by the text between two semicolons, so that each text is parsed only once.
     frames: HashMap<&'a str, FrameId>,
     /// The preceding stack. For each of its frames, `calls` contains the end of the frame's text and the call.
-    /// Neighbouring stacks often begin with the same frames, whose calls are then reused.
+    /// Neighbouring stacks often begin with the same frames. The calls of these frames are then reused.
     last: &'a str,
     calls: Vec<(usize, NodeId)>,
 }

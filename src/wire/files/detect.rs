@@ -11,7 +11,8 @@ use alluvium_profile::{legacy, pprof};
 /// Maximum number of characters of an unknown file that the error shows.
 const SHOWN: usize = 40;
 
-/// First bytes of formats that are known but not supported, their names, and what to do instead.
+/// Formats that are known but not supported: first bytes of a file, name of the format, and advice on what to do
+/// instead.
 const NOT_READ: [(&[u8], &str, &str); 9] = [
     (
         b"PERFILE2",

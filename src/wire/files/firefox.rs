@@ -4,7 +4,7 @@
 //! In: JSON as the profiler's page and samply save it. Out: one profile for each kind of value that the samples count.
 //! The stacks of each thread are below a frame with the thread's name. A sample stands for one sampling interval of the
 //! profile. If the file says how much CPU time a thread used since its previous sample, that time becomes
-//! `process_cpu`. If waiting threads were sampled too, the samples become `wall`.
+//! `process_cpu`. If waiting threads were sampled too, the samples also become `wall`.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,8 @@ use alluvium_profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, 
 const MICROSECOND_NANOS: f64 = 1e3;
 const MILLISECOND_NANOS: f64 = 1e6;
 
-/// Maximum number of rows of stack tables that the threads refer to, counted for each thread.
+/// Maximum number of rows of stack tables that the samples of a profile refer to. A row counts once for each thread
+/// that refers to it.
 const MAX_ROWS: usize = 1 << 22;
 
 #[derive(Deserialize)]
@@ -273,8 +274,8 @@ impl File<'_> {
 }
 
 impl About<'_> {
-    /// Returns the length of the CPU time unit in nanoseconds. On some machines the unit is not a time but cycles of a
-    /// varying frequency.
+    /// Returns the length of the CPU time unit in nanoseconds, or `None` if the unit is not a time. On some machines it
+    /// is a cycle of a varying frequency.
     fn cpu_nanos(&self) -> Option<f64> {
         match self.sample_units.cpu.as_deref()? {
             "ns" => Some(1.0),
@@ -431,7 +432,7 @@ mod tests {
             (wall, 12_000_000, stacks.to_vec()),
         ];
         assert_eq!(told(&waits), expected);
-        // If the file does not say what a sample is, it is CPU time.
+        // If the file does not state the CPU time of the samples, each sample is one interval of CPU time.
         for nothing in [
             SAMPLY.replace("\\u00b5s", "variable CPU cycles"),
             SAMPLY.replace("1500, 250, 9", "0, 0, 0"),

@@ -1,4 +1,4 @@
-//! Parses multipart/form-data (RFC 7578) from a complete body: the parts are slices of it.
+//! Parses multipart/form-data (RFC 7578) from a complete body. The parts are slices of the body.
 //!
 //! In: content type and body. Out: named parts. The caller limits the size; this module limits the number of parts.
 

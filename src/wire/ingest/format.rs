@@ -18,7 +18,8 @@ pub(super) struct Format {
     pub field: &'static str,
     /// Detects this format in a body without the parameter `format`.
     pub is_like: fn(&[u8]) -> bool,
-    /// Returns the maximum memory in bytes that `read` takes, without decompressing. Rejects content that is too large.
+    /// Returns the maximum memory in bytes that `read` takes, without decompressing the content. Rejects content that
+    /// is too large.
     pub memory: fn(&Payload, Opening) -> Result<usize, ConnectError>,
     /// Reads the profiles: one for each combination of type and label set.
     pub read: fn(&Payload, &IngestQuery, Opening) -> Result<Vec<DecodedProfile>, ReadError>,

@@ -1,6 +1,6 @@
 //! Recordings of Java Flight Recorder, bare or in a form with a label snapshot: one profile for each kind of event.
 //!
-//! Names and types are the same as in Pyroscope. If the query has no times, those of the recording are used.
+//! Names and types are the same as in Pyroscope. If the query has no times, the times of the recording are used.
 
 use bytes::Bytes;
 

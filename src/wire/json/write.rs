@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 /// A value that can be written as JSON.
 pub trait ToJson {
-    /// Returns true for the default value of the type, which a field without presence omits.
+    /// Returns true for the default value of the type. A field without presence is omitted if it has this value.
     fn is_default(&self) -> bool {
         false
     }

@@ -15,7 +15,7 @@ pub(super) const SERVICE: &str = "service.name";
 /// Name of the attribute with the build id of a mapping.
 pub(super) const BUILD_ID: &str = "process.executable.build_id.gnu";
 
-/// Name of the attribute that provides a name for a service without one.
+/// Name of the attribute that provides a name for a service without a name.
 const EXECUTABLE: &str = "process.executable.name";
 
 /// Name of a service if no attribute provides one.

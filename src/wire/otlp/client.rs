@@ -1,6 +1,6 @@
 //! Sends export requests by gRPC, or by HTTP with protobuf.
 //!
-//! In: an encoded request. Out: the response, or the error of the call. The caller does retries.
+//! In: an encoded request. Out: the response, or the error of the call. The caller retries failed calls.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;

@@ -1,8 +1,8 @@
 //! The tables that the profiles of a request share, and the meaning of their indices.
 //!
 //! In: the dictionary of a request. Out: its entries, converted to the types of the columns, or an error that names
-//! table and index. The first entry of a table stands for "none". A table may be missing if profiles refer only to that
-//! entry.
+//! table and index. The first entry of a table stands for "none". A table may be missing if profiles refer only to its
+//! first entry.
 
 use bytes::Bytes;
 

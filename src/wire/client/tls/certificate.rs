@@ -34,7 +34,7 @@ pub(super) struct Certificate<'a> {
 }
 
 impl<'a> Certificate<'a> {
-    /// Reads a certificate. Returns `None` if the bytes are not one.
+    /// Reads a certificate. Returns `None` if the bytes are not a certificate.
     pub(super) fn read(der: &'a [u8]) -> Option<Self> {
         let mut signed = only(der, SEQUENCE)?;
         let mut body = next(&mut signed, SEQUENCE)?;
@@ -73,7 +73,8 @@ impl<'a> Certificate<'a> {
         })
     }
 
-    /// Returns true if the certificate may identify a server: it allows that purpose or any, or restricts no purposes.
+    /// Returns true if the certificate may identify a server: it allows this purpose or any purpose, or it does not
+    /// restrict its purposes.
     pub(super) fn is_for_servers(&self) -> bool {
         let Some(value) = self.extension(EXTENDED_KEY_USAGE) else {
             return true;
@@ -140,7 +141,7 @@ fn only(mut der: &[u8], tag: u8) -> Option<&[u8]> {
     der.is_empty().then_some(contents)
 }
 
-/// Removes the next element from `der` and returns its contents, if it has this tag.
+/// Removes the next element from `der`. Returns its contents, or `None` if the element has another tag.
 fn next<'a>(der: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     let (found, contents) = element(der)?;
     (found == tag).then_some(contents)

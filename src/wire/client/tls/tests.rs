@@ -216,7 +216,7 @@ fn an_authority_is_no_server_because_another_certificate_is_trusted() {
         let error = folder.verify(name, authorities, "127.0.0.1", 0).unwrap_err();
         assert!(error.contains("is marked as an authority (CA:TRUE)"), "{name}: {error}");
     }
-    // Another authority issued the certificate, but the client trusts it itself.
+    // Another authority issued the certificate, but the client trusts the certificate itself.
     assert_eq!(folder.verify("leaf", &["leaf"], "127.0.0.1", 0), Ok(()));
 }
 

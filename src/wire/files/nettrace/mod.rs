@@ -25,8 +25,8 @@ use alluvium_profile::call_tree::{CallTree, Calls, FrameId, Room, Size};
 /// First bytes of every file.
 pub(super) const MAGIC: &[u8] = b"Nettrace";
 
-/// Text after the magic and the length of the text in supported versions. Later versions have a zero instead of the
-/// length.
+/// Text that follows the magic in supported versions, after a number with its length. Later versions have a zero
+/// instead of the length.
 const SERIALIZATION: &[u8] = b"!FastSerialization.1";
 
 // Tags of objects.

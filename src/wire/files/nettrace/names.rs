@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use crate::files::nettrace::cursor::{Cursor, Problem, Text};
 
-/// Methods and modules of a trace. Each takes about twice the memory that it takes in the file.
+/// Methods and modules of a trace. Each takes about twice as many bytes in memory as in the file.
 #[derive(Default)]
 pub(super) struct Names<'a> {
     /// Methods, sorted by address after [`Names::sort`].

@@ -163,7 +163,8 @@ fn by_name_and_unit<'a>(profiles: &'a [OneProfile<'a>]) -> BTreeMap<(&'a str, &'
     groups
 }
 
-/// Returns the meaning of the values of a profile and their factor. `profiles` is the number of profiles in the file.
+/// Returns the meaning of the values of a profile, and the factor by which the values are multiplied. `profiles` is the
+/// number of profiles in the file.
 fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) -> Result<(Meaning, i64), ConnectError> {
     let unit = profile.unit.as_ref();
     let app = &query.app;
