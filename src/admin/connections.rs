@@ -24,7 +24,8 @@ use tokio::sync::Notify;
 use alluvium_base::Shutdown;
 use alluvium_base::bytes::{ByteBudget, HeldBytes};
 
-/// Responses of up to this many bytes are never refused, so that a request whose work is done gets its response.
+/// Responses of up to this many bytes are never refused, so that the client still receives the response after the
+/// server has done the work.
 const FREE_BYTES: u64 = 1 << 10;
 /// Maximum number of bytes that count for one response. The files of the pages are larger, but they are part of the
 /// program, and responses do not copy them.

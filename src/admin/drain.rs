@@ -1,4 +1,4 @@
-//! Reads the rest of a request body that was refused.
+//! Reads the remaining body of a refused request.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ const MAX_BYTES: usize = 64 << 20;
 /// Time limit for reading those bytes.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// Reads and drops the rest of a body, within limits. A client that sends its whole body before it reads the response
-/// then receives the refusal instead of a broken connection.
+/// Reads and drops the remaining bytes of a body, within limits. A client that sends its whole body before it reads the
+/// response then receives the refusal instead of a broken connection.
 pub async fn drain<Error>(body: &mut (impl Stream<Item = Result<Bytes, Error>> + Unpin)) {
     let work = async {
         let mut drained = 0;

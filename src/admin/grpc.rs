@@ -22,7 +22,7 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
-/// Characters of a message that are percent-encoded, besides those that are not ASCII.
+/// ASCII characters of a message that are percent-encoded. Characters that are not ASCII are always encoded.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// Maximum length of an error message in bytes. The message is sent as a header, where percent-encoding may triple its
@@ -83,7 +83,7 @@ pub fn takes_trailers<B>(request: &Request<B>) -> bool {
 
 /// Adapts a success to HTTP/1.1, which announces trailers in a header and sends the body without a length.
 pub fn announced(response: Response) -> Response {
-    // A body whose frames may be mapped does not state its length, so it is sent in chunks.
+    // A body with mapped frames does not state its length, so hyper sends it in chunks.
     let mut response = response.map(|body| Body::new(body.map_frame(|frame| frame)));
     let status = HeaderValue::from_static("grpc-status");
     response.headers_mut().insert(TRAILER, status);

@@ -1,9 +1,9 @@
 //! Routes of live debugging: data that passes through a component, the amount of data that flows between the components
 //! of a module, and the state of the controller.
 //!
-//! In: closures that access the engine. Out: `/api/v0/web/controller`, which Alloy does not have, and Alloy's streams
-//! `/api/v0/web/debug/{id}` and `/api/v0/web/graph`, whose entries end with `|;|`. This module checks parameters. It
-//! does not depend on components or on the form of entries.
+//! In: closures that access the engine. Out: Alloy's streams `/api/v0/web/debug/{id}` and `/api/v0/web/graph`, and
+//! `/api/v0/web/controller`, which Alloy does not have. Each entry of a stream ends with `|;|`. This module checks
+//! parameters. It does not depend on components or on the form of entries.
 
 use std::sync::Arc;
 use std::time::Duration;

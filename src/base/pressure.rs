@@ -19,7 +19,7 @@ impl MemoryPressure {
     }
 }
 
-/// A part of the process whose memory has a limit.
+/// A part of the process with a memory limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryPart {
     /// Value of the label `part` in metrics.

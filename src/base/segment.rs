@@ -6,7 +6,7 @@
 //! reader searches for the next valid record, also inside payloads, which hold untrusted bytes. A sender does not know
 //! the key, so it cannot forge a record inside its payload.
 //!
-//! A torn tail is an unfinished write: the last record is shorter than its length says. The reader reports it without
+//! A torn tail is an unfinished write: the last record is shorter than its header states. The reader reports it without
 //! an error. Invalid bytes before a valid record are damage. A record of full length with a wrong checksum is damage
 //! too, even at the end of the file. The caller decides when to sync, and whether it tolerates a torn tail.
 

@@ -81,7 +81,7 @@ pub enum ClusterError {
     Listen(String, String),
 }
 
-/// A member whose port is open. [`Agent::run`] runs it.
+/// A member with an open port for datagrams. [`Agent::run`] runs it.
 pub struct Agent {
     socket: UdpSocket,
     envelope: Envelope,

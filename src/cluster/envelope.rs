@@ -38,7 +38,7 @@ pub(super) struct Envelope {
 pub(super) enum Refused {
     /// The datagram is too short, too long, or from another program or version.
     Foreign,
-    /// The datagram belongs to another cluster.
+    /// The datagram comes from another cluster.
     Cluster,
     /// The sender does not have the secret.
     Secret,

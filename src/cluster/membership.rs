@@ -103,7 +103,7 @@ impl Membership {
         }
     }
 
-    /// Returns this member as others know it.
+    /// Returns the identity of this member, as other members know it.
     pub(super) fn own(&self) -> &Member {
         self.foca.identity()
     }

@@ -128,7 +128,7 @@ impl Network {
         }
     }
 
-    /// Lets time pass until all of `members` know each other and no others. Returns how long that took.
+    /// Lets time pass until all of `members` know each other and no other members. Returns how long that took.
     fn until_all_know(&mut self, members: &[SocketAddr]) -> Duration {
         let begin = self.now;
         while !members.iter().all(|address| self.knows(*address, members)) {

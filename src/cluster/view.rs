@@ -1,6 +1,6 @@
 //! The cluster as components see it: its members, and the owner of each key.
 //!
-//! In: members as the protocol knows them. Out: a [`Cluster`] for components, which holds the current [`View`] and
+//! In: the members that the protocol has found. Out: a [`Cluster`] for components, which holds the current [`View`] and
 //! notifies observers of the next one. A program that runs alone has a cluster without a view, and owns all keys.
 
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub enum Part {
     Terminating,
 }
 
-/// The owner of a key. Members that know of each other agree on it.
+/// The owner of a key. Members that know of each other agree on the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The member that has this view.

@@ -1,7 +1,7 @@
 //! Metric handles: one tree of registries for the process, accessed through scopes.
 //!
 //! In: handles of `prometheus-client`, registered under a name without the `_total` of counters. Out: Prometheus text
-//! of all scopes together, each family once. Metrics are visible as long as the owner of their scope keeps the scope. A
+//! of all scopes together, each family once. Metrics are visible until the owner of their scope drops the scope. A
 //! component keeps its scope in its context, so its metrics disappear with the component. No metric is a process-wide
 //! static.
 

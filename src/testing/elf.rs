@@ -8,12 +8,12 @@ pub struct Section {
     pub kind: u32,
     /// `sh_flags` of its header
     pub flags: u64,
-    /// Index of the section that it refers to. The first section has the index 1.
+    /// Index of the section that this section refers to. The first section has the index 1.
     pub link: u32,
     /// Virtual address of its first byte.
     pub address: u64,
     pub bytes: Vec<u8>,
-    /// Offset and size that its header states, if they differ from those of its bytes.
+    /// Offset and size that the header of the section states, if they differ from the actual ones.
     pub offset: Option<(u64, u64)>,
 }
 

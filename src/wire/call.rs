@@ -1,8 +1,8 @@
 //! The client side of unary Connect: sends one message and receives one message or one error.
 //!
 //! In: a configured `reqwest` client (TLS, proxy, pool), a base URL with an optional path prefix, and headers. The
-//! caller retries: [`CallError::is_retryable`] and [`CallError::retry_after`] tell whether and when a retry makes
-//! sense.
+//! caller retries: [`CallError::is_retryable`] returns whether a retry may succeed. [`CallError::retry_after`] returns
+//! the time to wait before the retry.
 
 use std::time::Duration;
 

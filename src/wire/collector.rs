@@ -35,7 +35,7 @@ pub enum Status {
 /// The server's response to a request for the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The configuration of the given hash is still current.
+    /// The configuration with the hash in the request is still current.
     NotModified,
     /// A configuration to run.
     Config {

@@ -221,7 +221,7 @@ impl Parameters {
         }
     }
 
-    /// Returns the labels, sorted by name. Labels without a name are omitted, so that a comma may come first.
+    /// Returns the labels, sorted by name. Labels without a name are omitted, so that the list may begin with a comma.
     fn labels(&self) -> Vec<(String, String)> {
         let decode = |text: &str| {
             let text = text.replace('+', " ");

@@ -17,7 +17,7 @@ pub struct QueueReport {
     pub host: String,
     /// Id of the component that sends the requests.
     pub component: String,
-    /// Number of waiting profiles, without those of the request.
+    /// Number of waiting profiles, without the profiles of the request.
     pub profiles: u64,
     /// Age of the oldest profile that waits or is in the request, in whole milliseconds.
     pub oldest_age: Duration,

@@ -65,7 +65,7 @@ pub struct Place {
 pub struct Refused {
     /// Index among the profiles of the push.
     pub index: usize,
-    /// The reason, if the server gives one.
+    /// The reason, if the server sends one.
     pub error: Option<SinkError>,
 }
 

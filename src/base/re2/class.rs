@@ -81,7 +81,7 @@ pub(super) fn bracketed(text: &str, is_folded: bool) -> Result<(ClassUnicode, us
         at += length;
         let mut high = low;
         let behind = text.get(at..).unwrap_or_default();
-        // A dash before the closing bracket stands for itself.
+        // A dash before the closing bracket is a literal.
         if behind.len() >= 2 && behind.starts_with('-') && !behind.starts_with("-]") {
             let (last, length) = member(behind.get(1..).unwrap_or_default(), text)?;
             at += 1 + length;

@@ -17,7 +17,7 @@ pub enum BodyError {
     /// The body is longer than this many bytes.
     #[error("the response is longer than {}", size(*.0))]
     TooLong(usize),
-    /// The body is not compressed as its `Content-Encoding` says.
+    /// The body cannot be decompressed by the method that its `Content-Encoding` names.
     #[error("the response is not gzip, although its headers say so: {0}")]
     Encoding(String),
 }

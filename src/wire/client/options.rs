@@ -59,7 +59,8 @@ pub struct ProxyOptions {
     pub url: Option<Url>,
     /// Comma-separated hosts that the client connects to without the proxy.
     pub no_proxy: Arc<str>,
-    /// If true, the client takes proxies from `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, or their lower-case forms.
+    /// If true, the client reads the URLs of proxies from `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, or their
+    /// lower-case forms.
     pub from_environment: bool,
     /// Headers of CONNECT requests.
     pub connect_headers: HeaderMap,

@@ -103,8 +103,8 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Splits a frame into name, file and line. py-spy writes `work (app.py:12)`, rbspy `work - app.rb:12`. rbspy does not
-/// know the files of C functions and of some Ruby functions.
+/// Splits a frame into name, file and line. py-spy writes `work (app.py:12)`, rbspy `work - app.rb:12`. rbspy writes
+/// `(unknown)` for the files of C functions and of some Ruby functions.
 fn place(frame: &str) -> (&str, &str, i64) {
     if let Some(name) = frame.strip_suffix(" - (unknown)") {
         return (name, "", 0);

@@ -3,7 +3,7 @@
 //!
 //! In: JSON as the profiler's page and samply save it. Out: one profile for each kind of value that the samples count.
 //! The stacks of each thread are below a frame with the thread's name. A sample stands for one sampling interval of the
-//! profile. If the file says how much CPU time a thread used since its previous sample, that time becomes
+//! profile. If the file states how much CPU time a thread used since its previous sample, this time becomes
 //! `process_cpu`. If waiting threads were sampled too, the samples also become `wall`.
 
 use std::borrow::Cow;
@@ -322,7 +322,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         root: NodeId,
         stack: u32,
     ) -> Result<NodeId, Problem> {
-        // The rows from this one to the first caller that is known.
+        // Rows from `stack` up to its first caller with a known call.
         let mut path = Vec::new();
         let mut node = root;
         let mut next = Some(stack);

@@ -143,7 +143,7 @@ impl<'a> Tree<'a> {
     }
 
     fn call(&mut self, id: u64) -> Result<NodeId, V8Error> {
-        // The nodes from this one to the first caller that is known.
+        // Nodes from `id` up to its first caller with a known call.
         let mut path = Vec::new();
         let mut next = Some(id);
         let mut node = self.tree.root();

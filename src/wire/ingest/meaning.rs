@@ -75,7 +75,7 @@ pub(super) struct Meaning {
     pub unit: &'static str,
     /// Nanoseconds between two ticks, if the values are ticks of a clock.
     pub period: Option<i64>,
-    /// Value that a count of one stands for.
+    /// Factor by which counts are multiplied.
     pub scale: i64,
 }
 

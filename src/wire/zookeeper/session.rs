@@ -110,8 +110,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Reads the nodes at these paths, `None` for those that do not exist. [`Session::changed`] reports the next change
-    /// of each existing node.
+    /// Reads the nodes at these paths. Returns `None` for a node that does not exist. [`Session::changed`] reports the
+    /// next change of each existing node.
     pub async fn nodes(&mut self, paths: &[String]) -> Result<Vec<Option<Node>>, ZooKeeperError> {
         let mut nodes = Vec::with_capacity(paths.len());
         for paths in paths.chunks(AT_ONCE) {

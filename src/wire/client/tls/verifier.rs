@@ -109,7 +109,7 @@ impl Verifier {
         }
     }
 
-    /// Accepts a certificate that is trusted itself, no matter what signed it. Go builds no chain for such a
+    /// Accepts a certificate that is trusted itself, regardless of its issuer. Go builds no chain for such a
     /// certificate. webpki does, and it never accepts an authority at the beginning of a chain. `error` is webpki's
     /// verdict.
     fn verify_itself(

@@ -1,8 +1,8 @@
 //! `.nettrace`: .NET traces of versions 4 and 5, as `dotnet-trace collect` writes them.
 //!
 //! A file is a list of blocks: descriptions of events, stacks of addresses, and events. The sample profiler writes an
-//! event about every millisecond for every thread, with the thread's stack. The runtime writes events, mostly at the
-//! end, that give the address of each method. In: the whole file. Out: `wall`, the time of all threads, and
+//! event about every millisecond for every thread, with the thread's stack. The runtime writes an event with the
+//! address of each method, mostly at the end. In: the whole file. Out: `wall`, the time of all threads, and
 //! `process_cpu`, the part of that time in which the threads ran managed code. `dotnet-trace` calls this part CPU time.
 //! A sample lasts until the next sample of its thread.
 
