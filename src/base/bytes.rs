@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const UNIT_BYTES: usize = 1024;
 
-/// A budget in bytes. Clones share it.
+/// A budget in bytes. Clones share the budget.
 #[derive(Debug, Clone)]
 pub struct ByteBudget {
     units: Arc<Semaphore>,

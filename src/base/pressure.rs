@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag for memory shortage. Clones share it. It is initially false.
+/// A flag for memory shortage, initially false. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryPressure(Arc<AtomicBool>);
 

@@ -16,7 +16,7 @@ pub(super) struct ClusterMetrics {
     members: Family<Labels, Gauge>,
     observers: Gauge,
     is_ready: Gauge,
-    /// Number of members that this one waits for.
+    /// Number of members that this member waits for.
     pub least: Gauge,
     pub received: Counter,
     pub received_bytes: Counter,

@@ -57,7 +57,7 @@ mod tests {
         let at = |seconds| now + Duration::from_secs(seconds);
         assert!(!readiness.is_ready(2, now) && !readiness.is_ready(1, at(9)) && readiness.is_ready(1, at(10)));
         assert!(readiness.is_ready(3, at(20)));
-        // Members die, so it waits again.
+        // Other members die, so this member waits again.
         assert!(!readiness.is_ready(2, at(30)) && readiness.is_ready(2, at(40)));
         assert!(Readiness::new(0, Duration::ZERO).is_ready(1, now));
     }

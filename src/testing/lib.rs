@@ -19,7 +19,7 @@ pub mod http;
 pub mod synthetic;
 pub mod zookeeper;
 
-/// Creates a tenant id. Panics if the text is not one.
+/// Creates a tenant id. Panics if the text is not a valid id.
 pub fn tenant_id(id: &str) -> TenantId {
     id.parse().expect("a tenant id")
 }

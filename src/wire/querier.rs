@@ -174,7 +174,7 @@ impl QuerierClient {
         Ok(answer.names)
     }
 
-    /// Returns the label sets in a range, reduced to `label_names` unless it is empty.
+    /// Returns the label sets in a range. If `label_names` is not empty, the sets contain only these labels.
     pub async fn series(
         &self,
         matchers: Vec<String>,

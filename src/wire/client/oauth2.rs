@@ -12,7 +12,7 @@ use crate::client::connections::connections;
 use crate::client::error::{ClientError, error_chain};
 use crate::client::options::{OAuth2, basic};
 
-/// Time before its expiry at which a token is renewed, so that it does not expire in transit.
+/// A token is renewed this long before its expiry, so that it does not expire in transit.
 const RENEW_BEFORE: Duration = Duration::from_secs(10);
 /// Timeout of a request to the token server.
 const TIMEOUT: Duration = Duration::from_secs(10);

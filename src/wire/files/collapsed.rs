@@ -59,7 +59,7 @@ impl<'a> Stacks<'a> {
     fn add(&mut self, stack: &'a str, count: i64) -> Result<(), TooMany> {
         let pairs = stack.bytes().zip(self.last.bytes());
         let same = pairs.take_while(|(new, old)| new == old).count();
-        // A frame is the same only if the semicolon after it is also the same.
+        // A frame occurs in both stacks only if the semicolon after its text is also equal.
         let kept = self.calls.partition_point(|(end, _)| *end < same);
         self.calls.truncate(kept);
         self.last = stack;

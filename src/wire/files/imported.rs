@@ -104,7 +104,8 @@ impl ImportedProfile {
             kind: meaning.kind,
             unit: meaning.unit,
         };
-        // The period type of the samples. Without it, the short names of profile types would not select the profile.
+        // The period type of the samples. Without a period type, the short names of profile types would not select the
+        // profile.
         let period_type = match kind.kind {
             "samples" => ValueType {
                 kind: "cpu",

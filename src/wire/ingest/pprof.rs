@@ -1,7 +1,7 @@
 //! pprof, bare or in a form. The bytes are passed on unchanged unless the profile has no time or its agent deviates
 //! from the format.
 //!
-//! The name of a profile follows from its sample types, with the display names that the SDK sends for them.
+//! The name of a profile follows from its sample types, or from the display names that the SDK sends for the types.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

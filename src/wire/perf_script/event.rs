@@ -59,7 +59,8 @@ impl Event {
             kind: &self.kind,
             unit: self.unit,
         };
-        // The period type of the samples. Without it, the short names of profile types would not select the profile.
+        // The period type of the samples. Without a period type, the short names of profile types would not select the
+        // profile.
         let period_type = match kind.kind {
             "samples" => ValueType {
                 kind: "cpu",

@@ -8,7 +8,8 @@ use alluvium_profile::call_tree::{CallTree, Calls, FrameId, Room, Size, TooMany}
 
 /// Maximum number of frames in a stack. By default, `perf record` records up to 127.
 const MAX_DEPTH: usize = 4096;
-/// Maximum number of distinct frames of the file to remember. Several of them may be one frame of the profile.
+/// Maximum number of distinct frames of the file to remember. Several of these frames may become one frame of the
+/// profile.
 const MAX_KNOWN: usize = 1 << 17;
 /// Memory of each remembered frame in bytes.
 const KNOWN_BYTES: usize = 160;

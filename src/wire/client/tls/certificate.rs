@@ -1,6 +1,6 @@
 //! Reads the parts of an X.509 certificate that rustls does not expose: its version, its key and its purposes.
 //!
-//! In: DER. Out: slices of it. Reading a certificate here does not make it trusted; the verifier decides.
+//! In: DER. Out: slices of the DER. Reading a certificate here does not make it trusted; the verifier decides.
 
 /// ASN.1 tags (X.690, section 8.1.2).
 const BOOLEAN: u8 = 0x01;

@@ -5,7 +5,7 @@ use rustls::crypto::CryptoProvider;
 use crate::client::tls::key_exchange::SECP521R1;
 use crate::client::tls::signatures::ALGORITHMS;
 
-/// Builds a provider for one client. It is passed to the client and not installed in the process.
+/// Builds a provider for one client. The provider is passed to the client and not installed in the process.
 pub(super) fn provider() -> CryptoProvider {
     let mut provider = rustls::crypto::ring::default_provider();
     provider.signature_verification_algorithms = ALGORITHMS;

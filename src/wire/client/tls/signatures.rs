@@ -44,8 +44,8 @@ pub(super) static ALGORITHMS: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorit
         ring_algorithms::RSA_PKCS1_2048_8192_SHA512_ABSENT_PARAMS,
     ],
     // The client offers the schemes to servers in this order. TLS 1.3 uses only the first algorithm of a scheme; TLS
-    // 1.2 uses the one that fits the key. P-521 is last: a server with a key on another curve must not choose SHA-512,
-    // which ring does not support there.
+    // 1.2 uses the algorithm that fits the key. P-521 is last: a server with a key on another curve must not choose
+    // SHA-512, which ring does not support there.
     mapping: &[
         (
             SignatureScheme::ECDSA_NISTP384_SHA384,

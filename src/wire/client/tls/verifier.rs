@@ -122,8 +122,8 @@ impl Verifier {
         let Ok(certificate) = EndEntityCert::try_from(end_entity) else {
             return Err(error);
         };
-        // Without any authority, webpki fails at the first fault of the certificate itself. It checks critical
-        // extensions, validity, CA:TRUE and key usage, in this order. Only then does it look for an issuer.
+        // Without any authority, webpki fails at the first fault of the certificate itself. webpki checks critical
+        // extensions, validity, CA:TRUE and key usage, in this order, and only then searches for an issuer.
         let algorithms = self.provider.signature_verification_algorithms.all;
         let usage = KeyUsage::server_auth();
         match certificate.verify_for_usage(algorithms, &[], &[], now, usage, None, None) {
@@ -140,8 +140,8 @@ impl Verifier {
         Ok(ServerCertVerified::assertion())
     }
 
-    /// Checks a handshake's signature with the key of a certificate that webpki cannot read, because it is older than
-    /// version 3. Returns `None` if the certificate is not that old.
+    /// Checks a handshake's signature with the key of a certificate that webpki cannot read, because the certificate is
+    /// older than X.509 version 3. Returns `None` for any other certificate.
     fn verify_old(&self, message: &[u8], cert: &[u8], dss: &DigitallySignedStruct) -> Option<Result<(), Error>> {
         let certificate = Certificate::read(cert).filter(|certificate| certificate.version < 3)?;
         let schemes = self.provider.signature_verification_algorithms.mapping;
