@@ -1,5 +1,5 @@
-//! The HTTP routes of the server and their status codes. `wire` has the protocols, `store` the data, `query` the
-//! queries.
+//! The HTTP routes of the server and their status codes. `wire` implements the protocols, `store` stores the data, and
+//! `query` runs the queries.
 //!
 //! In: HTTP requests on one port. Out: calls to the store and the query engine, and the results as HTTP responses.
 //! [`router`] builds the routes, at `/` and under a prefix; `admin::listen` serves them. `docs/http-api.md` describes

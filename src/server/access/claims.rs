@@ -1,8 +1,8 @@
 //! Verifies tokens of an OIDC issuer: checks the signature of a JSON Web Token (RFC 7519) with the issuer's keys, and
 //! interprets its claims.
 //!
-//! In: a token. Out: an identity and its validity period, or a refusal. The keys are fetched at their first use and
-//! used for an hour. A token with an unknown key also causes a fetch, at most once in 30 seconds. If the issuer does
+//! In: a token. Out: an identity and its validity period, or a refusal. The keys are fetched at their first use, and
+//! again after an hour. A token with an unknown key also causes a fetch, at most once in 30 seconds. If the issuer does
 //! not respond, the known keys stay in force, and a caller whose token is signed with a known key does not wait.
 
 use std::sync::Arc;

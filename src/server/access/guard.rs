@@ -3,7 +3,7 @@
 //! In: a request. Out: the request with its identity and its permitted tenants, or a refusal in the protocol of the
 //! request. Handlers read the tenants from the header `X-Scope-OrgID`. The guard checks each tenant in the header. If
 //! the header is missing and the identity has exactly one tenant, the guard sets the header. The guard does not check
-//! requests that match no route. They are for files of the page, which contain no user data.
+//! requests that match no route, such as requests for the files of the web page. These files contain no user data.
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};

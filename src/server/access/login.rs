@@ -47,7 +47,7 @@ pub(super) fn routes(access: Access, prefix: &str) -> Router {
         .with_state(access)
 }
 
-/// `POST /api/v1/login`: returns status 204 with a cookie, or the refusal.
+/// `POST /api/v1/login`: returns status 204 with a cookie, or an error.
 async fn login(State(access): State<Access>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let peer = parts.extensions.get::<Peer>();

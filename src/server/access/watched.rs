@@ -2,7 +2,7 @@
 //!
 //! In: a path and a function that parses the text. Out: the value of the last valid text. If the file becomes invalid
 //! or is removed, the last good value stays in force, and the log says so once. If a file appears later and is invalid,
-//! it counts as present, but there is no value.
+//! [`Watched::is_there`] returns true, but there is no value.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;

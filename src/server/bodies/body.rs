@@ -27,7 +27,7 @@ use alluvium_wire::service::Charged;
 #[derive(Debug)]
 pub(crate) struct Intake {
     budget: Budget,
-    /// While memory is short, no new body is accepted.
+    /// Memory pressure of the process. While memory is short, the intake accepts no new body.
     pressure: MemoryPressure,
     workers: Workers,
     body_timeout: Duration,
@@ -126,7 +126,7 @@ impl Intake {
         self.in_time(self.collect(stream, held, expected, max_bytes)).await
     }
 
-    /// Reads the message. The flag is true if the message is compressed.
+    /// Reads the one message of a gRPC body. The returned flag is true if the message is compressed.
     async fn arrive_message(&self, body: Body, max_bytes: usize) -> Result<(TakenBody, bool), ConnectError> {
         let mut stream = body.into_data_stream();
         let mut start = BytesMut::new();

@@ -14,14 +14,14 @@ pub struct ServerLimits {
     /// Maximum size of a query request, on the wire and after decompression. A larger request is refused with status
     /// 413.
     pub question_bytes: usize,
-    /// Memory of received bodies, decompressed bodies and decoded messages of all requests together, in bytes. Further
-    /// requests wait. After the wait they are refused with status 503.
+    /// Maximum memory in bytes of received bodies, decompressed bodies and decoded messages of all requests together. If
+    /// the memory is used up, further requests wait. After the wait, they are refused with status 503.
     pub memory_bytes: usize,
     /// Maximum time that a request waits for the memory of decoded messages. The maximum is twice as long for
     /// decompressed bodies, and three times as long for received bodies.
     pub memory_wait: Duration,
-    /// Total size in bytes of responses that are being written or that clients have not read yet. Above this size,
-    /// requests are refused with status 503.
+    /// Maximum total size in bytes of responses that are being written or that clients have not read yet. Above this
+    /// size, requests are refused with status 503.
     pub answers_bytes: usize,
     /// Timeout for receiving a body. After the timeout, the request is refused with status 408.
     pub body_timeout: Duration,

@@ -2,7 +2,7 @@
 //! dropped after the query timeout.
 //!
 //! In: the size of a message before it is written, and then its bytes. Out: a body, or status 503 if too many bytes of
-//! responses wait to be written or are unread. For responses in one piece, the port counts the unread bytes
+//! responses wait to be written or are unread. For responses in one piece, the listener counts the unread bytes
 //! (`admin::connections`).
 
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Answers {
         Self(ByteBudget::new(bytes))
     }
 
-    /// Returns the budget itself, for the unread bytes of small responses.
+    /// Returns the budget itself, to which the listener charges the unread bytes of small responses.
     pub(in crate::server) fn budget(&self) -> ByteBudget {
         self.0.clone()
     }
@@ -48,8 +48,8 @@ impl Answers {
     }
 
     /// Takes the memory for a message of about `bytes` bytes and for its encoded form. The charge starts before the
-    /// message waits for a thread, because the query has already released its own memory. Small messages are written at
-    /// once and are not charged here.
+    /// message waits for a thread, because the query has already released its own memory. A message of at most
+    /// [`AT_ONCE_BYTES`] is encoded at once and not charged here.
     pub(in crate::server) fn begin(&self, bytes: usize) -> Result<Option<HeldBytes>, ConnectError> {
         if bytes <= AT_ONCE_BYTES {
             return Ok(None);

@@ -25,10 +25,10 @@ use alluvium_base::net::is_this_machine;
 use alluvium_profile::{TenantError, TenantId};
 
 const PLAIN: &str = "SCRAM-SHA-256";
-/// Binds the exchange to the TLS channel, which prevents man-in-the-middle attacks.
+/// Name of the method that binds the exchange to the TLS channel, which prevents man-in-the-middle attacks.
 const BOUND: &str = "SCRAM-SHA-256-PLUS";
 const SALT_BYTES: usize = 16;
-/// PostgreSQL's code of a wrong password.
+/// PostgreSQL's error code (SQLSTATE) for a wrong password.
 const WRONG_PASSWORD: &str = "28P01";
 /// Database names that clients use by default.
 const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];

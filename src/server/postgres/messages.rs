@@ -1,8 +1,8 @@
 //! The message loop of a connection. It reads and handles messages until the client disconnects or is idle for too
 //! long, or until the server stops.
 //!
-//! In: messages. Out: responses and errors. `extended` has the extended protocol, and `connection` has the code for
-//! both protocols.
+//! In: messages. Out: responses and errors. `extended` implements the extended protocol, and `connection` contains the
+//! code for both protocols.
 
 use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};

@@ -3,7 +3,7 @@
 //!
 //! In: options, a query engine, and the shutdown signal. Out: served connections, with limits on their number, idle
 //! time and message size. Connections before and after authentication have separate limits. `query` checks and runs
-//! statements. This module has the protocol, authentication and TLS. The port is disabled unless it is configured.
+//! statements. This module implements the protocol, authentication and TLS. By default, the port is disabled.
 
 mod arrivals;
 mod auth;

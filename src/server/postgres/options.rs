@@ -49,8 +49,8 @@ pub struct PostgresOptions {
     pub access: Access,
     /// The TLS files. If not set, the port refuses TLS.
     pub tls: Option<PostgresTls>,
-    /// True on a server with several tenants. If no users are configured, the database of a connection names its
-    /// tenant.
+    /// True on a server with several tenants. If neither a configured user nor an identity limits the tenants, the
+    /// database of a connection names its tenant.
     pub multi_tenant: bool,
     /// Maximum number of authenticated connections. Further connections are refused. Connections that are not
     /// authenticated do not count.
@@ -61,7 +61,7 @@ pub struct PostgresOptions {
     pub idle_timeout: Duration,
     /// Timeout for the startup of a connection: the TLS handshake, the startup message and authentication.
     pub startup_timeout: Duration,
-    /// Time for running queries after the shutdown signal.
+    /// Maximum time for which the port waits for running queries after the shutdown signal.
     pub grace: Duration,
 }
 

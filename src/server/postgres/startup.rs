@@ -116,7 +116,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
         return Err(Failure::fatal("28000", "the user name is missing"));
     }
     let identity = auth::authenticate(wire, &port.users, &port.options.access, user, peer.ip()).await?;
-    // The slot is taken only after authentication, because other clients must not occupy the slots.
+    // The slot is taken only after authentication, because unauthenticated clients must not occupy the slots.
     let slot = port.slots.clone().try_acquire_owned().map_err(|_| {
         Failure::fatal(
             "53300",

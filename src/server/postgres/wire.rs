@@ -134,7 +134,8 @@ impl Wire {
     /// Returns when the peer has disconnected. The future may be dropped at any time without losing data.
     pub(super) async fn gone(&mut self) {
         loop {
-            // Beyond this limit the server reads no more bytes, and notices a disconnect only at the next message.
+            // If the input is too large or cannot be charged, the server reads no more bytes while the query runs.
+            // It then notices a disconnect only at the next message.
             let length = self.incoming.len();
             if length > self.longest || length > FREE_INPUT && self.charge_input(self.longest + READ_BYTES).is_err() {
                 std::future::pending::<()>().await;

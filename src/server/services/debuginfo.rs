@@ -2,7 +2,7 @@
 //!
 //! In: build ids and files. Out: a refusal of every upload, and an empty list. Collectors symbolize native functions on
 //! the machine where the program runs (`symbols`). No query reads symbols, so a stored file would be of no use. If a
-//! client asks whether it may upload, the server says no, and the client sends nothing.
+//! client asks whether it may upload a file, the server declines, and the client sends no file.
 
 use std::ops::RangeInclusive;
 
@@ -24,7 +24,7 @@ use alluvium_wire::service::{Call, CallResult};
 /// Route for the content of a file, by plain POST.
 pub(in crate::server) const UPLOAD: &str = "/debuginfo.v1alpha1.DebuginfoService/Upload/{gnu_build_id}";
 
-/// The reason by which clients recognize a server that accepts no files. `profilecli` compares it.
+/// The reason by which clients recognize a server that accepts no files. `profilecli` compares the text.
 const DISABLED: &str = "DebugInfo upload disabled";
 
 /// Number of digits of a build id.

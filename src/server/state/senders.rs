@@ -1,7 +1,7 @@
 //! The senders of profiles since the start of the server: programs and collectors, by their names and addresses.
 //!
 //! In: requests of the routes that accept profiles. Out: the senders of a tenant. Each sender has counters and the time
-//! of its last request. An Alluvium collector also has the report about its queue. If the maximum number of senders is
+//! of its last request. An Alluvium collector also reports the state of its queue. If the maximum number of senders is
 //! reached, a new sender replaces the one with the oldest last request.
 
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ pub(in crate::server) struct Sending {
 }
 
 impl Sending {
-    /// Reads the sender of a request. Returns `None` if the route accepts no profiles.
+    /// Reads the sender of a request. Returns `None` if the route accepts no profiles or `tenant` returns no tenant.
     pub(in crate::server) fn of(
         (method, route): (&Method, &str),
         headers: &HeaderMap,

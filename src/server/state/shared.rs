@@ -105,7 +105,7 @@ pub struct ServerOptions {
     pub admin: Vec<AdminToken>,
     /// Limits of sizes and times of the HTTP server.
     pub limits: ServerLimits,
-    /// While memory is short, the server refuses requests with a body.
+    /// Memory pressure of the process. While memory is short, the server refuses requests with a body.
     pub pressure: MemoryPressure,
     /// The configuration that the configuration routes show.
     pub settings: Arc<Settings>,
@@ -187,7 +187,7 @@ impl ServerState {
         self.readiness.reason().or_else(|| self.store.unavailable())
     }
 
-    /// Returns the budget of responses that clients have not read, for the port.
+    /// Returns the budget for responses. The listener also charges to it the bytes that clients have not read yet.
     pub(crate) fn unread(&self) -> ByteBudget {
         self.answers.budget()
     }
@@ -197,9 +197,9 @@ impl ServerState {
         [self.intake.memory(), self.answers.memory()]
     }
 
-    /// Encodes a message of about `bytes` bytes as a response, on a worker thread. The memory of the message and the
-    /// response is charged to the budget of responses before the work starts. If the budget is exhausted, the request
-    /// is refused.
+    /// Encodes a message of about `bytes` bytes as a response. A message of at most `AT_ONCE_BYTES` is encoded at once
+    /// and not charged here. The memory of a larger message is charged to the budget for responses, and a worker thread
+    /// then encodes the message. If the budget is exhausted, the request is refused.
     pub(crate) async fn write(
         &self,
         bytes: usize,

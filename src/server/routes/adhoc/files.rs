@@ -1,4 +1,4 @@
-//! The uploaded files of tenants on the shelf.
+//! The uploaded files of tenants, stored on the shelf (`store::tables::shelf`).
 //!
 //! In: files with their ids. Out: the same files. If a tenant has too many, its oldest files are removed.
 

@@ -1,7 +1,7 @@
 //! `/api/v1/adhoc`: shows a file without storing it.
 //!
 //! In: a file in the body, or the id of an uploaded file. Out: its profile types and the flame graph of one of them, as
-//! in `querier.v1`; or the difference between stored profiles and the file. The file has the limits of `/ingest`.
+//! in `querier.v1`; or the difference between stored profiles and the file. The limits of `/ingest` apply to the file.
 
 use axum::body::Body;
 use axum::extract::State;

@@ -1,4 +1,5 @@
-//! Uploaded files as trees. A file may have any format of `/ingest`. A tree has one profile type of the file.
+//! Converts uploaded files to trees. A file may have any format of `/ingest`. A tree contains the stacks of one profile
+//! type of the file.
 //!
 //! In: the bytes of a file. Out: its profile types, and the tree of one of them. The number of frames is limited before
 //! a tree is built.

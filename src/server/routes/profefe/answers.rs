@@ -29,8 +29,8 @@ pub(super) async fn find(
     Ok(found.iter().map(answer).collect())
 }
 
-/// Returns all services, sorted. If the server limits the time range of a query, only services with profiles in the
-/// last range of that length are returned.
+/// Returns all services, sorted. If the server limits the length of the time range of a query, the list contains only
+/// services with profiles in the latest time range of that length.
 pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<Vec<String>, Refusal> {
     let longest = state.engine.limits().max_query_length;
     let range = match i64::try_from(longest.as_millis()) {

@@ -112,8 +112,8 @@ pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<Stri
         .ok_or_else(Refusal::nothing)
 }
 
-/// Returns the stored profiles with these ids, or none if one of them is missing. If every id contains a time, the
-/// range of these times is searched first, and then all time.
+/// Returns the stored profiles with these ids, or an empty list if one of them is missing. If every id contains a time,
+/// the range of these times is searched first, and then all time.
 async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Result<Vec<KeptProfile>, ConnectError> {
     let times: Option<Vec<i64>> = ids.iter().map(|id| time_of(id)).collect();
     let likely = times.and_then(|times| {

@@ -1,4 +1,4 @@
-//! The plain routes of Pyroscope for older pages, scripts and `curl`: `/pyroscope/render`, `render-diff` and
+//! The plain routes of Pyroscope for older web pages, scripts and `curl`: `/pyroscope/render`, `render-diff` and
 //! `label-values`.
 //!
 //! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array. Errors have the
@@ -29,7 +29,7 @@ use alluvium_wire::connect::{Code, ConnectError};
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const PPROF: &str = "application/x-pprof";
-/// Approximate size in bytes of the text for a box or an arrow, without its name.
+/// Approximate size in bytes of the Graphviz text for a box or an arrow of a call graph, without its name.
 const DRAWN_BYTES: usize = 128;
 
 /// Returns the path and the handler of each route.

@@ -8,7 +8,7 @@ use crate::query::{Aggregation, TimeRange};
 use alluvium_wire::at_time;
 use alluvium_wire::connect::ConnectError;
 
-/// Parameters of a flame graph, or of one side of a difference.
+/// Selector and time range of a flame graph, or of the left or right side of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Side {
     /// Name of the parameter that contains `text`, for errors.
@@ -141,7 +141,7 @@ impl Parameters {
             )));
         }
         let range = TimeRange::new(self.time_ms(from, now_nanos)?, self.time_ms(until, now_nanos)?);
-        // A client that has no time sends 0, which would mean 1970.
+        // A client without a time range sends 0, which would mean 1970.
         if range.start_ms == 0 || range.end_ms == 0 {
             return Err(ConnectError::invalid(format!(
                 "missing time range in the query: {from} and {until} must not be 0"

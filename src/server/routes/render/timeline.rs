@@ -69,7 +69,7 @@ pub(super) fn timeline(points: &[(i64, f64)], range: TimeRange, step: i64) -> Ti
     }
 }
 
-/// Returns the line of each value of a label. `*` is the line of series without the label.
+/// Returns the line of each value of a label. The key `*` stands for series without the label.
 pub(super) fn by_label(
     series: &[SeriesPoints],
     label: &str,
