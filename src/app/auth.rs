@@ -32,7 +32,7 @@ pub(crate) struct AuthSection {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CertificateSection {
-    /// Common name of the certificate, or `*`.
+    /// Common name of the certificate. `*` matches every certificate.
     pub name: String,
     pub roles: Vec<String>,
     #[serde(default)]

@@ -48,7 +48,7 @@ pub(crate) struct CollectorOptions {
     pub conversion: Option<Conversion>,
     /// `host:port` of the HTTP endpoints.
     pub listen: String,
-    /// Additional host names of the port that browsers may use; the names of this machine are always allowed.
+    /// Additional host names by which browsers may address the port. The names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
     /// `host:port` at which components reach the endpoints without a socket.
     pub memory_address: String,
@@ -134,8 +134,8 @@ fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
     }
 }
 
-/// Returns the controller of a collector that serves its endpoints behind `protection`, and the remote configuration.
-/// The controllers of both share targets with the same cluster.
+/// Returns the controller that runs the configuration files, with its endpoints behind `protection`, and the remote
+/// configuration with its own controller. Both controllers share targets with the same cluster.
 fn controllers(
     options: &CollectorOptions,
     cluster: &Cluster,
@@ -283,7 +283,7 @@ impl Routes {
             self.controllers.clone(),
         );
         let reloader = self.reloader.clone();
-        // Both routes share the profiler, because only one CPU profile can run at a time.
+        // `/debug/pprof` and `/-/support` share the profiler, because only one CPU profile can run at a time.
         let profiling = Profiling::new(shutdown.clone());
         let state = AdminState {
             metrics: self.metrics.clone(),

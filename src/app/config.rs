@@ -188,7 +188,7 @@ pub(crate) struct SqlSection {
     pub max_query_memory: Option<String>,
     /// Maximum number of rows in a response.
     pub max_rows: Option<usize>,
-    /// Maximum size of a response, a size.
+    /// Maximum number of bytes in a response, a size.
     pub max_output: Option<String>,
     /// Maximum number of concurrent queries.
     pub max_concurrent_queries: Option<usize>,

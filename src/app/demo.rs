@@ -31,7 +31,7 @@ use alluvium_telemetry::logs::{LogHandle, Settings};
 pub(crate) struct DemoOptions {
     /// `host:port` of the server.
     pub listen: String,
-    /// Additional host names of the port that browsers may use; the names of this machine are always allowed.
+    /// Additional host names by which browsers may address the port. The names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
     /// Data folder of the server; the collector keeps its files in the folder `collector` inside it.
     pub data: PathBuf,
@@ -124,7 +124,7 @@ pub(crate) async fn run(
         machine = outcome(&controller, &shutdown).await;
         if matches!(machine, Machine::No(_)) {
             // Loads the configuration again without the profiler, which does not work. A comment in the configuration
-            // has the reason.
+            // contains the reason.
             load(&machine).await?;
         }
     }
@@ -165,8 +165,8 @@ async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
 /// Id of the profiler component in [`MACHINE`].
 const PROFILER: &str = "pyroscope.ebpf.machine";
 
-/// The part of the configuration that profiles all other processes. The service of a process is the name of its
-/// program.
+/// The part of the configuration that profiles all other processes. The label `service_name` of a process contains the
+/// name of its program.
 const MACHINE: &str = r#"discovery.process "machine" { }
 
 discovery.relabel "programs" {

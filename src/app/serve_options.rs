@@ -27,7 +27,7 @@ pub(crate) const DEFAULT_DATA: &str = "./alluvium-data";
 pub(crate) struct ServeOptions {
     /// Address of the HTTP port, `host:port`.
     pub listen: String,
-    /// Additional host names of the port that browsers may use; the names of this machine are always allowed.
+    /// Additional host names by which browsers may address the port. The names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
     pub data: PathBuf,
     /// The memory limit. The sizes in `http` and `query` are derived from it, and at the start also the sizes of the

@@ -54,7 +54,7 @@ pub(crate) struct SupportBundle {
     /// Source of the log lines.
     pub logs: LogHandle,
     pub flags: Vec<String>,
-    /// When the collector started.
+    /// Time at which the collector started.
     pub started: Instant,
     /// Held while a bundle is built.
     pub taking: tokio::sync::Mutex<()>,

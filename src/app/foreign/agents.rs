@@ -13,7 +13,7 @@ use crate::app::foreign::manifest::{Workload, workloads};
 use crate::app::foreign::text::Writer;
 use alluvium_lang::literal::quote;
 
-/// The receivers of all profiles.
+/// Value of `forward_to` in every component that collects profiles.
 const FORWARD_TO: &str = "[pyroscope.write.default.receiver]";
 /// Scrape interval in milliseconds if the schedule of kprofefe cannot be read. It is the interval in kprofefe's own
 /// manifest.

@@ -290,7 +290,8 @@ impl<'a> Jobs<'a> {
         self.out.attribute("scrape_interval", &quote(&interval));
         self.out.attribute("scrape_timeout", &quote(&timeout));
         let schema = schema_of("pyroscope.scrape");
-        // Attributes are written before blocks. `kinds` writes an attribute and a block, so its place is between them.
+        // Attributes are written before blocks. `kinds` writes an attribute and a block, so it runs between the other
+        // attributes and the other blocks.
         let is_attribute = |key: &String| schema.attributes.iter().any(|known| known.name == *key);
         let (attributes, inner): (Map<_, _>, Map<_, _>) = rest.into_iter().partition(|(key, _)| is_attribute(key));
         blocks::body("pyroscope.scrape", schema, (path, &attributes), self.out, self.found);

@@ -13,7 +13,7 @@ pub(super) struct Workload<'a> {
     pub(super) namespace: Option<&'a str>,
     /// Cron expression of a CronJob.
     pub(super) schedule: Option<&'a str>,
-    /// Annotations of its pods that have a string value.
+    /// Annotations of the pods, without annotations whose value is not a string.
     pub(super) annotations: BTreeMap<&'a str, &'a str>,
     pub(super) containers: Vec<Container<'a>>,
 }

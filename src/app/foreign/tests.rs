@@ -1,6 +1,6 @@
 //! Configuration files of other programs, and the Alloy text that they convert to.
 //!
-//! The files are our own, written after the documentation of the programs.
+//! We wrote the files ourselves, following the documentation of the programs.
 
 use super::*;
 use alluvium_lang::literal::quote;

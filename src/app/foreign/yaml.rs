@@ -1,5 +1,5 @@
-//! Reads YAML as Go's `yaml.v2` does for string fields. A scalar keeps its text in the file, and the type of the field
-//! decides what the text means. So a password `0123456` keeps its zero, and a user `no` is not a boolean.
+//! Reads YAML as Go's `yaml.v2` does for string fields. A scalar keeps its text, and the type of its field determines
+//! the meaning of the text. So a password `0123456` keeps its zero, and a user `no` is not a boolean.
 //!
 //! In: YAML. Out: values in which every scalar is a string, except an empty scalar (`~`, `null`, nothing), which is
 //! null. [`truth`], [`whole`] and [`number`] convert the texts for fields that are not strings.

@@ -2,9 +2,9 @@
 //! while the port is open.
 //!
 //! In: settings, prepared while a configuration loads and applied together with it. Out: the current TLS settings for
-//! `admin::listen`, a router that requires the password, and access to that router without a socket for our own
-//! components. The protection fails closed: if settings cannot be prepared, the load fails. Open connections keep their
-//! TLS settings; the password is checked for every request.
+//! `admin::listen`, a router that requires the password, and a function by which our own components call that router
+//! without a socket. The protection fails closed: if settings cannot be prepared, the load fails. Open connections keep
+//! their TLS settings; the password is checked for every request.
 
 mod password;
 #[cfg(test)]

@@ -259,7 +259,7 @@ async fn a_renewed_certificate_needs_no_reload_and_a_broken_one_is_not_taken() {
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
 }
 
-/// Opens a connection, sends these bytes, and then nothing.
+/// Opens a connection, sends these bytes, and then sends nothing more.
 async fn stuck(house: &House, said: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     stream.write_all(said).await.unwrap();

@@ -139,7 +139,8 @@ impl Remote {
     }
 }
 
-/// Waits for the poll interval, with jitter, so that collectors that started together spread their requests.
+/// Waits for the poll interval of the session, with jitter, so that collectors that started together spread their
+/// requests. Without a session, waits forever.
 async fn next_look(session: Option<&Session>) {
     match session {
         Some(session) => {

@@ -20,7 +20,7 @@ trait Options {
     /// Returns these options, with missing values taken from `file`.
     fn or(self, file: Self) -> Self;
 
-    /// Adds the names of the set keys that have no effect here to `found`. `name` is the name of these options.
+    /// Adds to `found` the names of keys that are set but have no effect here. `name` is the name of these options.
     fn unused(&self, name: &str, found: &mut Vec<String>);
 }
 
@@ -256,11 +256,11 @@ sections! {
         tls_ca_path: Option<PathBuf>,
         /// If true, the server's certificate is not verified.
         insecure_skip_verify: Option<bool>,
-        /// Client certificates are not supported. Any value except an empty one is an error.
+        /// Client certificates are not supported, so any non-empty value is an error.
         tls_cert_path: Option<String>,
-        /// Client certificates are not supported. Any value except an empty one for their key is an error.
+        /// Client certificates and their keys are not supported, so any non-empty value is an error.
         tls_key_path: Option<String>,
-        /// The server name is always the host of the endpoint. Any value except an empty one is an error.
+        /// The server name is always the host of the endpoint, so any non-empty value is an error.
         tls_server_name: Option<String>,
         idle_conn_timeout: Unused,
         response_header_timeout: Unused,
@@ -278,7 +278,7 @@ impl StorageSection {
         self.or(file)
     }
 
-    /// Returns the names of the set keys that have no effect here.
+    /// Returns the names of the keys that are set but have no effect here.
     pub(crate) fn without_meaning(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.unused("storage", &mut found);

@@ -14,8 +14,8 @@ pub struct ServerLimits {
     /// Maximum size of a query request, on the wire and after decompression. A larger request is refused with status
     /// 413.
     pub question_bytes: usize,
-    /// Maximum memory in bytes of received bodies, decompressed bodies and decoded messages of all requests together. If
-    /// the memory is used up, further requests wait. After the wait, they are refused with status 503.
+    /// Maximum memory in bytes of the received bodies, decompressed bodies and decoded messages of all requests. If the
+    /// memory is used up, further requests wait. After the wait, they are refused with status 503.
     pub memory_bytes: usize,
     /// Maximum time that a request waits for the memory of decoded messages. The maximum is twice as long for
     /// decompressed bodies, and three times as long for received bodies.
