@@ -103,7 +103,7 @@ pub(crate) async fn run(
     )));
     server.add_routes(axum::Router::new().nest(&prefix, routes.clone()));
     server.add_routes(routes);
-    // The server must run longer than the collector, because it receives the collector's last profiles.
+    // The server must run longer than the collector, because the server receives the collector's last profiles.
     let server_shutdown = Shutdown::new();
     let serving = tokio::spawn(server.run(server_shutdown.clone()));
     let load = async |machine: &Machine| -> anyhow::Result<()> {
@@ -143,8 +143,8 @@ enum Machine {
     No(String),
 }
 
-/// Waits until the health of the profiler component is known. Returns `Yes` if it is healthy, and `No` with the reason
-/// otherwise.
+/// Waits until the health of the profiler component is known, or until `shutdown`. Returns `Yes` if the component is
+/// healthy, and `No` with the reason otherwise.
 async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
     const POLL: Duration = Duration::from_millis(20);
     loop {

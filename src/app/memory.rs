@@ -158,8 +158,8 @@ impl MemoryLimit {
         }
     }
 
-    /// Returns the share of the HTTP connections. It is not part of the division in [`Self::shares`], because a
-    /// connection needs memory whatever it sends. A server with many connections caches less between queries.
+    /// Returns the share of the HTTP connections. This share is not part of the division in [`Self::shares`],
+    /// because a connection needs memory whatever it sends. A server with many connections caches less between queries.
     fn connections(self) -> ConnectionShares {
         let defaults = ListenOptions::default();
         let all = usize::try_from(self.0 / 8).unwrap_or(usize::MAX);

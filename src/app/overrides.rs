@@ -82,7 +82,7 @@ impl Overrides {
         }
     }
 
-    /// Applies a text if it is new and valid.
+    /// Applies the text of a read if the text is new and valid. Logs a new error.
     fn see(&mut self, read: Result<String, String>) {
         if read == self.seen {
             return;

@@ -1,5 +1,5 @@
-//! Tests of the file watch. It sees the changes that editors, copies and Kubernetes make to a configuration, and loads
-//! each change once.
+//! Tests of the file watch. The watch sees the changes that editors, copies and Kubernetes make to a configuration,
+//! and loads each change once.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

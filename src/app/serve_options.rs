@@ -33,7 +33,7 @@ pub(crate) struct ServeOptions {
     /// The memory limit. The sizes in `http` and `query` are derived from it, and at the start also the sizes of the
     /// store.
     pub memory: MemoryLimit,
-    /// Age at which a head is flushed.
+    /// A head is flushed when its first profile reaches this age.
     pub flush_age: Duration,
     /// Timeouts for a disk that does not respond.
     pub disk: DiskLimits,

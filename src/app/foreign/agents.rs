@@ -340,7 +340,8 @@ impl Pods {
     }
 }
 
-/// Records a note for each annotation that the agent does not know, and for each switch with a value other than `true`.
+/// Records a note for each annotation that the agent does not know, and for each annotation that would enable profiling
+/// but has a value other than `true`.
 fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut Findings) {
     for workload in all {
         for (name, value) in &workload.annotations {

@@ -174,7 +174,7 @@ impl<'a> Jobs<'a> {
                 for (name, value) in given {
                     match value {
                         Value::String(_) => drop(labels.insert(name.clone(), value.clone())),
-                        // A label with an empty value counts as absent.
+                        // A label with an empty value is the same as an absent label.
                         Value::Null => {}
                         _ => self.found.problem(&format!("{path}.labels.{name}"), "must be a string"),
                     }

@@ -171,7 +171,7 @@ impl Access {
     /// Counts a wrong password of a SCRAM exchange.
     pub(crate) fn failed(&self, address: IpAddr, name: &str) {
         self.0.metrics.refused(&Refusal::Wrong);
-        // `begin` fails only at a limit, and there `may_try` has already refused the exchange.
+        // `begin` fails only if a limit is reached. In that case, `may_try` has already refused the exchange.
         let _ = self
             .0
             .sources

@@ -1,8 +1,8 @@
 //! Login, logout and the session of the page.
 //!
 //! In: a user and a password, or a token alone, as JSON. Out: a cookie with a random id. Scripts cannot read the
-//! cookie, and browsers send it only to this site. `admin::browser` refuses requests of other sites before they arrive
-//! here.
+//! cookie, and browsers send it only to this site. `admin::browser` refuses requests of other sites before they reach
+//! these routes.
 
 use std::time::Duration;
 

@@ -154,8 +154,8 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     Ok(Some((session, settings, slot, key)))
 }
 
-/// Accepts protocol 3 with any minor version. If the client requests a newer version than 3.0, the server tells it to
-/// use 3.0.
+/// Accepts protocol 3 with any minor version. If the client requests a newer version than 3.0, the server tells the
+/// client to use 3.0.
 fn check_version(wire: &mut Wire, startup: &Startup) -> Result<(), Failure> {
     if startup.protocol_number_major != MAJOR {
         return Err(Failure::fatal(

@@ -59,7 +59,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     Ok(response)
 }
 
-/// Waits for the first chunk, so that an error before it becomes an ordinary error response.
+/// Waits for the first chunk, so that an error before the first chunk becomes an ordinary error response.
 async fn first_rows(
     mut chunks: BoxStream<'static, Result<Bytes, QueryError>>,
 ) -> Result<BoxStream<'static, Result<Bytes, QueryError>>, ConnectError> {

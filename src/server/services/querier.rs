@@ -184,8 +184,8 @@ impl QuerierService for Querier {
         }
     }
 
-    /// Returns time lines. If `stack_trace_selector` has a call site, only stacks that begin with it count. `go_pgo` is
-    /// ignored, because it shortens stacks and does not change their values.
+    /// Returns time lines. If `stack_trace_selector` has a call site, only stacks that begin with the call site count.
+    /// `go_pgo` is ignored, because it shortens stacks and does not change their values.
     async fn select_series(
         &self,
         call: Call<querier::SelectSeriesRequest>,

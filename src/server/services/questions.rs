@@ -161,7 +161,8 @@ pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result
     Ok(ids.into_iter().map(|id| id.to_ascii_lowercase()).collect())
 }
 
-/// Returns the node limit of a request: the default for `None` and 0, or an error with status 400 above the maximum.
+/// Returns the node limit of a request, or the default for `None` and 0. If the limit is negative or above the maximum,
+/// returns an error with status 400.
 pub(in crate::server) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
     if asked < 0 {
@@ -178,8 +179,8 @@ pub(in crate::server) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) ->
     Ok(usize::try_from(nodes).unwrap_or_default())
 }
 
-/// Returns the function limit of a call graph: 100 for `None` and 0, or an error with status 400 above the maximum
-/// number of nodes.
+/// Returns the function limit of a call graph, or 100 for `None` and 0. If the limit is negative or above the maximum
+/// number of nodes, returns an error with status 400.
 pub(in crate::server) fn max_functions(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let default = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
     max_nodes(asked.filter(|asked| *asked != 0).or(Some(default)), limits)

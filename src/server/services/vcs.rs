@@ -21,7 +21,7 @@ impl VcsService for Vcs {
         Err(no_app())
     }
 
-    /// Returns `unimplemented`. The code of Pyroscope is `internal`, but that would count as a failure of this server.
+    /// Returns `unimplemented`. Pyroscope returns `internal`, but that code would count as a failure of this server.
     async fn github_login(&self, _call: Call<GithubLoginRequest>) -> CallResult<GithubLoginResponse> {
         Err(no_app())
     }

@@ -1,6 +1,6 @@
 //! Shared state of the routes: the store, the query engine, limits and options.
 //!
-//! The composition root creates the state, and tests create their own. Nothing here is process-wide.
+//! The composition root creates the state, and tests create their own. No part of the state is process-wide.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ pub struct ServerOptions {
     pub with_collector: bool,
     /// The server whose metrics the page shows beside profiles, if there is one.
     pub prometheus: Option<Prometheus>,
-    /// Tokens that allow deletion. If there are none, the deletion route is disabled.
+    /// Tokens that allow deletion. If there are none and callers need not authenticate, the deletion route is disabled.
     pub admin: Vec<AdminToken>,
     /// Limits of sizes and times of the HTTP server.
     pub limits: ServerLimits,
@@ -134,7 +134,7 @@ pub struct ServerState(Arc<Inner>);
 pub struct Inner {
     /// Stores the profiles of all tenants.
     pub store: Arc<dyn ProfileStore>,
-    /// Answers queries over the stored profiles.
+    /// Runs queries over the stored profiles.
     pub engine: QueryEngine,
     /// Options of the HTTP server, including its limits.
     pub options: ServerOptions,

@@ -96,7 +96,7 @@ pub(super) async fn call_graph(
     state.engine.admitted(Box::pin(work)).await
 }
 
-/// Returns the difference between two sides of the same profile type.
+/// Returns the difference between the left and the right side. Both must have the same profile type.
 pub(super) async fn difference(
     state: &ServerState,
     tenants: &Tenants,
