@@ -344,8 +344,8 @@ impl Routes {
     }
 }
 
-/// Returns a line for `/-/healthy` if the last load failed, because healthy components then run the previous
-/// configuration. `what` names the load.
+/// Returns a line for `/-/healthy` if the last load failed, and an empty text otherwise. After a failed load, healthy
+/// components run the previous configuration. `what` names the load.
 fn last_load(controller: &Controller, what: &str) -> String {
     let failed = controller.last_load_view().filter(|load| !load.success);
     failed.map_or_else(String::new, |load| {

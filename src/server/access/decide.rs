@@ -105,7 +105,7 @@ impl Access {
         refusal
     }
 
-    /// Returns true if callers of the route need no identity. `need` is the need of the route.
+    /// Returns true if callers of the route need no identity. `need` is the entry of the route in the table of `rules`.
     pub(super) fn is_free(&self, need: Need, route: &str) -> bool {
         need == Need::Nothing || route == "/metrics" && self.0.open_metrics
     }

@@ -37,7 +37,8 @@ struct Part {
     requests: usize,
 }
 
-/// The first share is for bodies of a few KiB. Even many clients that send such a body slowly do not fill this share.
+/// Shares of the stage for received bodies. The first share is for bodies of a few KiB. Even many clients that send
+/// such a body slowly do not fill the first share.
 const ARRIVING: &[Part] = &[part(1, 128), part(3, 16), part(8, 1)];
 const UNPACKED: &[Part] = &[part(4, 16), part(8, 1)];
 const DECODED: &[Part] = &[part(2, 16), part(6, 1)];

@@ -25,7 +25,7 @@ use alluvium_base::net::is_this_machine;
 use alluvium_profile::{TenantError, TenantId};
 
 const PLAIN: &str = "SCRAM-SHA-256";
-/// Name of the method that binds the exchange to the TLS channel, which prevents man-in-the-middle attacks.
+/// Name of the SASL mechanism that binds the exchange to the TLS channel. It prevents man-in-the-middle attacks.
 const BOUND: &str = "SCRAM-SHA-256-PLUS";
 const SALT_BYTES: usize = 16;
 /// PostgreSQL's error code (SQLSTATE) for a wrong password.

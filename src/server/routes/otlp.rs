@@ -23,7 +23,8 @@ use alluvium_wire::otlp::{self, ExportBatch};
 use alluvium_wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse, ProfilesService};
 use alluvium_wire::service::{Call, CallResult};
 
-/// Estimated bytes of columns for each byte of a request. A request contains each stack once for all samples.
+/// Estimated size of the decoded columns in bytes for each byte of a request. The columns are larger, because a request
+/// contains each stack only once for all its samples.
 const EXPANSION: usize = 8;
 
 /// Passes exported profiles to the store.

@@ -25,7 +25,7 @@ const DOCUMENT: &str = "settings.json";
 const MAX_SETTINGS: usize = 1000;
 /// Maximum length of a name in bytes.
 const MAX_NAME_BYTES: usize = 256;
-/// Maximum size of all names and texts of a tenant together, in bytes.
+/// Maximum size of all names and values of a tenant together, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Reads and changes settings on the shelf.

@@ -198,8 +198,8 @@ impl ServerState {
     }
 
     /// Encodes a message of about `bytes` bytes as a response. A message of at most `AT_ONCE_BYTES` is encoded at once
-    /// and not charged here. The memory of a larger message is charged to the budget for responses, and a worker thread
-    /// then encodes the message. If the budget is exhausted, the request is refused.
+    /// and not charged here. A worker thread encodes a larger message, after the memory of the message and the response
+    /// was charged to the budget for responses. If the budget is exhausted, the request is refused.
     pub(crate) async fn write(
         &self,
         bytes: usize,

@@ -54,7 +54,7 @@ pub(super) async fn open(
 }
 
 impl Opened {
-    /// Returns the distinct types of the profiles that have samples, in the order of the file.
+    /// Returns the distinct types of all profiles of the file, in the order of the file.
     pub(super) fn types(&self) -> Vec<ProfileType> {
         let mut types: Vec<ProfileType> = Vec::new();
         for profile in &self.profiles {
@@ -98,7 +98,7 @@ impl Opened {
     }
 }
 
-/// Returns the display names of types. The name is the sample type if no other type has the same one, and otherwise the
+/// Returns the display names of types. The name is the sample type if it is unique among the types, and otherwise the
 /// full profile type.
 pub(super) fn names(types: &[ProfileType]) -> Vec<String> {
     let is_unique = |own: &ProfileType| {
