@@ -1,4 +1,5 @@
-//! Kernel arrays of exact size that are filled by one copy: the mappings of a process, or the unwind table of a file.
+//! Arrays in the kernel that contain the mappings of a process, or the unwind table of a file. Each is created in its
+//! final size and filled by one copy.
 #![allow(
     unsafe_code,
     reason = "a kernel array is filled through shared memory: one copy instead of one system call per element"
@@ -42,7 +43,7 @@ impl KernelMapping {
         }
     }
 
-    /// Replaces the number of mappings of an ignored process, whose ticks the BPF program only counts.
+    /// Written instead of the number of mappings if a process is ignored. The BPF program only counts its ticks.
     pub(crate) const IGNORED: u64 = u64::MAX;
 }
 

@@ -214,9 +214,9 @@ pub struct BinaryFunctions {
 /// Limits for looking up lines and inlined calls, because debug information is expensive to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
-    /// Remaining number of steps. If it is 0, lines are postponed.
+    /// Remaining number of steps. If it is 0, the look-up of lines is postponed.
     pub steps: usize,
-    /// Time that was spent reading.
+    /// Duration of the last look-up; `None` if there was none.
     pub time: Option<Duration>,
 }
 

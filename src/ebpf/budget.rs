@@ -1,4 +1,4 @@
-//! The memory limit of the profiler, and its distribution over the parts.
+//! The memory limit of the profiler, divided among tables, indexes, names, records and the window.
 
 /// Maximum number of bytes for the profiler's tables, names and buffers together, without the base memory of the
 /// process.

@@ -33,7 +33,7 @@ const CLOSE_ON_EXEC: u64 = 1 << 3;
 const SAMPLE_TIME: u64 = 1 << 2;
 // `_IOW('$', 8, __u32)`
 const SET_BPF: libc::c_ulong = 0x4004_2408;
-/// Bytes of data of each side band, a power of two. They hold about 500 mappings.
+/// Size of the ring of each side band in bytes, a power of two. It has room for about 500 events of new mappings.
 const BAND_BYTES: usize = 64 << 10;
 /// Minimum and maximum size of a ring of samples in bytes, powers of two.
 const SAMPLE_RING_BYTES: (usize, usize) = (256 << 10, 4 << 20);

@@ -1,9 +1,9 @@
 //! The binaries that run, each stored once, and their unwind tables.
 //!
-//! A separate thread compiles a table when a stack first needs it, and [`Files::changes`] hands it over. The tables
+//! A separate thread compiles a table when a stack first needs it, and [`Files::changes`] returns the table. The tables
 //! are always bounded in bytes: tables that were not used recently are dropped, least recently used first. A table
-//! that does not fit is left out until there is room, so that no table is compiled again and again. Names are in
-//! `names`, because another thread looks them up.
+//! that does not fit is left out until there is room, so that no table is compiled again and again. `name_cache`
+//! stores the names, because another thread looks them up.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,7 +21,7 @@ use crate::rows::Rows;
 use crate::trampolines;
 use alluvium_unwind::{Line, Packed, Table};
 
-/// Id of a binary, or of one of the special places that have no binary.
+/// Id of a binary. Ids below 16 stand for addresses without a known binary, such as those of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
@@ -39,7 +39,7 @@ impl FileId {
     /// First id of a real file.
     const FIRST: u32 = 16;
 
-    /// Returns the key of its table in the kernel, or 0 for places without a table.
+    /// Returns the key of its table in the kernel, or 0 for ids that never have a table.
     pub(crate) fn table_key(self) -> u32 {
         match self {
             Self::TRAMPOLINES => self.0,
@@ -70,7 +70,8 @@ pub(crate) struct Files {
     /// The table of [`FileId::TRAMPOLINES`].
     trampolines: Arc<Rows>,
     opener: Opener,
-    /// Records that files had no room in this window. Untrusted processes decide how many files they map.
+    /// Records that a file had no room in this window, so that this is logged only once. Untrusted processes decide
+    /// how many files they map.
     left_out: Said,
 }
 
@@ -286,7 +287,7 @@ impl Files {
             Change::Made(table)
         } else {
             let path = &entry.binary.path;
-            // A machine that builds software has hundreds of such files.
+            // A machine that builds software has hundreds of such files, so only the first causes a warning.
             if is_first && !self.is_full_reported {
                 self.is_full_reported = true;
                 tracing::warn!(
@@ -356,7 +357,7 @@ impl Files {
     }
 
     /// Ends a window. If too many files are open, closes the least recently used ones. Returns the closed files, and
-    /// [`FileId::UNKNOWN`] if files had no room before.
+    /// [`FileId::UNKNOWN`] if a file had no room in the window.
     pub(crate) fn age(&mut self) -> Vec<FileId> {
         self.age += 1;
         self.ask_again();
@@ -476,7 +477,7 @@ mod tests {
         };
         let opener = Opener::default();
         let mut files = Files::new(usize::MAX, &Cost::default(), opener.clone()).unwrap();
-        // A file at a new path counts as another file, like the same code in another container.
+        // The same file at a new path gets a new id, like the same code in another container.
         let intern = |files: &mut Files, index: usize| {
             let path = folder.path().join(index.to_string());
             if !path.exists() {

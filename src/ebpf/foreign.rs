@@ -100,7 +100,7 @@ pub(crate) struct Kept {
 }
 
 /// Maximum number of files of processes that are open at once, if there are enough descriptors. A process has up to
-/// 65,530 mappings, and each may be another file.
+/// 65,530 mappings, and each may belong to a different file.
 pub(crate) const MAX_KEPT: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,8 +111,8 @@ enum Failure {
 }
 
 impl Opener {
-    /// Creates an opener whose counts are zero. Fails if the kernel has no `openat2` (before 5.6) or a filter denies
-    /// it.
+    /// Creates an opener whose counts are zero. Fails if the kernel does not have the system call `openat2` (added in
+    /// Linux 5.6), or if a seccomp filter denies this call.
     pub fn new() -> io::Result<Self> {
         pin_in(Root::Own, "/", Ending::File)?;
         Ok(Self::default())
@@ -248,7 +248,7 @@ fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
     }
 }
 
-/// Opens the file of a mapping with `O_PATH`, even if its path leads to another file by now.
+/// Opens the file of a mapping with `O_PATH`, even if the path of the mapping leads to a different file by now.
 fn pin_mapping(key: ProcessKey, line: &MapsLine) -> io::Result<OwnedFd> {
     // This is a magic link, too. Following it requires CAP_CHECKPOINT_RESTORE.
     let path = format!("/proc/{}/map_files/{:x}-{:x}", key.pid, line.start, line.end);
@@ -418,7 +418,7 @@ mod tests {
         assert!(opener.at(Root::Own, link, Ending::FileOrLink, Some(4711)).is_some());
         let opener = Opener::default();
         assert!(opener.at(Root::Own, link, Ending::File, Some(4711)).is_none());
-        // A magic link leads wherever the kernel says.
+        // The opener refuses magic links, because they can lead out of the root.
         let magic = format!("/proc/self/root{path}");
         assert!(opener.at(Root::Own, &magic, Ending::FileOrLink, Some(4711)).is_none());
         assert_eq!(count(&opener, Refusal::Link), 2);
@@ -435,7 +435,7 @@ mod tests {
         let file = without_waiting(move || reopen(&pinned, |_, _| Ok(())));
         assert_eq!(text(file.ok()).as_deref(), Some("good"));
 
-        // The same holds if another thread exchanges the files as fast as it can.
+        // The opener never opens the pipe, even if another thread exchanges the files as fast as it can.
         let (other, beside) = (folder.path().join("other"), folder.path().join("beside"));
         std::fs::write(&other, "good").unwrap();
         let stop = Arc::new(AtomicBool::new(false));
@@ -451,7 +451,7 @@ mod tests {
         });
         let seen = without_waiting(move || {
             let opener = Opener::default();
-            // On a busy machine the other thread may not run for long.
+            // On a busy machine it may take long until the other thread runs.
             for round in 0..1_000_000 {
                 let file = opener.at(Root::Own, path.to_str().unwrap(), Ending::File, None);
                 assert!(file.is_none_or(|file| file.metadata().unwrap().is_file()));

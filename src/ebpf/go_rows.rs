@@ -12,7 +12,7 @@ use alluvium_unwind::{Arch, Table};
 const MAX_ROWS: usize = 4_000_000;
 /// Maximum number of pieces of functions that are read. A hostile table can refer to many pieces for each function.
 const MAX_PIECES: usize = 16_000_000;
-/// Outermost frames, for Go versions whose table does not mark them.
+/// Names of the functions that are outermost frames, for Go versions whose table does not mark them.
 const TOPS: [&str; 5] = [
     "runtime.goexit",
     "runtime.mstart",
@@ -20,7 +20,7 @@ const TOPS: [&str; 5] = [
     "runtime.mcall",
     "runtime.sigtramp",
 ];
-/// Functions that change stacks, for Go versions whose table does not mark them.
+/// Names of the functions that switch stacks, for Go versions whose table does not mark them.
 const SWITCHES: [&str; 5] = [
     "runtime.systemstack",
     "runtime.asmcgocall",

@@ -35,7 +35,7 @@ pub struct NameCache {
 }
 
 /// The work that untrusted files have caused in a window. The memory budget applies only when a window ends. Within a
-/// window, each address may belong to another file, and each file may be as expensive as possible.
+/// window, each address may belong to a different file, and each file may be as expensive as possible.
 #[derive(Debug, Default)]
 struct Spent {
     /// Bytes of names that were looked up.
@@ -66,7 +66,7 @@ struct FileNames {
     functions: Option<BinaryFunctions>,
     /// Time from which lines may be looked up again; `None` before the first look-up.
     lines_again: Option<Instant>,
-    /// Addresses that have a name without a line until that time.
+    /// Addresses whose names have no line yet. They are looked up again after `lines_again`.
     without_lines: Vec<u64>,
     used: u64,
 }
@@ -299,12 +299,12 @@ pub struct KernelNames {
     used: u64,
 }
 
-/// Age from which the list is read again for new addresses, because modules come and go.
+/// If the kernel's list is this old, new addresses cause it to be read again, because modules are loaded and unloaded.
 const KERNEL_LIST_AGE: Duration = Duration::from_mins(10);
-/// Age from which the list is read again if an address lies outside of every function.
+/// If the kernel's list is this old, an address outside of every function causes it to be read again.
 const KERNEL_LIST_DOUBT: Duration = Duration::from_mins(1);
-/// Upper bound of the length of a kernel function. An address further after the start of a function belongs to a
-/// module that was loaded after the list was read.
+/// Upper bound of the length of a kernel function. If an address is farther from the start of the function before it,
+/// it belongs to a module that was loaded after the list was read.
 const KERNEL_FUNCTION: u64 = 64 << 10;
 
 impl KernelNames {

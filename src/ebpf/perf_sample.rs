@@ -25,8 +25,8 @@ const COPIED: usize = REGISTERS.count_ones() as usize;
 /// numbers.
 type Arranged = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
-/// Arranges the copied registers by purpose. Their number identifies the architecture. So the code for both
-/// architectures can be tested on either of them.
+/// Arranges the copied registers by purpose. The number of registers identifies the architecture, so that tests can
+/// cover the code for both architectures on either of them.
 fn arrange(copied: &[u64]) -> Option<Arranged> {
     match *copied {
         [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {

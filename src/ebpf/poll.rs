@@ -1,4 +1,4 @@
-//! The polling thread: moves records from the kernel's rings into batches, and never blocks on anything else.
+//! The polling thread moves records from the kernel's rings into batches. It never waits for files or for the worker.
 //!
 //! In: the ring of the BPF program (or the rings of perf events), side bands, clocks. Out: batches to the worker,
 //! bounded in bytes. While the worker is behind, records stay in the kernel's ring. If the ring is full, too, the BPF
@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// Interval after a poll with few records. It is longer, because waking two threads costs more than reading the
 /// records of a few ticks.
 const CALM_POLL: Duration = Duration::from_millis(250);
-/// Maximum number of bytes that count as few records, if there are no events: a hundredth of the ring.
+/// A poll found few records if it read at most this many bytes and no events: a hundredth of the ring.
 const CALM: usize = 10 << 10;
 /// Interval at which the rate and the CPUs are checked.
 const GOVERN: Duration = Duration::from_secs(5);
@@ -148,7 +148,7 @@ impl Poller {
             }
             own.note();
             let elapsed = governed.0.elapsed();
-            // After the last window the clocks stay closed, so no CPU is new.
+            // After the last window the clocks stay closed, so no clock is opened for a new CPU.
             if elapsed >= GOVERN && !is_finished {
                 let used = self.nanos_used();
                 self.govern(used.saturating_sub(governed.1) as f64 / elapsed.as_nanos() as f64);
@@ -198,7 +198,8 @@ impl Poller {
         batch.order.sort_by_key(|(time, _, _)| *time);
         let waiting = self.backlog.fetch_add(batch.size(), Ordering::Relaxed);
         if waiting > self.limit * 2 {
-            // Even the events are too many. The worker reads `/proc` again for the missed ones.
+            // More than twice the limit waits. The events of this batch are dropped, and the worker reads the missed
+            // changes from `/proc`.
             let lost = batch.events.len() as u64;
             self.backlog.fetch_sub(batch.size(), Ordering::Relaxed);
             batch.events = vec![(0, ProcessEvent::Lost(lost))];
@@ -224,7 +225,7 @@ impl Poller {
             Source::Program { clocks, side } => (side.counts(), clocks.values().map(Clock::due).sum::<u64>()),
             Source::Events { rings, counts } => (**counts, rings.values().map(SampleRing::due).sum::<u64>()),
         };
-        // A clock is read before or after a tick, so one tick per CPU may be in flight.
+        // Clocks and counters are not read at the same moment, so they may differ by one tick per CPU.
         accounts.expected = (self.expected + running).max(accounts.ticks);
         accounts.missed = accounts.expected - accounts.ticks;
         accounts

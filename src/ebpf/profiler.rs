@@ -95,7 +95,7 @@ impl Profiler {
         self.ask(Order::Take)
     }
 
-    /// Stops the clocks and returns the last window. Every tick of the accounts is in the window or counted.
+    /// Stops the clocks and returns the last window. The accounts count the ticks that are in no window by reason.
     pub fn finish(mut self) -> Result<Window, Ended> {
         self.stop()
     }

@@ -167,7 +167,7 @@ fn user(process: &ProcessInfo) -> Option<u32> {
     process.key().check().ok().and(now).or(process.user)
 }
 
-/// Converts nanoseconds since boot to wall-clock time, half a second early.
+/// Converts nanoseconds since boot to wall-clock time, and subtracts half a second.
 fn started(after_boot: u64) -> Option<SystemTime> {
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
     let seconds: f64 = uptime.split_whitespace().next()?.parse().ok()?;

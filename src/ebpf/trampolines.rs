@@ -1,10 +1,10 @@
 //! CPython's trampolines, which make Python functions visible to profilers (`-X perf`, from 3.12 on; see "Python
 //! support for the Linux perf profiler" in its manual).
 //!
-//! Each function of a script has its own trampoline, named in the perf map, that only calls the interpreter. The
-//! trampolines of 3.13 for x86-64 move the stack pointer by a word and keep no frame pointer. An unwinder that
-//! follows frame pointers therefore loses all functions except the innermost. Trampolines are recognised by their
-//! bytes, which are the same in all of them.
+//! Each function of a script has its own trampoline, which only calls the interpreter. The perf map contains the name
+//! of each trampoline. The trampolines of 3.13 for x86-64 move the stack pointer by a word and set up no frame pointer.
+//! An unwinder that follows frame pointers therefore loses all functions except the innermost. Trampolines are
+//! recognised by their bytes, which are the same in all of them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -9,7 +9,7 @@ use crate::files::FileId;
 use crate::proc::ProcessKey;
 use alluvium_unwind::Stop;
 
-/// An address in a binary, or at one of the special places of [`FileId`].
+/// An address in a binary, or an address without a binary, to which [`FileId`] gives a special id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
     pub file: FileId,
@@ -180,7 +180,7 @@ impl Filling {
             .entry((process.pid, process.start))
             .or_insert_with(|| (process.clone(), Stacks::default()));
         if !Arc::ptr_eq(info, process) {
-            // The process runs another program now, or more is known about it.
+            // The process runs another program now, or the worker has learned more of its identity.
             *info = process.clone();
         }
         if let Some(seen) = stacks.weights.get_mut(frames) {

@@ -37,7 +37,7 @@ impl Default for Limits {
     }
 }
 
-/// Maximum number of steps along names that refer to each other.
+/// Maximum number of entries that are read for a name. An entry may refer to another entry for its name.
 const MAX_STEPS: usize = 8;
 /// Maximum number of calls inlined into each other.
 const MAX_INLINED: usize = 64;
@@ -437,7 +437,7 @@ fn names_at<'a>(
     let mut entry = gimli::DebuggingInformationEntry::null();
     let mut reader = unit.entries_raw(Some(offset)).ok()?;
     let is_entry = reader.read_entry(&mut entry);
-    // A text in it may be as long as the unit, or may have no end.
+    // A text in the entry may be as long as the unit, or may have no end.
     let end = if is_entry.is_ok() {
         reader.next_offset().0
     } else {

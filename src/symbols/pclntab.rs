@@ -108,7 +108,8 @@ impl Header {
         self.layout >= Layout::V18
     }
 
-    /// Returns the offsets in the module data of the address of the first function and of the trees of inlined calls.
+    /// Returns two offsets in the module data. The first leads to the address of the first function, and the second to
+    /// the address of the trees of inlined calls.
     pub(crate) fn module_fields(&self) -> (u64, Option<u64>) {
         match self.layout {
             Layout::V2 | Layout::V16 => (176, None),

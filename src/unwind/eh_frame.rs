@@ -21,7 +21,7 @@ const MAX_ROWS: usize = 4_000_000;
 const MAX_WORK: u64 = 256 << 20;
 /// Cost, in the same unit, of an instruction that saves or restores all registers, which copies up to ten kilobytes.
 const COPY_WORK: u64 = 256;
-/// `DW_CFA_remember_state`. A restoring instruction follows each of them.
+/// `DW_CFA_remember_state`. Every such instruction is followed by one that restores the registers.
 const REMEMBER: u8 = 0x0a;
 /// Cost, in the same unit, of a function whose common entry cannot be read. The reader may have searched most of a
 /// section for the end of a text in that entry.

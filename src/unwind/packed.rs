@@ -36,7 +36,8 @@ const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
 
 /// Bits of the largest pages: 64 KiB.
 const MAX_SHIFT: u32 = 16;
-/// Bits of an offset in the smallest pages that are used to save search steps.
+/// Bits of an offset in the smallest pages. Small pages save search steps. Only a table with too many different rules
+/// has smaller pages.
 const MIN_SHIFT: u32 = 8;
 /// Minimum number of rows per word of the index.
 const ROWS_A_PAGE: usize = 16;
@@ -57,7 +58,7 @@ impl Packed {
             return Self::default();
         };
         let (rules, numbers) = rules_of(&rows);
-        // The bits that the rule numbers leave free.
+        // The number of bits of a row that the numbers of rules leave free.
         let most = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
         let pages_of = |shift: u32| (last.pc >> shift) as usize - (first.pc >> shift) as usize + 1;
         let shift = (MIN_SHIFT..most)
@@ -151,7 +152,7 @@ pub fn find(lines: &[Line], pc: u32) -> Option<Row> {
         // The address is after the last row, which applies.
         (word(ROWS)?, word(ROWS)?)
     };
-    // The key is not below any row at this offset.
+    // The largest value that a row with this offset can have.
     let key = pc.checked_shl(32 - shift)? | numbers;
     let rows_at = word(ROWS_AT)?;
     while low < high {

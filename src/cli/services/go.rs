@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction};
 
-/// Flag syntax that an attribute `arg` of clap's derive can name.
+/// Extends [`Arg`] with a method that `#[arg(...)]` of clap's derive can call.
 pub(super) trait GoFlag {
     /// Makes the flag a boolean with a default. The name alone means true, and a value needs `=`.
     fn go_bool(self, default: bool) -> Self;

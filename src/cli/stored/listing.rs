@@ -48,7 +48,8 @@ pub(super) struct Stored {
 }
 
 impl ListArgs {
-    /// Returns a client of the server, the range, and the conditions in `selector`. `None` has no conditions.
+    /// Returns a client of the server, the range, and the conditions in `selector`. Without a selector, there are no
+    /// conditions.
     pub(super) async fn stored(&self, selector: Option<&str>) -> anyhow::Result<Stored> {
         let (start_ms, end_ms) = self.range.range(now_ms())?;
         let client = self.server.querier().await?;

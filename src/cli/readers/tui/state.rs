@@ -142,7 +142,7 @@ impl State {
         self.table.first = scrolled(self.table.first, self.table.at, height, self.table.rows.len());
     }
 
-    /// Shows another picture. It finds the zoomed and the selected frames by their paths, and repeats the search.
+    /// Shows another picture. Finds the zoomed and the selected frames in it by their paths, and repeats the search.
     pub(super) fn show(&mut self, picture: Picture) {
         let before = &self.picture.graph;
         let selected = before.path(self.selected);

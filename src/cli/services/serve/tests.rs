@@ -200,7 +200,7 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
     let site = Site::new().await;
     site.push("shop").await;
     site.becomes([(1, 1), (1, 1), (1, 1)]).await;
-    // A file is deleted when its last profile is too old, and the names of its day one day later.
+    // A file is deleted when its last profile is too old. The names of its day are deleted one day later.
     site.pass(1.5);
     site.push("shop").await;
     site.becomes([(2, 2), (2, 2), (2, 2)]).await;
