@@ -26,7 +26,7 @@ pub(crate) struct KernelMapping {
     pub start: u64,
     /// End address (exclusive).
     pub end: u64,
-    /// Difference between an address in the process and the same address in the file's tables.
+    /// Difference between an address in the process and the corresponding address in the file's tables.
     pub bias: u64,
     /// Key of the unwind table; 0 for none.
     pub table: u32,

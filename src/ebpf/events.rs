@@ -57,7 +57,7 @@ impl Clock {
                 ..Event::default()
             },
         )?;
-        // SAFETY: both descriptors are open for the duration of the call, and the request takes the second one by
+        // SAFETY: both descriptors are open for the duration of the call, and the request receives the second one by
         // value.
         let status = unsafe { libc::ioctl(event.as_raw_fd(), SET_BPF as _, program.as_raw_fd()) };
         if status != 0 {

@@ -79,7 +79,7 @@ pub enum Root {
 pub enum Ending {
     /// A file, or links that lead to a file within the root.
     FileOrLink,
-    /// A file only. In folders where everyone may write, a link may belong to another user.
+    /// A file but no link. In folders where everyone may write, another user may have created a link.
     File,
 }
 

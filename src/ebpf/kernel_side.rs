@@ -100,7 +100,7 @@ impl KernelSide {
         in_kernel
     }
 
-    /// Writes the ignored processes, and the mappings of processes whose mappings changed.
+    /// Writes the ignored processes, and the mappings of each process if they have changed.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "each process has its own entry in the kernel maps"

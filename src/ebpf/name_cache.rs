@@ -241,7 +241,7 @@ impl NameCache {
         self.spent = Spent::default();
     }
 
-    /// Drops indexes, least recently used first, until they take at most `bytes` and keep at most `open` files open.
+    /// Drops indexes, least recently used first, until at most `bytes` bytes and at most `open` open files remain.
     fn drop_indexes(&mut self, bytes: usize, open: usize, except: Option<FileId>) {
         let mut held = self.index_bytes();
         let files = self.files.iter().filter(|(_, file)| file.functions.is_some());

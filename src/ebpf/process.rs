@@ -44,7 +44,7 @@ pub(super) struct Mapping {
     pub end: u64,
     /// The file that is mapped there.
     pub file: FileId,
-    /// Difference between an address in the process and the same address in the file's tables.
+    /// Difference between an address in the process and the corresponding address in the file's tables.
     pub bias: u64,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Worker {
     accounts: Accounts,
     /// True if events were lost in this window, so that the end of a process may have been missed.
     has_lost: bool,
-    /// When all processes were last marked doubtful, and whether they must be marked again.
+    /// Time at which all processes were last marked doubtful, and true if they must be marked again.
     doubted: (Option<Instant>, bool),
     cost: Cost,
     backlog: Arc<AtomicUsize>,
@@ -363,7 +363,7 @@ impl Worker {
         false
     }
 
-    /// Makes sure that the process of a tick is known, and that it is not another process with the same id.
+    /// Makes sure that `processes` contains the process of a tick, and not an earlier process with the same id.
     fn ensure_known(&mut self, pid: u32, start: u64) {
         let is_known = |process: &Process| {
             let known = process.info.start;

@@ -1,6 +1,6 @@
 //! Reads lines and inlined calls from `.debug_info` and `.debug_line` (DWARF 2 to 5), for some addresses at a time.
 //!
-//! In: an ELF file and sorted addresses. Out: the calls at each. Nothing is kept between look-ups. Files whose
+//! In: an ELF file and sorted addresses. Out: the calls at each address. Nothing is kept between look-ups. Files whose
 //! sections exceed the budget are skipped, and only their symbols are used, because a long-running profiler must not
 //! hold a compiler's debug information.
 
@@ -354,8 +354,8 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
 
-    /// Returns the name of an entry, or of the entry of which it is an instance. The linkage name is preferred,
-    /// because it contains the namespaces.
+    /// Returns the name of an entry. If the entry has none, returns the name of the entry to which it refers. The
+    /// linkage name is preferred, because it contains the namespaces.
     fn name(&mut self, unit: &Unit<'a>, offset: UnitOffset) -> Option<String> {
         let mut place = Place::Here(offset);
         let mut plain = None;

@@ -219,7 +219,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns the virtual address at `offset` of the file, by the segment that holds it or that begins on the same page.
+/// Returns the virtual address at `offset` of the file. Uses the segment that contains the offset or that begins on the
+/// same page.
 pub fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
     const PAGE: u64 = 4096;
     segments

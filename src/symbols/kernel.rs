@@ -18,7 +18,7 @@ pub struct Symbols {
 
 impl Symbols {
     /// Reads a list, line by line. Returns `None` if it hides its addresses (all are zero), as it does without
-    /// CAP_SYSLOG. If an address has several names, the first counts.
+    /// CAP_SYSLOG. If an address has several names, the first one is used.
     pub fn read(list: impl io::Read) -> io::Result<Option<Self>> {
         let mut lines = BufReader::with_capacity(1 << 16, list);
         let mut line = Vec::new();

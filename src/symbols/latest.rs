@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-/// Maximum work: each naming of an address counts one, and each 16 bytes of a name count one. The list is untrusted,
-/// and each of its lines may cover all addresses. Later lines are skipped.
+/// Maximum number of steps: each address that receives a name is one step, and so are every 16 bytes of a name. The
+/// list is untrusted, and each of its lines may cover all addresses. If the steps are used up, later lines are skipped.
 const MAX_WORK: usize = 16 << 20;
 /// Maximum number of bytes of names that are held, counted for each address. A name that does not fit is left out.
 const MAX_HELD: usize = 32 << 20;

@@ -153,8 +153,8 @@ impl Pclntab {
         })
     }
 
-    /// Returns the start address of the function with an index. For the number of functions, returns the end address
-    /// of the last one.
+    /// Returns the start address of the function with an index. If the index is the number of functions, returns the
+    /// end address of the last function.
     fn entry(&self, bytes: &Bytes<'_>, index: u64) -> Option<u64> {
         if self.layout >= Layout::V18 {
             let offset = bytes.u32(self.table.checked_add(index.checked_mul(8)?)?)?;

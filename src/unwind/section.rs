@@ -28,7 +28,7 @@ pub enum CompileError {
 }
 
 impl CompileError {
-    /// Returns true if the file has a table that is too large or takes too long.
+    /// Returns true if the file has a table that exceeds a limit on its rows or bytes.
     pub fn is_excess(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::TooLong(_))
     }

@@ -1,5 +1,5 @@
-//! Reads the files that the reading commands and `import` receive. `perf script` converts a file of `perf record` to
-//! text. Only `perf`, on a machine with the profiled programs, can map their addresses to names.
+//! Reads the profile files that users pass to commands. `perf script` converts a file of `perf record` to text. Only
+//! `perf`, on a machine with the profiled programs, can map their addresses to names.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -1,7 +1,7 @@
 //! `alluvium tui`: shows a flame graph and a table in the terminal, from a server or from files.
 //!
-//! `fetch` computes pictures, `state` holds what is shown and handles keys, `draw` turns the state into cells, `screen`
-//! owns the terminal, and `events` is the loop that connects them.
+//! `fetch` computes pictures, `state` holds the content of the screen and handles keys, `draw` turns the state into
+//! cells, `screen` owns the terminal, and `events` is the loop that connects them.
 
 mod areas;
 mod draw;

@@ -14,7 +14,7 @@ pub(super) fn width(text: &str) -> usize {
 }
 
 /// Returns the text in at most `room` columns. A long name that contains a path keeps the part after the last slash,
-/// because that part says more than the start.
+/// because that part is more specific than the start.
 pub(super) fn clip(text: &str, room: usize) -> Cow<'_, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
