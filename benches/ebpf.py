@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the cost and the accuracy of the eBPF profiler, beside perf at the same time: one line of JSON per part.
+"""Measures the cost and the accuracy of the eBPF profiler, and compares it with perf. Prints one line of JSON per part.
 
     sudo benches/ebpf.py target/release/alluvium [--seconds 60] [--hertz 99] [--depth 0] [--only collector|beside|slowdown|mixed] [--churn 600]
 
@@ -303,12 +303,12 @@ int main(int count, char **arguments) {
 
 
 def slowdown(options, folder):
-    """Runs a fixed piece of work of some 0.1 ms on each CPU repeatedly, alternately with and without the profiler.
+    """On each CPU, repeats a fixed piece of work of about 0.1 ms, alternately with and without the profiler.
 
     The speed of this machine changes by a fifth from one moment to the next, so totals are meaningless. Each piece is compared with the median of the hundred
-    pieces around it. If a piece was interrupted, or its memory was evicted from the caches, it takes more CPU time. The time for which the scheduler
-    ran other threads on the same CPU, including the profiler's own, is added. Both are reported as shares of the time. The profiler's part is the difference between
-    runs with and without it.
+    pieces around it. A piece takes more CPU time if it was interrupted or if its memory was evicted from the caches. `interrupted` is this additional CPU time, in
+    percent of the usual CPU time. `preempted` is the time for which the scheduler ran other threads on the same CPU, including the profiler's own, in percent of the
+    whole time. The cost of the profiler is the difference between the runs with and without it.
     """
     (folder / "pieces.c").write_text(PIECES_C)
     subprocess.run(["gcc", "-O2", "-o", folder / "pieces", folder / "pieces.c"], check=True)

@@ -4,10 +4,10 @@
     benches/figures.py run NAME [ARGUMENT ...]   measure into docs/benchmarks/NAME.json; with arguments, only print the result
     benches/figures.py all                       run every bench in turn; results of the last day are kept, so that the run can be stopped and continued
     benches/figures.py tables                    write the tables of docs/benchmarks*.md and docs/scale.md again
-    benches/figures.py check                     report where text, JSON, commands and the code that docs/scale.md relies on disagree
+    benches/figures.py check                     report differences between the documents, the results in JSON, the commands of the benches, and the code
 
-A bench is one command or several (`BENCHES` in tables.py). Each prints lines of JSON. `mode` names the part, and every number in a line becomes a value of the
-figure MODE.PATH. A figure that occurs several times, in several runs or in a list, has several values. Tables show their median, minimum and maximum.
+A bench consists of one or more commands (`BENCHES` in tables.py), which print lines of JSON. MODE is the field `mode` of a line. Every number at a PATH in the line
+becomes a value of the figure MODE.PATH. A figure that occurs several times, in several runs or in a list, has several values. Tables show their median, minimum and maximum.
 """
 
 import datetime
@@ -34,7 +34,7 @@ ROOT = pathlib.Path(os.environ.get("ALLUVIUM_FIGURES", pathlib.Path(__file__).re
 KEPT = ROOT / "docs/benchmarks"
 # `all` measures again if a result is older than this.
 NEW_ENOUGH = datetime.timedelta(days=1)
-# On a machine with a greater load, the script waits this many seconds for it to become idle.
+# Before a bench, the script waits until the load average of the machine is at most `AT_REST`, but at most `PATIENCE` seconds.
 AT_REST, PATIENCE = 0.5, 900
 BLOCK = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end of figures -->)", re.S)
 BY_HAND = re.compile(r"Measured on \d{4}-\d\d-\d\d at [0-9a-f]{7,40}, by hand:[^`]*`[^`]+`", re.S)

@@ -3,7 +3,8 @@
 //! The bench reads a file of each format that `upload` supports, with the stacks of one profile: 5,000 distinct stacks
 //! of 2,000 functions, up to 60 deep. The recording of Java Flight Recorder consists of many small chunks, which
 //! contain mostly metadata; `ALLUVIUM_BENCH_JFR` names another recording. Rates are MB (10^6 bytes) of the file per
-//! second, from its bytes to the profiles that are sent. The module `measure` measures them.
+//! second. The measured time is the time to convert the bytes of the file to profiles that can be sent. The module
+//! `measure` measures it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its results")]
 

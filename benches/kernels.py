@@ -6,7 +6,7 @@
 apt-get downloads the kernels as Debian packages into a cache folder outside the clone, and they are never installed. The script uses separate package lists, so the
 machine's apt is not affected. Each kernel boots in software emulation (no KVM is needed). Its initramfs has busybox, the collector (built here in release mode, for
 64-bit Arm with Debian's cross compiler) and programs with known shares from integration/fixtures/ebpf. In the machine, `alluvium record --all` records the programs, once with
-the BPF program and once with perf events alone. The recording comes back over the serial console, and the script compares it with the programs' own measurements.
+the BPF program and once with perf events alone. The machine sends the recording over the serial console, and the script compares it with the programs' own measurements.
 The emulation is slow: a run takes minutes per kernel.
 """
 
@@ -393,7 +393,7 @@ def report(arch, version, text, names, options):
                 continue
             shares = ", ".join(f"{key} {seen:.2f} % (true {true:.2f})" for key, (seen, true) in found["shares"].items())
             print(f"    {name}: {found['samples']} samples, {shares}; {found['whole']:.2f} % complete stacks{', incomplete: ' * bool(found['broken'])}{found['broken']}")
-            # Perf events copy 16 KiB of one stack. Frames beyond 16 KiB are missing, and frames above a handler that has a separate stack.
+            # Perf events copy 16 KiB of one stack. Frames beyond 16 KiB are missing, and so is the code that a signal handler on a separate stack interrupted.
             if name in DEEP and not by_program:
                 continue
             whole = min(whole, found["whole"])

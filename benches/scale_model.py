@@ -57,7 +57,7 @@ def add_servers(m, unit, s):
 def add_files(m, unit, s):
     """Merges a day of all tenants.
 
-    Returns the files that remain: some flushed files are merged at a time, then each hour, then the day up to the target size.
+    Adds the number of files that remain. Flushed files are merged in groups, then the files of each hour, then those of the day up to the target size.
     """
     tenants = s["tenants"]
     kinds = lambda size: s["kinds"] if size >= s["split"] else 1
@@ -89,7 +89,7 @@ def add_commits(m, unit, s):
     m["commits"] = [both + m["hours"] + m["days"], both + m["live_day"][1], both, both]
     if s["batch"]:
         m["commits"] = [min(table, DAY / s["batch"]) for table in m["commits"]]
-    # A commit is a LIST and a PUT. If another commit starts meanwhile, it fails and is tried again.
+    # A commit is a LIST and a PUT. If two commits overlap, one of them fails and is tried again.
     m["taken"] = m["commits"][0] / DAY * 2 * s["latency"]
     others = 0 if s["batch"] else m["taken"] * (m["nodes"] - 1) / m["nodes"]
     m["attempts"] = min(s["attempts"], 1 / (1 - others)) if others < 1 else s["attempts"]
@@ -133,7 +133,7 @@ def add_requests(m, unit, s):
 
 
 def add_waits(m, unit, s):
-    """Seconds per second of the two threads of a server, whose requests are sequential, and the cost of reading a log."""
+    """Busy seconds per second of the two threads of a server, each of which sends one request after the other, and the cost of reading a log."""
     # If all servers list the same objects, they share the deletions: each server deletes the files that it finds first.
     listing, deleting = (s["maintainers"], s["maintainers"]) if s["listers"] else (1, m["nodes"])
     waits = sum(m["by_source"]["merges"]) / s["maintainers"] + sum(m["removed_day"]) / deleting

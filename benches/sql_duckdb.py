@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Ten queries about functions, sent to Alluvium as SQL over HTTP and to DuckDB over the same Parquet files.
 
-DuckDB runs each query twice. First, it uses views of the Parquet files, which collect all stacks again in each query. Second, it uses its own tables, which were made from the same
-rows before, as a frequent user would do. In the tables, names are columns, like the columns that Alluvium caches in memory. The first query of a new process is cold; as
-root, the script first empties the system's page cache. Every later query is warm. The script compares the responses and ends if they differ.
+DuckDB runs each query twice: over views of the Parquet files, and over its own tables. The views read and group the rows of all stacks in each query. The script creates
+the tables from the same rows beforehand. In the tables, names are columns, like the columns that Alluvium caches in memory. The first query of a new process is called
+cold, and every later query warm. If the script runs as root, it empties the system's page cache before a cold query. If two responses differ, the script ends.
 
-In: the program and a data folder that it has filled and merged (no server runs). Out: one line of JSON per query, with all times.
+In: the program, and a data folder that it has filled and merged. No server may use the folder. Out: one line of JSON per query, with all times.
 
     benches/sql_duckdb.py --program target/release/alluvium --data ./alluvium-data
 
@@ -53,7 +53,7 @@ CREATE VIEW own.flat AS SELECT * FROM own.leaves;
 CREATE VIEW own.flat_frames AS SELECT l.*, k.frames FROM own.leaves l JOIN own.stacks k USING (stack);
 """
 
-# Name, Alluvium's SQL, and DuckDB's SQL if it differs. {cpu} is the type, {service} a service.
+# Name, Alluvium's SQL, and DuckDB's SQL if it differs, else None. {cpu} stands for a profile type, {service} for a service, {function} for a function.
 QUESTIONS = [
     ("top 10 functions", "SELECT function, sum(value) AS v FROM flat WHERE profile_type = '{cpu}' "
      "GROUP BY function ORDER BY v DESC, function LIMIT 10", None),

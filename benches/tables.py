@@ -1,7 +1,7 @@
 """The list of benches and their tables: data for figures.py.
 
 BENCHES lists the benches in the order in which `make bench-all` runs them. `commands` run from the root of the repository; `{folder}` is a new folder that is
-removed after the run. `minutes` is the duration of one measurement on two cores, of all runs together and without building. `needs` lists environment variables,
+removed after the run. `minutes` is the duration of all runs of one measurement on two cores, without the build. `needs` lists environment variables,
 and `programs` lists programs on the path. Both are checked before anything is built.
 TABLES has the tables by the name in `<!-- figures: NAME -->`. A column is a title and a pattern in which `*` is the figure of the row. A row is a label, a figure and
 its target. A row misses its target if the median of a column in `judged` misses it. Without `judged`, only the last column is compared.

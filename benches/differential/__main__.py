@@ -44,7 +44,7 @@ def ask(url, question):
 
 
 def push_all(urls, drawn, workers):
-    """Pushes to both servers. Returns a line for each push to which the servers respond with different statuses."""
+    """Sends all pushes to both servers. Returns a line for each push to which the servers respond with different statuses."""
     def one(push):
         return [send(url, "POST", push.path, push.body, push.headers) for url in urls.values()]
 
@@ -69,7 +69,7 @@ def known(url, world):
 
 
 def settled(urls, world, seconds):
-    """Waits until both servers list the same data, because Pyroscope's index of all services comes late."""
+    """Waits until both servers list the same data, because Pyroscope updates its index of all services with a delay."""
     until, seen = time.monotonic() + seconds, {}
     while time.monotonic() < until:
         seen = {name: known(url, world) for name, url in urls.items()}

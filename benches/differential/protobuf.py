@@ -1,6 +1,7 @@
-"""Encodes messages from dictionaries as protobuf or as its JSON, as far as the pushes of this driver need it.
+"""Encodes messages from dictionaries as protobuf or as protobuf's JSON. It supports only the field types that the pushes of this driver need.
 
-A message is a dictionary with JSON's field names. `SCHEMAS` defines number and kind of each field. A list is a repeated field, packed when it contains numbers.
+The keys of a message are the field names of protobuf's JSON. `SCHEMAS` defines the number and the kind of each field. A list is a repeated field. If its values are
+numbers, the field is packed.
 """
 
 import base64

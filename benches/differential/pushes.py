@@ -1,4 +1,4 @@
-"""Generates pushes of every format that both servers accept from a seed. Both servers get the same bytes.
+"""Generates, from a seed, pushes of every format that both servers accept. Both servers receive the same bytes.
 
 A push is a method, a path with its query, headers and a body. Profiles are from the forty minutes before the run, because a server refuses older profiles.
 """
@@ -231,7 +231,7 @@ def tree(world):
 
 
 def trie(world):
-    """Returns a push in the format `trie`, in which the names from the root on form a text."""
+    """Returns a push in the format `trie`, in which the function names of a stack are joined to one text, root first."""
     values = {}
     for stack in world.stacks():
         values[";".join(stack).encode()] = world.value() % 10_000
@@ -254,7 +254,7 @@ def trie(world):
 
 
 def jfr(world, multipart):
-    """Returns a push of the recording: as a body, or in a form with labels of a context that the recording does not have."""
+    """Returns a push of the recording, as the body or in a form. The form also contains labels for a context that does not occur in the recording."""
     path = ingest_path(world, f"java-{world.random.randrange(3)}", format="jfr", spyName="javaspy", **text_query(world))
     if not multipart or not world.recording:
         return Push("ingest jfr", path, {"content-type": "application/octet-stream"}, world.recording)

@@ -87,7 +87,7 @@ class Asker:
         return self.get(call, "render", query=self.query(), **{"from": start // 1000, "until": end // 1000}, **more)
 
     def wrong(self, call):
-        """Returns a request with one mistake. `answers` compares the error codes."""
+        """Returns a request in which one value is random and usually invalid. For an error, `answers` compares only the status and the code."""
         if call == "wrong render":
             broken = {"query": self.query(), "from": "now-1h", "until": "now"}
             broken["query"] = self.random.choice(["", "{", "no type", "x{a=}", "process_cpu{}"])
@@ -105,7 +105,7 @@ class Asker:
         return Question(call, "POST", QUERIER + name, body)
 
     def labels(self, call):
-        """Returns a call about labels over the whole time. For a shorter range, Pyroscope's result depends on the limits of its blocks."""
+        """Returns a query about labels over a range with all profiles. For a shorter range, Pyroscope's result depends on the start and end of its blocks."""
         start, end = self.world.start - 60_000, self.world.end + 60_000
         matchers = [] if self.random.random() < 0.3 else [self.selector()]
         body = {"start": start, "end": end}

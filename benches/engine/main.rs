@@ -2,10 +2,10 @@
 //!
 //! The bench runs the release program itself in several ways: 3,000 chained `discovery.relabel` blocks (start to ready,
 //! reload, resident memory), the same number with a regular expression each, and an idle collector with one component.
-//! Further collectors scrape a hundred targets, scrape two thousand targets, and discover five thousand pods that come
-//! and go. Every result is a line of JSON on stdout; the bounds are in `benches/tables.py`. Words on the command line
-//! select measurements: `binary`, `chain`, `regex`, `idle`, `scrape`, `many`, `pods`. `ALLUVIUM` names another program
-//! to measure.
+//! Further collectors scrape a hundred targets, scrape two thousand targets, and discover five thousand pods while pods
+//! are created and deleted. Every result is a line of JSON on stdout; the bounds are in `benches/tables.py`. Arguments
+//! select measurements by name: `binary`, `chain`, `regex`, `idle`, `scrape`, `many`, `pods`. The variable `ALLUVIUM`
+//! may name a different program to measure.
 
 #![allow(
     clippy::print_stdout,
@@ -27,7 +27,7 @@ use pods::Cluster;
 use scrape::Targets;
 
 const LINKS: usize = 3000;
-/// The block to which the other blocks refer.
+/// The first block. In [`regex`], every other block refers to it; in [`chain`], each block refers to the one before.
 const FIRST: &str =
     "discovery.relabel \"r0\" {\n\ttargets = [{\"__address__\" = \"localhost:1\", \"job\" = \"a\"}]\n}\n";
 /// Time to wait after a load, in which the collector releases the memory of the load.
@@ -97,7 +97,7 @@ fn chain(program: &Path) {
     figure("chain_reload_seconds", &reloads);
     std::thread::sleep(SETTLED);
     memory("chain_reloaded", &collector);
-    // Such a reload reads all blocks again, because one block in the middle differs.
+    // In each of these reloads, one block in the middle differs, so the collector reads all blocks again.
     let changed = |turn| {
         let (before, after) = text.split_at(text.len() / 2);
         let other = format!("target_label  = \"turn{turn}\"");
@@ -185,11 +185,12 @@ fn many(program: &Path) {
     figure("many_scrapes", &[jitter.len() as f64]);
 }
 
-/// Discovers five thousand pods with the ten rules of the shipped configuration. Fifty pods per second come or go.
+/// Discovers five thousand pods with the ten rules of the shipped configuration. Fifty pods per second are
+/// created or deleted.
 fn pods(program: &Path) {
     let cluster = Cluster::start();
     let collector = Collector::start(program, &cluster.config());
-    // After this time, the collector has read the first list, and the first pods have come and gone.
+    // After this time, the collector has read the first list, and the first pods have been created and deleted.
     std::thread::sleep(SCRAPING / 4);
     let changed = cluster.changed();
     let percent: Vec<f64> = (0..4).map(|_| collector.cpu_percent(SCRAPING / 4)).collect();

@@ -1,4 +1,4 @@
-//! A Kubernetes API with five thousand pods. Fifty pods per second come or go.
+//! A Kubernetes API with five thousand pods. Fifty pods per second are created or deleted.
 //!
 //! The API responds to lists with all pods and to watches with changes, over plain HTTP. It has only the features that
 //! a discovery needs. No pod has annotations for profiles, because the bench measures only their discovery.
@@ -49,7 +49,7 @@ impl Cluster {
         shipped.replace("role = \"pod\"", &there)
     }
 
-    /// Returns the number of pods that came or went since a watch began.
+    /// Returns the number of pods that were created or deleted since a watch began.
     pub(crate) fn changed(&self) -> u64 {
         self.changed.load(Ordering::Relaxed)
     }

@@ -23,7 +23,7 @@ struct Question {
     body: Value,
 }
 
-/// Returns the queries about the last hour of the profiles of a plan. `flame_service_5m` covers only the last five
+/// Returns the queries of a plan. They cover the last hour of its profiles, and `flame_service_5m` only the last five
 /// minutes.
 fn questions(plan: &Plan) -> Vec<Question> {
     let end = plan.end_ms();
@@ -202,9 +202,9 @@ pub(crate) async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value>
     Ok(Value::Object(answers))
 }
 
-/// Sends every query to two servers in turn, so that other load of the machine affects both. Returns by which factor
-/// the second server is slower, as the median of all rounds. The first round is separate, because the servers read
-/// files in it.
+/// Sends every query to two servers in turn, so that other load of the machine affects both. Returns the factor by
+/// which the second server is slower, as the median of all rounds except the first. In the first round, the servers
+/// read files, so its times are returned separately.
 pub(crate) async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Result<Value> {
     let askers = [Asker::new(first)?, Asker::new(second)?];
     let mut answers = serde_json::Map::new();

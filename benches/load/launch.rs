@@ -1,4 +1,4 @@
-//! Starts and stops servers: Alluvium, or another server by a given command line.
+//! Starts and stops servers: Alluvium, or another server, which needs a command line from the user.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use crate::process::{Server, children_cpu_seconds};
 use crate::{Common, Servers, client};
 
-/// Timeout for a server to become ready, and to stop.
+/// Maximum time to wait until a server is ready, or until it has stopped.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// Instructions for starting a server.
@@ -139,8 +139,8 @@ impl Launch {
         );
     }
 
-    /// Runs `alluvium store` with these arguments on the folder of the stopped server. Returns the CPU seconds that it
-    /// took.
+    /// Runs `alluvium store` with these arguments on the folder of the stopped server. Returns the CPU seconds that the
+    /// command used.
     pub(crate) fn store(&self, arguments: &[&str]) -> anyhow::Result<f64> {
         let Some(program) = self.words.first() else {
             bail!("no command line for the server");
@@ -159,8 +159,8 @@ impl Launch {
         Ok(children_cpu_seconds() - before)
     }
 
-    /// Merges all files as if their hours were over, and deletes the files that were replaced. Returns the CPU seconds
-    /// of the merges.
+    /// Merges all files of the stopped server, even those of the current hour, and deletes the files that the merges
+    /// replaced. Returns the CPU seconds of the merges.
     pub(crate) fn merge(&self) -> anyhow::Result<f64> {
         let cpu = self.store(&["compact"])?;
         self.store(&["vacuum", "--grace", "0s"])?;

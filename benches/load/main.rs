@@ -229,7 +229,7 @@ fn rounded(value: f64, digits: i32) -> Value {
     json!((value * unit).round() / unit)
 }
 
-/// Returns a client with room for many connections.
+/// Returns an HTTP client that keeps up to 1,024 idle connections open.
 fn client() -> anyhow::Result<reqwest::Client> {
     Ok(reqwest::Client::builder()
         .pool_max_idle_per_host(1024)

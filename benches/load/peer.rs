@@ -1,6 +1,6 @@
 //! Measures Alluvium and another server in turn, from empty folders on, with the same load. The results are the cost of
-//! accepting the load, the stored bytes and the durations of queries. A further result is the offered rate at which the
-//! server refuses a push or needs more than a second for it.
+//! accepting the load, the stored bytes and the durations of queries. A further result is the first offered rate at
+//! which the server refuses a push, or at which the 99th percentile of the latency exceeds a second.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const LEAST_RATE: f64 = 50.0;
 const STEP: f64 = 1.5;
 /// Last offered rate in profiles per second. On two cores, the driver cannot send more.
 const MOST_RATE: f64 = 4000.0;
-/// Latency in milliseconds above which a push counts as failed.
+/// Maximum 99th percentile of the latency of pushes, in milliseconds. The server fails at a rate with a higher latency.
 const TOO_LATE: f64 = 1000.0;
 /// Time for which an idle server is observed to measure its baseline.
 const IDLE: Duration = Duration::from_secs(20);

@@ -188,7 +188,7 @@ impl FolderBytes {
         bytes
     }
 
-    /// Returns megabytes, and bytes for each of `values`.
+    /// Returns the sizes in units of 10^6 bytes, and the bytes per value if the folder stores this number of values.
     pub(crate) fn json(self, values: f64) -> Value {
         json!({
             "parquet_mb": rounded(self.parquet as f64 / 1e6, 2),

@@ -238,8 +238,8 @@ pub(crate) async fn open_loop(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Pushes prepared profiles at `common.rate` for `common.seconds`. If `asking` is a plan, also requests flame graphs of
-/// this plan and returns their durations.
+/// Pushes prepared profiles at `common.rate` for `common.seconds`. If `asking` is a plan, this function also requests
+/// flame graphs of this plan and returns the durations of these requests.
 pub(crate) async fn rate(
     common: &Common,
     plan: &Plan,

@@ -8,7 +8,7 @@ use crate::launch::{Launch, Running};
 use crate::work::{Plan, SMALL, WIDE};
 use crate::{Servers, ask, client, merged, own, print, process, report, send};
 
-/// Fills and merges the usual load for later queries.
+/// Fills an empty folder with the usual load and merges its files. The folder remains for later queries.
 pub(crate) async fn fill(given: &Servers) -> anyhow::Result<()> {
     let launch = Launch::ours(given, "data")?;
     let (running, filled) = filled(&launch, &given.common.plan()).await?;
@@ -22,7 +22,7 @@ pub(crate) async fn small(given: &Servers) -> anyhow::Result<()> {
     asked(given, SMALL).await
 }
 
-/// Pushes a thousand services of three pods, each with its own functions.
+/// Pushes profiles of a thousand services with three pods each. Every service has its own functions.
 pub(crate) async fn wide(given: &Servers) -> anyhow::Result<()> {
     asked(given, WIDE).await
 }

@@ -67,8 +67,8 @@ pub(crate) struct Push {
     pub values: usize,
 }
 
-/// Prepares the pushes of a plan tick by tick. Neighbouring ticks may change their order. Returns when the channel is
-/// full or all pushes are ready.
+/// Prepares the pushes of a plan tick by tick. Neighbouring ticks may arrive in a different order. Returns when
+/// the channel is full or all pushes are ready.
 pub(crate) async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
     let fleet = Arc::new(Fleet::new(plan.shape, plan.seed));
     let (ready, pushes) = channel((AHEAD / fleet.profiles_per_tick()).max(1));
