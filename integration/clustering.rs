@@ -29,7 +29,7 @@ const TARGETS: usize = 500;
 const INTERVAL: Duration = Duration::from_secs(2);
 /// Time within which a target moves, as documented.
 const PROMISE: Duration = Duration::from_secs(15);
-/// Time from a scrape until its profile is at the server, on a machine that is busy with other tests.
+/// Maximum time until the profile of a scrape reaches the server, on a machine that is busy with other tests.
 const ON_THE_WAY: Duration = Duration::from_millis(1500);
 /// The first bytes of a profile without samples, up to the tag of its time field. The time makes the profile unique.
 const PROFILE: &[u8] = &[0x0a, 4, 8, 1, 16, 2, 0x48];
@@ -237,8 +237,8 @@ impl Cluster {
         }
     }
 
-    /// Measures one side since `begin`: the number of moved targets, the time until the last of them had its collector,
-    /// the longest pause between scrapes of a target, and the number of scrapes that came too early. Scrapes before
+    /// Measures one side since `begin`: the number of moved targets, the time until the last target had moved to its
+    /// new collector, the longest pause between scrapes of a target, and the number of early scrapes. Scrapes before
     /// `begin` count for every side.
     fn measure(&self, begin: Instant, side: &[usize]) -> (usize, Duration, Duration, usize) {
         let (mut moved, mut took, mut pause, mut twice) = (0, Duration::ZERO, Duration::ZERO, 0);

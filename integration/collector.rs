@@ -1,4 +1,4 @@
-//! The collector as a process: protection of its listener through reloads, and configuration from a server.
+//! The collector as a process: protection of its listener across reloads, and configuration from a server.
 //!
 //! In: the program, the certificates of the client's tests, and a test server that implements `collector.v1`. The test
 //! waits for conditions, with the timeout of `program`.

@@ -114,7 +114,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
             kind,
         });
         let config = StoreConfig {
-            // A few profiles fill the head when files cannot be written.
+            // With this limit, a few profiles fill the head when files cannot be written.
             head_limit_bytes: 60_000,
             faults: Faults::new(disk.clone()),
             ..StoreConfig::new(folder.path())

@@ -1,8 +1,8 @@
 //! The eBPF profiler beside hostile processes. The profiler skips and counts the traps in the files that it reads, and
 //! keeps running.
 //!
-//! In: running programs, and pipes, links and foreign files in the places of their files. Out: output and files of
-//! `record`. Needs root.
+//! In: running programs, and pipes, links and foreign files that replace the files of these programs. Out: output and
+//! files of `record`. Needs root.
 
 use std::io::Read;
 use std::os::unix::fs::{chown, symlink};

@@ -2,9 +2,9 @@
 //! reader of the same file.
 //!
 //! In: programs of `fixtures/files` and `fixtures/java`, profiled here. The modules `files_rbspy` and `files_samply`
-//! test rbspy and samply. If a profiler is missing, the test says so; with `CI` set it fails. The programs of some
-//! formats cannot be installed from a registry (dotnet-trace, Xcode). `src/wire/files` tests these formats with files
-//! made from their descriptions.
+//! test rbspy and samply. If a profiler is missing, the test prints a line and is skipped; if `CI` is set, it fails.
+//! The programs of some formats cannot be installed from a registry (dotnet-trace, Xcode). `src/wire/files` tests these
+//! formats with files made from their descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

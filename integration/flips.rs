@@ -104,7 +104,7 @@ fn folder() -> TempDir {
         .unwrap()
 }
 
-/// A folder, and its contents before and after its deletion.
+/// A data folder, and the contents of its tables before and after the pending deletion.
 struct Base {
     folder: TempDir,
     files: Vec<(&'static str, Vec<String>)>,

@@ -1,9 +1,9 @@
 //! A server with little memory, as the real program, that receives more pushes and queries than its memory can hold at
 //! once.
 //!
-//! Scenario: eight clients send the fleet's profiles as fast as they can while others query flame graphs of everything;
-//! then it runs short SQL statements with large rows, names and plans. Guarantee: the process' own memory stays within
-//! `--memory-limit`, and after retries every profile is stored once.
+//! Scenario: eight clients send the fleet's profiles as fast as they can. Meanwhile, other clients query flame graphs
+//! of all profiles. Then the test sends short SQL statements with large rows, names and plans. Guarantee: the process'
+//! own memory stays within `--memory-limit`, and after retries every profile is stored once.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -50,7 +50,8 @@ fn sample(stack: i32, values: &[i64]) -> Sample {
     }
 }
 
-/// Returns ticks of `main`, of `work` in it, and of a service named by the samples: 3, 7 and 2.
+/// Returns a request with 3 ticks of `main`, 7 ticks of `work` called by `main`, and 2 ticks of `main` in another
+/// service, which an attribute of the sample names.
 fn request(service: &str) -> ExportProfilesServiceRequest {
     let strings = [
         "",

@@ -1,5 +1,5 @@
 //! Profiles that a client sends again because it did not receive the response. The server stores them once, also across
-//! a crash, and does not consider other profiles repeated.
+//! a crash. It does not mistake other profiles for repeated ones.
 
 use std::path::Path;
 

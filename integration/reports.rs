@@ -1,7 +1,7 @@
 //! Alluvium's reports against `go tool pprof`: `top`, `tree`, `peek` and `list` of ten profiles, byte for byte.
 //!
 //! In: the profiles under `fixtures/pprof`, synthetic ones, and one with drop_frames. If `go` is not on the path, the
-//! test says so; with `CI` set it fails.
+//! test prints a line and is skipped; if `CI` is set, it fails.
 
 use std::path::Path;
 use std::process::Command;

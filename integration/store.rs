@@ -164,7 +164,7 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Each round waits for another number of acknowledgements, so that the kills hit different steps.
+        // Each round waits for a different number of acknowledgements, so that the kills hit different steps.
         let limit = 40 + round * 17;
         let mut seen = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {

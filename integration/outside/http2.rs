@@ -136,7 +136,7 @@ async fn settings_pings_and_empty_frames_without_end_are_bounded() {
             );
         }
     }
-    // Parts of a body without contents.
+    // The body consists of empty DATA frames.
     let empty = || -> Parts {
         let many = frame(DATA, 0, 1, &[]).repeat(1000);
         Box::new([post(1, PUSH)].into_iter().chain((0..100).map(move |_| many.clone())))

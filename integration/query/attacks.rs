@@ -579,7 +579,7 @@ async fn every_limit_names_itself_and_how_to_raise_it() {
         limits.timeout = Duration::from_secs(2);
     });
     let held = busy.sql(&tenants("one"), "SELECT * FROM samples").await.unwrap();
-    // The next query must wait longer than the first one still runs, not equally long.
+    // Without this pause, the first query would reach its timeout at the moment at which the next query stops waiting.
     tokio::time::sleep(Duration::from_millis(500)).await;
     // This query receives the slot when the first query reaches its timeout, and holds it until its own timeout.
     let second = busy.clone();

@@ -97,7 +97,8 @@ async fn questions_share_their_places_and_sql_has_others() {
     let mut held = Vec::new();
     for number in 0..6 {
         if number == 3 {
-            // The last three queries must wait longer than the first three still run, not equally long.
+            // Without this pause, the first three queries would reach their timeout at the moment at which the last
+            // three stop waiting.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         let engine = engine.clone();

@@ -2,8 +2,8 @@
 //! never send.
 //!
 //! Scenario: the engine of the other tests behind a real port. Guarantee: the tools connect and see the tables. The
-//! port refuses or stops the attacks of the table, too, and lets no client in without permission. A query ends when its
-//! client cancels it or disconnects.
+//! port also refuses or stops the statements of the module `attacks`, and accepts no client without permission. A query
+//! ends when its client cancels it or disconnects.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

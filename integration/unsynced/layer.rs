@@ -1,7 +1,7 @@
 //! A file system in user space over a [`Disk`], which records each call of a program in order.
 //!
-//! The kernel sends one call at a time, so the record contains a write that has returned, and all calls before it. On a
-//! slow disk, writes and syncs complete later, and other calls complete meanwhile.
+//! The kernel sends one call at a time. So when a write has returned, the record contains this write and all calls
+//! before it. On a slow disk, writes and syncs complete later, and other calls complete meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -127,7 +127,7 @@ impl Disk {
         self.state().names()
     }
 
-    /// Does the work at once. If the disk is slow, does it later.
+    /// Does the work at once, or after the delay of a slow disk.
     fn write_or_sync(&self, work: impl FnOnce(&mut State) + Send + 'static) {
         let slow = self.state().trouble.slow;
         if slow.is_zero() {

@@ -1,14 +1,16 @@
 //! Power cuts at any moment: a store works on a disk that guarantees only the synced changes.
 //!
 //! The disk is a test file system in memory (by FUSE) that records every change and sync. A seed selects a moment in
-//! the record. It also selects which of the changes that were not synced by then survive: none, all, or some in any
-//! order. The last write of a file may be torn. So names may exist without their bytes, and bytes without their names.
+//! the record. It also selects which changes without a sync survive: none, all, or some in any order. The last write of
+//! a file may be torn. So names may exist without their bytes, and bytes without their names.
 //!
-//! Guarantee, checked in the surviving folder, after a start from it, and for one seed in ten after all work has been
-//! carried out: the folder contains an acknowledged profile exactly once, with its samples and names. It contains no
-//! profile that a finished deletion or retention removed. A life is the work of a store from a start to its end. Later
-//! lives begin in turn with the disk of a killed process, which has all changes, although few of them are durable, and
-//! with the disk that a cut left, so that cuts also hit starts. `ALLUVIUM_POWER_CUTS` sets the number of seeds.
+//! Guarantee: the folder contains an acknowledged profile exactly once, with its samples and names. It contains no
+//! profile that a finished deletion or retention removed. The test checks the surviving folder, and checks it again
+//! after a start of a store. For one seed in ten, the store also carries out all work, and the test checks the result.
+//!
+//! A life is the work of a store from a start to its end. Later lives begin in turn with two kinds of disks: the disk
+//! of a killed process, which has all changes although few are durable, and the disk after a power cut. So power cuts
+//! also happen during starts. `ALLUVIUM_POWER_CUTS` sets the number of seeds.
 //!
 //! In the module `trouble`, the disk is slow or full, and the real program works on it.
 
@@ -205,8 +207,8 @@ impl Rest {
         }
     }
 
-    /// Checks the surviving folder: for half of the seeds with a reader, if the ledger has profiles, and always with a
-    /// store that opens a copy of the folder.
+    /// Checks the surviving folder with a store that opens a copy of the folder. If the ledger has profiles, half of
+    /// the seeds also check the folder itself with a read-only store.
     fn check(&self, seed: u64) {
         if seed % 4 < 2 && self.ledger.kept() > 0 {
             let reader = Store::open_read_only(&data(&self.folder)).unwrap();

@@ -73,7 +73,7 @@ impl Site {
         self.program = begin(&self.address, self.at.path(), self.logs.path()).await;
     }
 
-    /// Makes the disk good again. Waits until a push succeeds, and checks that a flush does.
+    /// Makes the disk good again. Waits until a push succeeds, and checks that a flush succeeds, too.
     async fn recover(&mut self, next: &mut u64, kept: &mut Vec<u64>) {
         self.disk.trouble(Trouble::default());
         let deadline = Instant::now() + PATIENCE;

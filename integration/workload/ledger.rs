@@ -22,12 +22,12 @@ pub(crate) struct Ledger {
 /// Profiles of a tenant that may be removed, and profiles that must be removed.
 #[derive(Default, Clone)]
 struct Taken {
-    /// Numbers that the work may remove, recorded before they are pushed.
+    /// Numbers of profiles that the work may remove, recorded before the profiles are pushed.
     sent: BTreeSet<u64>,
     /// Profiles that were acknowledged before the last flush, and that the current or next work removes.
     marked: BTreeSet<u64>,
     is_under_way: bool,
-    /// Profiles that ended work may have removed: all that were sent before its end.
+    /// Profiles that earlier work may have removed: all profiles that were sent before this work ended.
     may_be_gone: BTreeSet<u64>,
     /// Profiles that finished work has removed.
     gone: BTreeSet<u64>,
