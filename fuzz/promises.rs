@@ -63,7 +63,7 @@ pub(super) fn hcl(text: &str) {
     }
 }
 
-/// Any text is a selector or an error. If a selector is formatted and parsed again, it is the same.
+/// Any text is a selector or an error. If a selector is formatted and parsed again, the result is the same selector.
 pub(super) fn selector(text: &str) {
     let _ = selector::parse_query(text);
     let Ok(matchers) = selector::parse(text) else {

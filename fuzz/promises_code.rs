@@ -12,8 +12,8 @@ use alluvium_symbols::{Demangle, Ranges, dwarf, elf as elf_file, go as go_file, 
 use alluvium_unwind::walk::{Found, REGISTERS, Snapshot, walk};
 use alluvium_unwind::{Arch, Packed, Table, eh_frame, go as go_rules};
 
-/// Any bytes as an ELF file. The unwind table, functions, lines, inlined calls and Go's table may be missing, but
-/// nothing panics, hangs or exceeds its memory limit.
+/// Any bytes are read as an ELF file. The unwind table, functions, lines, inlined calls and Go's table may be missing,
+/// but nothing panics, hangs or exceeds its memory limit.
 pub(super) fn elf(data: &[u8]) {
     let Ok(file) = object::File::parse(data) else {
         return;
@@ -47,8 +47,9 @@ pub(super) fn elf(data: &[u8]) {
     go_file::find(&file, &Bytes::new(&data));
 }
 
-/// Any bytes as `.eh_frame` or `.debug_frame` of a well-formed file, for both machines. The same bytes are also the
-/// stack that the walk reads. The first byte selects machine and section.
+/// Any bytes as `.eh_frame` or `.debug_frame` of a well-formed file result in an error or in sorted rules, and a walk
+/// by these rules ends. The same bytes are also the stack that the walk reads. The first byte selects machine and
+/// section.
 pub(super) fn cfi(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else {
         return;

@@ -37,7 +37,7 @@ impl StoreOfProfiles {
         }
     }
 
-    /// Appends a profile. Flushes or restarts the store if it is due.
+    /// Appends a profile. Flushes or restarts the store if the flush or the restart is due.
     pub(super) fn take(&mut self, profile: &[u8]) {
         let store = self.store();
         let raw = RawProfile {

@@ -52,7 +52,7 @@ def table(version):
     elif version > 16:
         head += struct.pack("<7Q", 2, 0x1000, *places)
     else:
-        # The functions follow the header. All other offsets count from its beginning.
+        # The functions follow the header. All other offsets count from the beginning of the header.
         return head + index + records + body
     whole = head + body + index + records
     # Readers expect the tree of inlined calls in the middle.

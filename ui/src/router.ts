@@ -28,7 +28,7 @@ export interface Url<S extends Schema> {
   href: (patch: Partial<Values<S>>) => string;
 }
 
-/** Returns the URL of a view, for that view. */
+/** Returns the values of a view's URL, and functions that change them. */
 export function createUrl<S extends Schema>(address: Address<S>): Url<S> {
   // After a navigation, the old view exists for a moment. It keeps its values and does not read the keys of the new view.
   const values = createMemo<Values<S>>((before) => (here()?.path === address.path ? decode(address.keys, query()) : before), decode(address.keys, query()));

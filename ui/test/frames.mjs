@@ -1,5 +1,5 @@
-// Actions on frames in Chromium, against the stand-in: callers and callees, rules for frames, peek, call graph, lines. By mouse
-// and by keyboard alone. Each action is in the link, and the Back button undoes it.
+// Actions on frames in Chromium, against the stand-in: callers and callees, rules for frames, peek, call graph, lines. Each action
+// works by mouse and by keyboard alone, is in the link, and can be undone by the Back button.
 
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -231,7 +231,7 @@ describe('peek', () => {
     assert.equal(param('pane'), 'peek');
     const { self, sum } = await valuesOf(MALLOC, range);
     assert.ok(Math.abs(share(await page.locator('.peek .facts').textContent()) - (self / sum) * 100) < 0.1);
-    // All its callers call all of it.
+    // The shares of all callers add up to 100 %.
     const shares = await callers.locator('.grid-body .grid-row').evaluateAll((rows) => rows.map((row) => Number.parseFloat(row.children[2].textContent)));
     assert.ok(Math.abs(shares.reduce((all, one) => all + one, 0) - 100) < 1, shares.join());
     await accessible(page, 'peek');

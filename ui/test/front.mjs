@@ -3,7 +3,7 @@
 import { createServer, request as ask } from 'node:http';
 import { servePage } from './mock.mjs';
 
-/** Starts it on a free port, and returns `url` and `close`. */
+/** Starts the front on a free port, and returns `url` and `close`. */
 export async function startFront(backend) {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, 'http://front');

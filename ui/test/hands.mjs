@@ -1,5 +1,5 @@
-// Use without a pointer, in another time zone, with other names, and in the dark; and a screenshot of each view, compared with a
-// reviewed reference image.
+// The page without a pointer, in another time zone, with other names, and in the dark theme. Also compares a screenshot of each view
+// with a reviewed reference image.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';

@@ -1,5 +1,5 @@
 // Names that senders choose: markup, 10,000 characters, right to left, control characters, words of the page's own
-// language. In every view they are text and break nothing. In Chromium against the stand-in.
+// language. In every view they are text and break nothing. The tests run in Chromium against the stand-in.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';

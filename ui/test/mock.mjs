@@ -52,7 +52,7 @@ const WORSE = [...HOSTILE, 'nul\u0000 line\nfeed \u2028 tab\t', '   ', '__proto_
 const HOSTILES = WORSE.map((name) => ({ name, weight: 1, memory: 1, pods: 2, domain: 'hostile', verbs: WORSE }));
 const MANY = Array.from({ length: 5000 }, (_, index) => ({ name: `service-${String(index).padStart(4, '0')}`, weight: 5 / (index + 1), memory: 3 / (index + 1), pods: 1, domain: 'many', verbs: ['Do'] }));
 const NAMESPACES = ['prod', 'staging'];
-/** A container on the first pod of each service, beside the other one. */
+/** Version of the first pod of each service. All other pods have the older version 1.42.1. */
 const RELEASE = '1.43.0';
 const REGIONS = ['eu-west-1', 'us-east-1'];
 

@@ -73,7 +73,7 @@ describe('a question', () => {
     await accessible(page, 'compare on a real server');
     await image(page, 'compare', { width: 1280, height: 800 });
 
-    // Every share is that of the sent profiles, of `Diff`, and of SQL's `diff()`.
+    // Every share is equal to the share in the sent profiles, in the response of `Diff`, and in the rows of SQL's `diff()`.
     const [one, two] = [of('api', 1), of('api', 2)];
     const cells = await row.getByRole('gridcell').allTextContents();
     const share = sumOf(two, REGRESSION) / sumOf(two);

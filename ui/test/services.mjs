@@ -173,7 +173,7 @@ describe('five thousand services', () => {
       const { answers } = await firstSight(page, `${mock.url}?v=1&show=${show}&from=now-1h`, SERVICES);
       const typed = await filterServices(page, 'service-4999');
       t.diagnostic(`5,000 services as ${show}: from the responses to the first ${answers.toFixed(0)} ms, a filter ${typed.toFixed(0)} ms`);
-      // The times are recorded; only limits that no slow machine excuses are asserted.
+      // The times are recorded. The asserted limits are so large that a slow machine can meet them, too.
       assert.ok(answers < 3000 && typed < 1000);
       await done();
     }

@@ -73,7 +73,7 @@ describe('in print', () => {
     await drawn(page);
     const corner = () => page.locator('.flame canvas').evaluate((canvas) => [...canvas.getContext('2d').getImageData(canvas.width - 2, canvas.height - 2, 1, 1).data].slice(0, 3));
     assert.ok((await corner()).every((value) => value < 64), 'dark on the screen');
-    // Like a browser: the event, and no frame before the print.
+    // The test sends the event and waits for no frame, because a browser draws no frame before the print.
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     assert.ok((await corner()).every((value) => value > 230), 'light on paper');
     assert.match(await page.locator('#time-range .value').textContent(), /^\d+ \w+ \d\d:\d\d – \d\d:\d\d$/);

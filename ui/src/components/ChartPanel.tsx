@@ -1,5 +1,5 @@
 // A chart with its head: the title, the mean and largest value, the label that splits the lines, and a switch to a table. The chart shows
-// the range for which the lines were loaded. If newer lines cannot be loaded, the panel says so.
+// the range for which the lines were loaded. If newer lines cannot be loaded, the panel shows the error.
 
 import { For, Show, type JSX } from 'solid-js';
 import { formatRange, type Unit } from '../lib/format.ts';

@@ -50,7 +50,7 @@ export interface GridProps<R> {
   onOpen?: (row: R) => void;
   onHover?: (row: R | null) => void;
   onMenu?: (row: R, x: number, y: number) => void;
-  /** Handles any other key on a row. Returns true if it did something. */
+  /** Handles a key on a row that the grid does not use itself. Returns true if the key had an effect. */
   onKey?: (key: string, row: R) => boolean;
 }
 

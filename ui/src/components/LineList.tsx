@@ -63,7 +63,7 @@ function Lines(props: Omit<PartProps, 'of'> & { of: FunctionLines; repository: R
     { key, label, class: 'number', fixed: true, cell: (row) => <span classList={{ zero: row()[key] === 0 }}>{amount(row()[key])}</span> },
     { key: `${key} share`, label: '%', class: 'number share', fixed: true, cell: (row) => bar(row, key, share) },
   ];
-  // Beside the source text there is less room, and most lines have no value.
+  // Beside the source text, the columns are narrower, and the cells of lines without a value are empty.
   const beside = (key: 'self' | 'total', label: string): Column<SourceLine> => (
     { key, label, class: 'number share', fixed: true, title: (row) => share(row[key]), cell: (row) => <Show when={row().total > 0}>{bar(row, key, amount)}</Show> }
   );

@@ -1,4 +1,4 @@
-// The notice for a range without profiles. It offers the nearest range that has some.
+// The notice for a range without profiles. It offers the nearest range with profiles.
 
 import { Show } from 'solid-js';
 import { formatRange } from '../lib/format.ts';

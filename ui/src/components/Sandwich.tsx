@@ -33,7 +33,7 @@ export function Sandwich(props: PartProps) {
   const walk = ({ flame }: Tree, node: number): void => {
     if (node > 0 && !flame.folded[node]) props.onWalk(flame.names[flame.name[node]!] ?? '');
   };
-  /** Height that a half needs. If the height is too small for both halves, each gets half of it. */
+  /** Height in pixels that the callers or the callees need. If the view is too low for both, each receives a part of the height. */
   const needed = ({ flame }: Tree): number => flame.depth * ROW;
   return (
     <div class="sandwich">

@@ -1,4 +1,5 @@
-// The time range: presets, two absolute ends, half a range back and forward, twice the length, the time zone, and the refresh.
+// The controls of the time range: presets, two absolute ends, buttons that move the range by half its length or double it, the time zone,
+// and the refresh.
 
 import { createSignal, For, Show } from 'solid-js';
 import { formatRange } from '../lib/format.ts';

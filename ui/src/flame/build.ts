@@ -1,5 +1,5 @@
 // Builds a flame graph from the frames of another: each function appears once below the same callers. The result maps the nodes
-// of the source to its own nodes, so that other values of the same frames can follow.
+// of the source to its own nodes, so that other values of the same frames can be added to the result.
 
 import { emptyFlame, nameHashes, pathBelow, pathOfRoot, type Flame } from './layout.ts';
 

@@ -9,7 +9,7 @@ import type { Pair } from './diff.ts';
 const HUES: Record<Contrast, readonly [more: number, less: number]> = { 'red-green': [25, 150], 'orange-blue': [65, 250] };
 const STEPS = 6;
 const FULL = 2;
-/** Smaller changes, as a power of two, count as no change: about four percent. */
+/** Smaller binary logarithms of the ratio count as no change. A ratio of 1.04 has the logarithm 0.06. */
 const NONE = 0.06;
 
 /** Returns the strength of a change, from -1 for removed to 1 for new; 0 for no change. */

@@ -2,7 +2,8 @@
 // a call that closes one runs upwards.
 //
 // The row of a box is the longest path from the top. Bends of long calls become boxes without width. Sweeps back and forth order
-// each row by the mean of the neighbours. Positions follow the mean of the neighbours, pushed apart.
+// each row by the mean of the neighbours. Each box is placed near the mean position of its
+// neighbours, and boxes that would overlap are moved apart.
 
 export interface Box {
   width: number;

@@ -1,5 +1,5 @@
-// A flame graph with the values of both sides of a difference, and the graphs made from it. The values of both sides belong to the frames,
-// also in the graphs made from it.
+// A flame graph with the values of both sides of a difference, and the graphs made from it. In these graphs, too, each frame has the
+// values of both sides.
 
 import type { Made } from './build.ts';
 import type { Sides } from './diff.ts';

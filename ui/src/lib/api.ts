@@ -190,11 +190,11 @@ export interface FlameQuery {
   maxNodes: number;
   /** If set, only stacks that begin with these functions at the root. */
   callSite?: readonly string[];
-  /** Only the profiles with these ids. */
+  /** If set, only the profiles with these ids. */
   profiles?: readonly string[];
-  /** Only stacks that were sampled during these spans, 16 hexadecimal digits each. */
+  /** If set, only stacks that were sampled during these spans, 16 hexadecimal digits each. */
   spans?: readonly string[];
-  /** Without files, binaries and lines, so that functions with the same name are merged. */
+  /** If true, the response has no files, binaries and lines, so that functions with the same name are merged. */
   plain?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { fields, numbers } from './pprof-read.ts';
 export interface LineValue {
   /** Line number, 0 if not known. */
   line: number;
-  /** Value of the line itself, and with its callees. */
+  /** Own value of the line, and its value including its callees. */
   self: number;
   total: number;
 }

@@ -1,4 +1,4 @@
-// Reads a pprof profile as stacks of names, with the part of protobuf that this needs. Labels and addresses are ignored.
+// Reads a pprof profile as stacks of names. Implements only the required part of protobuf, and ignores labels and addresses.
 
 /** Functions from the root to the leaf, and the value of the first sample type. */
 export interface Stack {

@@ -44,7 +44,7 @@ export const interval: Key<number | null> = {
   write: (seconds) => (seconds === null ? '' : `${seconds}s`),
 };
 
-/** Text, or null for the same text as elsewhere; `{}` stands for the empty text. */
+/** Text, or null if the view uses the text of another key instead. In the URL, `{}` stands for the empty text. */
 export const other: Key<string | null> = {
   read: (written) => (written === '' ? null : written === '{}' ? '' : written),
   write: (value) => (value === null ? '' : value === '' ? '{}' : value),

@@ -1,4 +1,5 @@
-// Finds the text of a source file in a folder of this machine, by the end of its path; and its page in a repository.
+// Finds the text of a source file in a folder of this machine, by the end of its path, and finds its page in a
+// repository.
 
 import type { FunctionLines, LineValue } from './pprof-lines.ts';
 

@@ -1,5 +1,5 @@
-// Writes stacks in the file format of speedscope: each frame once, and each stack as indices of frames with its value. And the
-// address of the speedscope that is served with this page.
+// Writes stacks in the file format of speedscope: each frame once, and each stack as indices of frames with its value. Also
+// returns the address of the speedscope that is served with this page.
 
 import { pprofPath } from './addresses.ts';
 import { BASE } from './base.ts';

@@ -2,7 +2,7 @@
 // share moves without a change. Welch's test compares the two shares. The procedure of Benjamini and Hochberg over all tests limits the
 // false positives among hundreds of functions.
 
-/** The value of one function in a time slice, and the value of all. */
+/** The value of one function in a time slice, and the value of all functions. */
 export interface Slice {
   part: number;
   all: number;

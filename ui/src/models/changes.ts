@@ -30,7 +30,7 @@ const SHORTEST_MS = 15_000;
 const FEWEST = 3;
 const NODES = 4096;
 const AT_ONCE = 4;
-/** Expected share of false positives among the reported changes, at most. */
+/** Maximum of the expected share of false positives among the reported changes. */
 const LUCK = 0.01;
 /** Smaller shares are not tested. */
 const LEAST_SHARE = 0.001;

@@ -1,7 +1,7 @@
 // The range of the URL, resolved against the present. It is resolved again when the URL changes, at each refresh, and at the
 // refresh interval while the page is visible.
-// Without a range in the URL, it is the last hour, but begins with the first profile: the chart of a server that has just
-// started is full, and grows by itself.
+// If the URL has no range, the range is the last hour, but does not begin before the first profile. So the chart of a new server
+// has no empty part, and grows with time.
 
 import { createEffect, createMemo, createSignal, onCleanup, untrack, type Accessor } from 'solid-js';
 import { formatAge } from '../lib/format.ts';

@@ -1,5 +1,5 @@
-// Single profiles over time, loaded by SQL: the time, series and value of each. If there are too many to draw, a heat map with
-// the number of profiles by time and value.
+// Single profiles over time, loaded by SQL: the time, series and value of each. If there are too many to draw, a heat map
+// with the number of profiles by time and value is loaded instead.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { createLoader, type Loader } from '../lib/loader.ts';
@@ -40,7 +40,7 @@ export interface SampleData {
   most: number;
   /** The profiles, the newest first; empty if there are too many. */
   samples: readonly Sample[];
-  /** Instead of too many profiles: cells that are `step` seconds wide, in `ROWS` rows. */
+  /** If there are too many profiles, cells that are `step` seconds wide, in `ROWS` rows; otherwise empty. */
   cells: readonly Cell[];
   step: number;
 }

@@ -3,7 +3,8 @@
 //
 // Unconnected parts are laid out one by one and stacked. In each part, the column of a node is the longest path from the left,
 // and a node without input is moved next to the node that it feeds. Bends of long edges become small nodes, if there are not too
-// many. Sweeps back and forth order each column by the mean of the neighbours. Rows follow the mean of the neighbours, pushed apart.
+// many. Sweeps back and forth order each column by the mean of the neighbours. Each node is placed near the mean
+// position of its neighbours, and nodes that would overlap are moved apart.
 
 import type { Edge } from './model.ts';
 
@@ -63,7 +64,7 @@ function partsOf(count: number, edges: readonly Edge[]): Part[] {
   return [...parts.values()].sort((a, b) => b.nodes.length - a.nodes.length || a.nodes[0]! - b.nodes[0]!);
 }
 
-/** Returns the column of every node of a part: one more than the largest column that feeds it. Edges that close a cycle are ignored. */
+/** Returns the column of every node of a part: one more than the largest column of the nodes that feed it. Edges that close a cycle are ignored. */
 export function columnsOf(count: number, edges: readonly Edge[]): Int32Array {
   const next: number[][] = Array.from({ length: count }, () => []);
   const waiting = new Int32Array(count);
