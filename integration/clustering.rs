@@ -39,7 +39,7 @@ const PROFILE: &[u8] = &[0x0a, 4, 8, 1, 16, 2, 0x48];
 struct Scrape {
     at: Instant,
     target: usize,
-    /// Collector that scraped; known once the profile arrives at the server.
+    /// Collector that scraped the target. `None` until the profile arrives at the server.
     by: Option<usize>,
 }
 

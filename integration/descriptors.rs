@@ -1,8 +1,8 @@
 //! A server without free file descriptors.
 //!
 //! Scenario: many clients hold silent connections while the test lowers the limit of the real program to the number of
-//! its open files. Guarantee: the server keeps running, responds to clients that send requests, fails at worst with
-//! 503, and logs the problem at a limited rate. When the connections are gone, everything works again, and every
+//! its open files. Guarantee: the server keeps running, responds to every client that sends a request, at worst with
+//! status 503, and logs the problem at a limited rate. When the connections are gone, everything works again, and every
 //! acknowledged profile is stored once.
 
 use std::process::Command;

@@ -134,7 +134,7 @@ fn keep(target: &str, seeds: Vec<(String, Vec<u8>)>, promise: impl Fn(&[u8])) {
     for at in 0..inputs.len() {
         let (name, seed) = &inputs[at];
         kept(name, 0, seed);
-        // Changes of long seeds take more time than they are worth.
+        // Long seeds are not changed, because the checks of such changes take too much time.
         if seed.len() > 4096 {
             continue;
         }

@@ -76,7 +76,7 @@ impl TestServer {
         Self::start_with(store, Arc::new(Nothing), options, ListenOptions::default()).await
     }
 
-    /// Starts a server over `store` that answers queries from `source`.
+    /// Starts a server over `store`. The server answers queries with the data of `source`.
     pub(crate) async fn start_with(
         store: Arc<dyn ProfileStore>,
         source: Arc<dyn SnapshotSource>,
@@ -87,7 +87,7 @@ impl TestServer {
         Self::start_over(store, engine, options, listen).await
     }
 
-    /// Starts a server over `store` whose queries `engine` answers.
+    /// Starts a server over `store`. `engine` answers the queries.
     pub(crate) async fn start_over(
         store: Arc<dyn ProfileStore>,
         engine: QueryEngine,
@@ -168,7 +168,7 @@ impl TestServer {
         self.url.trim_start_matches("http://")
     }
 
-    /// Tells the server to stop, but does not wait for it.
+    /// Begins the shutdown of the server, but does not wait for its end.
     pub(crate) fn begin_stop(&self) {
         self.shutdown.cancel();
     }

@@ -1,8 +1,8 @@
 //! The pushes and queries of `profilecli canary-exporter --query-probe-set all`, two rounds one after the other: two
 //! OTLP pushes and one of `push.v1`, followed by thirteen queries with the responses that the probe expects.
 //!
-//! The real program runs a round every 15 seconds. A response must not contain a profile of an earlier round. The
-//! times of pushes are in nanoseconds, the times of queries in milliseconds.
+//! The real program runs a round every 15 seconds. Except in time lines, a response must not contain a profile
+//! of an earlier round. The times of pushes are in nanoseconds, the times of queries in milliseconds.
 
 use std::collections::BTreeMap;
 

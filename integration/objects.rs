@@ -2,8 +2,8 @@
 //! servers neither lose nor duplicate acknowledged profiles.
 //!
 //! Scenarios: a server and its bucket killed in turn under load; a bucket that is unavailable while profiles arrive;
-//! three servers on one bucket, one of them killed; more profiles than memory may hold without a bucket. The S3 server
-//! is SeaweedFS, which supports `If-None-Match`.
+//! three servers on one bucket, one of them killed; a store that reaches its memory limit while the bucket is
+//! unavailable. The S3 server is SeaweedFS, which supports `If-None-Match`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -3,8 +3,8 @@
 //! the honest client.
 //!
 //! Each case has a function that creates its profile. The name of the function says which part of the profile
-//! multiplies. The server refuses a profile that exceeds a bound, with a message that contains a number, and stores the
-//! others.
+//! multiplies. The server refuses a profile that exceeds a bound, and its message contains a number. It stores all
+//! other profiles.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ fn now_nanos() -> i64 {
     i64::try_from(now.as_nanos()).unwrap()
 }
 
-/// A profile written field by field. The encoder would look up a long text once for each reference. These profiles are
-/// made to cause such costs in other programs.
+/// A profile written field by field. The encoder would be slow, because it looks up a long text once for each
+/// reference. The profiles of this test are made to cause such costs.
 struct Raw(Vec<u8>);
 
 impl Raw {

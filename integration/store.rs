@@ -96,8 +96,8 @@ impl Stored {
         }
     }
 
-    /// Checks that the store contains each acknowledged profile exactly once and complete. The store may contain each
-    /// other sent profile, but also exactly once and complete.
+    /// Checks that the store contains each acknowledged profile exactly once and complete. The store may also
+    /// contain other sent profiles, each exactly once and complete.
     fn check(&self, kept: &BTreeSet<u64>, sent: &BTreeSet<u64>) {
         let lost: Vec<_> = kept
             .iter()

@@ -129,7 +129,7 @@ pub(crate) async fn work(store: &Store, cycles: u64, say: Say) {
     }
 }
 
-/// Returns numbers that differ from round to round and are the same in every run.
+/// Returns a number that differs from round to round, but is the same in every run of the test.
 pub(crate) fn drawn(round: u64, salt: u64) -> u64 {
     let mut x = round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,5 @@
 // The URL is the only store of state: a view reads its keys with `createUrl` and changes them with `go`, and the Back button works.
-// Only views and the frame around them use the router. Reusable parts get properties and call event handlers.
+// Only views and the frame around them use the router. Reusable parts receive properties and call event handlers.
 
 import { batch, createMemo, createSignal } from 'solid-js';
 import { BASE } from './lib/base.ts';

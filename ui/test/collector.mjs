@@ -114,7 +114,7 @@ async function launch(text, prefix = '') {
   ]));
   await writeFile(file, text(port));
   await ready();
-  // The collector scrapes itself and writes to itself, at the port that it got.
+  // The collector scrapes itself and writes to itself, at the port that the system assigned.
   const { status, text: answer } = await get('-/reload');
   if (status !== 200) throw new Error(`the reload returned status ${status}: ${answer}`);
 }

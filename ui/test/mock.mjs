@@ -539,7 +539,7 @@ function mergedTree(request, mode, now) {
     if (value === 0) continue;
     trees.set(series.service, (trees.get(series.service) ?? 0) + value);
     if (series.service.name === 'payments') {
-      // A function that takes more at one time than at another; and one that a release added.
+      // A function whose share varies over time, and a function that a release added.
       extras.push([single('github.com/acme/shop/payments.(*Service).uneven'), uneven * 1e8]);
       if (series.labels.version === RELEASE) extras.push([single('github.com/acme/shop/payments.(*Tax).roundEachCent'), value * 3e8]);
     }

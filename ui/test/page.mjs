@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core';
 import { startMock } from './mock.mjs';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-/** How long something may take to appear, on a machine that is busy with other work. */
+/** Timeout for something to appear, on a machine that is busy with other work. */
 const PATIENCE_MS = 12_000;
 const WIDE = { width: 1440, height: 900 };
 const IMAGES = new URL('../../docs/images/', import.meta.url);
@@ -156,7 +156,7 @@ export async function accessible(page, what) {
   assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id}: ${nodes.slice(0, 2).map(({ html, failureSummary }) => `${html} ${failureSummary}`).join(' | ')}`), []);
 }
 
-/** Smaller differences of a channel, of 256, come from other versions of a font or a browser. */
+/** Maximum difference of a colour channel, out of 255, that other versions of a font or a browser may cause. */
 const TOLERANCE = 48;
 /** Share of the pixels that may differ by more. */
 const DIFFERENT = 0.01;

@@ -25,7 +25,7 @@ export async function temporary() {
   return folder;
 }
 
-/** Starts the program. `address` is its address, once it has reported it: with port 0, it gets a free port. */
+/** Starts the program. `address` is empty until the program reports its address: with port 0, the system assigns a free port. */
 export function start(args, cwd) {
   const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const running = { log: [], address: '', ended: '', process: child, gone: null };

@@ -62,7 +62,7 @@ async function seedHostile(base, last) {
   if (!answer.ok) throw new Error(`a push returned status ${answer.status}: ${await answer.text()}`);
 }
 
-/** Services that come after all others by name. */
+/** Services with hostile names. Sorted by name, they follow all other services. */
 export const HOSTILE_SERVICES = HOSTILE.map((name) => `zz${name}`.slice(0, 2000));
 /** Number of profiles that `seedHostile` sends. */
 export const HOSTILE_PROFILES = 4 + HOSTILE_SERVICES.length;

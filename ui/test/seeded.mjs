@@ -186,7 +186,7 @@ describe('the question of the pipeline', () => {
     await click(row);
     await page.getByRole('complementary').getByText(/\d(\.\d+)?\/s · /).first().waitFor({ timeout: 60_000 });
     assert.equal(click.clicks, 3);
-    // The server also knows its collector.
+    // The server also lists its collector.
     await page.goto(`${demo.url}status`);
     const collector = page.getByRole('grid', { name: 'Collectors' }).getByRole('row', { name: /pyroscope\.write/ });
     await collector.getByText('up to date').waitFor({ timeout: 60_000 });

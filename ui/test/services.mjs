@@ -150,7 +150,7 @@ describe('costs', () => {
     await page.getByRole('radio', { name: 'Services as a map of their shares' }).click();
     await page.locator('a.map-tile[title*="% of cost"][title$="€ a month"]').first().waitFor();
     await done();
-    // Another user sees the same by the link.
+    // The link shows another user the same view.
     const other = await open('?v=1&sort=cost&show=table');
     await other.page.getByRole('columnheader', { name: 'Cost per month' }).waitFor();
     await other.done();

@@ -10,7 +10,7 @@ import { Icon } from './Icon.tsx';
 export function Crumbs(props: { tree: Tree; focus: number; zoomed: { share: string; value: string }; onZoom: (node: number) => void }) {
   const nameOf = (node: number): string => props.tree.flame.names[props.tree.flame.name[node] ?? -1] ?? '';
   const chain = createMemo(() => ancestors(props.tree.flame, props.focus));
-  /** The root and the nearest callers; null stands for those omitted between them. */
+  /** The root and the nearest callers; null stands for the omitted callers between them. */
   const crumbs = createMemo<(number | null)[]>(() => {
     const all = chain();
     return all.length <= 6 ? all : [0, null, ...all.slice(-4)];

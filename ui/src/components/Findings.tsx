@@ -1,4 +1,4 @@
-// The functions whose share rose by more than noise, the largest rise first; or the reason why this is not known.
+// The functions whose share rose by more than noise, the largest rise first; or the reason why the changes are not known.
 
 import { For, Match, Switch } from 'solid-js';
 import { nameText } from '../flame/names.ts';

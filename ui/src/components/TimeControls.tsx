@@ -21,7 +21,7 @@ export interface TimeControlsProps {
   range: Range;
   /** Seconds between refreshes, 0 for none. */
   seconds: number;
-  /** Name of the range, if it says more than its two ends. */
+  /** Name to show instead of the preset or the two ends of the range. */
   name?: string | undefined;
   onRange: (range: { from: string; until: string }) => void;
   onSeconds: (seconds: number) => void;

@@ -64,7 +64,7 @@ export function colourOf(place: Place, palette: Palette): string {
   const chroma = place.package === '' || place.runtime ? palette.dull : palette.chroma;
   // Many graphs consist mostly of runtime frames. Their colour is closer to the background, so that the frames of the program stand out.
   const lift = place.runtime || place.package === '' ? (palette.lightness > 0.6 ? 0.05 : -0.07) : 0;
-  // A name without a package gets a cool grey, as the page has.
+  // The colour of a name without a package is a cool grey, like the greys of the page.
   return oklch(palette.lightness + lift, chroma, place.package === '' ? 250 : hueOf(place.package));
 }
 

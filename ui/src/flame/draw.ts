@@ -52,7 +52,7 @@ export interface Ink {
   hover: string;
 }
 
-/** Measures text by the sum of its characters, each of which is measured once. */
+/** Measures a text by the sum of the widths of its characters. The width of each character is measured once. */
 export class TextMeasure {
   readonly font: string;
   private readonly ascii = new Float32Array(128);

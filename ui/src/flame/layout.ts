@@ -165,7 +165,7 @@ export function children(flame: Flame, node: number): [number, number] {
   return [from, to];
 }
 
-/** Returns the first child of each node, which the others follow; the number of nodes for a node without children. */
+/** Returns the first child of each node; its other children follow it. For a node without children, the value is the number of nodes. */
 export function firstChildren(flame: Flame): Int32Array {
   const first = new Int32Array(flame.count).fill(flame.count);
   for (let node = flame.count - 1; node >= 0; node -= 1) if (flame.parent[node]! >= 0) first[flame.parent[node]!] = node;

@@ -1,5 +1,5 @@
 // The Compare view: a baseline and a comparison, each with its filters and with a chart in which the user drags its range. It
-// lists the functions that got worse by more than noise, and shows the difference as a flame graph and a table.
+// lists the functions whose share rose by more than noise, and shows the difference as a flame graph and a table.
 
 import { createMemo, For, Match, Show, Switch } from 'solid-js';
 import { Absent } from '../components/Absent.tsx';
