@@ -3,8 +3,8 @@
 
     sudo benches/ebpf.py target/release/alluvium [--seconds 60] [--hertz 99] [--depth 0] [--only collector|beside|slowdown|mixed] [--churn 600]
 
-Two programs with known shares keep two CPUs busy. First, `alluvium run` profiles the machine as a collector does, and the kernel reports its cost: CPU time of
-the process, time of the BPF program (kernel.bpf_stats_enabled), resident memory, and memory of the maps. Then `alluvium record` and `perf record --call-graph dwarf`
+Two programs with known shares keep two CPUs busy. First, `alluvium run` profiles the machine as a collector does. The kernel reports the CPU time of the
+process, the time of the BPF program (kernel.bpf_stats_enabled), the resident memory, and the memory of the maps. Then `alluvium record` and `perf record --call-graph dwarf`
 record the same minute. The script compares the shares of the functions, with and without their callees, with each other and with the programs' own measurements.
 `slowdown` runs a fixed piece of work alternately with and without the profiler. `mixed` keeps node, Java, Python and a compiler busy.
 """

@@ -156,8 +156,8 @@ NEEDED = ("raw_kb", "values", "take_ms", "merge_ms", "most", "flushed", "stored"
 def settings(**changed):
     """Returns the assumptions and the settings of the code by name, with some changes."""
     values = {name: value for name, (value, *_) in (ASSUMED | CODE).items()}
-    # Changed designs: servers that list the same objects (None: all), threads that share maintenance, servers that share a query, seconds of a batch of commits,
-    # seconds between log segments that are uploaded to the bucket.
+    # Numbers for changed designs: servers that list the same objects (None: all), threads that share maintenance, servers that share a query, seconds of a batch of
+    # commits, and seconds between uploads of log segments to the bucket.
     values |= {"listers": None, "maintainers": 1, "askers": 1, "batch": None, "segment": None}
     values["usual_flush_bytes"] = CODE["flush_bytes"][0]
     unknown = changed.keys() - values.keys()

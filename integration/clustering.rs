@@ -237,9 +237,9 @@ impl Cluster {
         }
     }
 
-    /// Measures one side since `begin`: the number of moved targets, the time until the last target had moved to its
-    /// new collector, the longest pause between scrapes of a target, and the number of early scrapes. Scrapes before
-    /// `begin` count for every side.
+    /// Measures one side since `begin`. Returns the number of moved targets, the time until the last target had moved,
+    /// the longest pause between scrapes of a target, and the number of early scrapes. Scrapes before `begin` count for
+    /// every side.
     fn measure(&self, begin: Instant, side: &[usize]) -> (usize, Duration, Duration, usize) {
         let (mut moved, mut took, mut pause, mut twice) = (0, Duration::ZERO, Duration::ZERO, 0);
         let everyone: Vec<usize> = (0..COLLECTORS).collect();

@@ -1,9 +1,8 @@
 //! The whole server on a disk that fails, and two servers on the same tables.
 //!
 //! Scenarios: operations on the disk that fail with several errors, over HTTP; a real system limit on the size of
-//! files; two processes with separate logs whose maintenance works on the same local tables. Guarantee: the server
-//! refuses pushes with 503 and `Retry-After`, still answers queries, and recovers by itself. Every acknowledged profile
-//! is stored once.
+//! files; two processes with separate logs and the same local tables. Guarantee: the server refuses pushes with 503 and
+//! `Retry-After`, still answers queries, and recovers by itself. Every acknowledged profile is stored once.
 
 use std::io;
 use std::process::Command;

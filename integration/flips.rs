@@ -1,10 +1,10 @@
 //! One bit flips at a random position of a file of any kind in a data folder. The response is correct, or an error
 //! names the file. There is never a wrong response or a panic.
 //!
-//! Each flip happens in a copy of a folder that a killed process left: files of all tables (some merged), entries,
-//! checkpoints and their checksums, a log with records that are in no file, and a pending deletion. Half of the flips
-//! happen while no process uses the folder, and half while a store has it open. Then everything is queried, merged,
-//! deleted, queried again, and checked.
+//! Each flip happens in a copy of a folder that a killed process left. The folder contains files of all tables (some
+//! merged), entries, checkpoints and their checksums, a log with records that are in no file, and a pending deletion.
+//! Half of the flips happen while no process uses the folder, and half while a store has it open. Then everything is
+//! queried, merged, deleted, queried again, and checked.
 //!
 //! `ALLUVIUM_FLIPS` sets the number of flips, `ALLUVIUM_FLIP` selects a single one.
 

@@ -2,8 +2,8 @@
 //! every reader reads them back.
 //!
 //! Scenario: three real processes without mocks. Guarantees: every Go profile type arrives under Pyroscope's name. For
-//! bytes captured from the same program, the sum of the samples, the flame graph's total, the SQL sum and the output of
-//! `go tool pprof -top` are equal, for every sample type and every function.
+//! a profile captured from the same program, four results are equal for every sample type and every function: the sum
+//! of the samples, the flame graph's total, the SQL sum and the output of `go tool pprof -top`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -57,9 +57,10 @@ struct Recorded {
     summary: String,
 }
 
-/// Shell functions. `rest` waits until the profiler, the parent of the shell, has been idle for a second: its threads
-/// ran or waited for a CPU for less than half of the time (`scheduler/sched-stats.rst` of Linux). The script uses only
-/// shell built-ins and `sleep`, so that the recording contains little of it, and waits for at most a minute.
+/// Shell functions. `rest` waits until the profiler, the parent of the shell, has been idle for a second, but at most a
+/// minute. Idle means that its threads ran or waited for a CPU for less than half of the time
+/// (`scheduler/sched-stats.rst` of Linux). The script uses only shell built-ins and `sleep`, so that the recording
+/// contains few samples of the script.
 const REST: &str = r#"
 busy() {
     total=0

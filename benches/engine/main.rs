@@ -1,11 +1,16 @@
 //! Measures the cost of the engine: `cargo bench --no-default-features --features agent --bench engine`.
 //!
-//! The bench runs the release program itself in several ways: 3,000 chained `discovery.relabel` blocks (start to ready,
-//! reload, resident memory), the same number with a regular expression each, and an idle collector with one component.
-//! Further collectors scrape a hundred targets, scrape two thousand targets, and discover five thousand pods while pods
-//! are created and deleted. Every result is a line of JSON on stdout; the bounds are in `benches/tables.py`. Arguments
-//! select measurements by name: `binary`, `chain`, `regex`, `idle`, `scrape`, `many`, `pods`. The variable `ALLUVIUM`
-//! may name a different program to measure.
+//! The bench runs the release program. Arguments select measurements by name:
+//!
+//! - `binary`: the size of the program;
+//! - `chain`: 3,000 chained `discovery.relabel` blocks (start to ready, reload, resident memory);
+//! - `regex`: the same number of blocks, each with its own regular expression;
+//! - `idle`: an idle collector with one component;
+//! - `scrape` and `many`: collectors that scrape a hundred targets and two thousand targets;
+//! - `pods`: a collector that discovers five thousand pods, while pods are created and deleted.
+//!
+//! Every result is a line of JSON on stdout; the bounds are in `benches/tables.py`. The variable `ALLUVIUM` may name a
+//! different program to measure.
 
 #![allow(
     clippy::print_stdout,

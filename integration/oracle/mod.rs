@@ -13,8 +13,8 @@
 //! that a signal interrupted: its address is an instruction and not a return address, which `framehop` cannot express.
 //! Second, it evaluates with `gimli` each description that reads memory (a signal's frame, and functions that align
 //! their stack), because `framehop` would guess there. If `framehop` could only guess at some other frame, the test
-//! excludes the sample, whatever the walks find, but the walks must still agree up to that frame. The test prints the
-//! number of excluded samples by the kind of the frame:
+//! always excludes the sample. But the walks must still agree up to that frame. The test prints the number of excluded
+//! samples by the kind of the frame:
 //!
 //! - a frame described by a register other than the stack and frame pointers, which `framehop` does not support
 //!   (`_dl_runtime_resolve`, some assembly);

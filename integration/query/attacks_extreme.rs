@@ -1,5 +1,6 @@
-//! More rows of the table in `attacks`: the smallest and largest numbers of a type, which crash a careless function;
-//! short texts with large plans; aggregates that store all their input; access to other tenants and to the engine.
+//! More rows of the table in `attacks`. They use the smallest and largest numbers of a type, which crash a careless
+//! function, short texts with large plans, and aggregates that store all their input. Further rows access the data of
+//! other tenants or of the engine.
 
 use super::expected::Expected::{self, Harmless, Refused, Stopped};
 

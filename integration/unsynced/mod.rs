@@ -8,9 +8,9 @@
 //! profile that a finished deletion or retention removed. The test checks the surviving folder, and checks it again
 //! after a start of a store. For one seed in ten, the store also carries out all work, and the test checks the result.
 //!
-//! A life is the work of a store from a start to its end. Later lives begin in turn with two kinds of disks: the disk
-//! of a killed process, which has all changes although few are durable, and the disk after a power cut. So power cuts
-//! also happen during starts. `ALLUVIUM_POWER_CUTS` sets the number of seeds.
+//! A life is the work of a store from a start to its end. Later lives begin in turn with the disk of a killed process
+//! and with the disk after a power cut. So power cuts also happen during starts. The disk of a killed process contains
+//! all changes, although few of them are durable. `ALLUVIUM_POWER_CUTS` sets the number of seeds.
 //!
 //! In the module `trouble`, the disk is slow or full, and the real program works on it.
 

@@ -108,8 +108,8 @@ async fn send(receiver: String, disk: Disk, next: Arc<AtomicU64>, stop: Shutdown
     kept
 }
 
-/// Returns the number of changes after which a profile that was acknowledged at `position` is surely synced: all
-/// changes up to the next sync of the segment that was written last. If the profile is in an earlier segment, the
+/// Returns the number of changes after which a profile that was acknowledged at `position` is surely synced. These are
+/// all changes up to the next sync of the segment that was written last. If the profile is in an earlier segment, the
 /// collector synced that segment before it began the last one.
 fn synced(changes: &[Change], segments: &BTreeSet<u64>, position: usize) -> Option<usize> {
     let segment = changes[..position].iter().rev().find_map(|change| match change {

@@ -58,9 +58,9 @@ export const SERVICES = address('', ['index.html'], {
 export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), metric: text(), span: spanId, ...FLAME });
 
 /**
- * Selection and range belong to the comparison. `with` selects the baseline: the first half of the range, which leaves the second
- * half to the comparison; the time before; the same time a day or a week earlier; the same time with another selection; or a
- * range of its own (`baseline`). `comparison` is a part of the range, by default the whole. `baseservice` and `baseq` are the
+ * Selection and range belong to the comparison. `with` selects the baseline: the first half of the range (the comparison is then the
+ * second half), the time before, the same time a day or a week earlier, the same time with another selection, or a separate range
+ * (`baseline`). `comparison` is a part of the range, by default the whole. `baseservice` and `baseq` are the
  * service and filters of the baseline, by default those of the comparison. `by` determines whether shares or rates are compared.
  */
 export const COMPARE = address('compare', [], {

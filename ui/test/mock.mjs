@@ -660,8 +660,9 @@ const ROUTES = [
 
 /**
  * Starts the stand-in on a free port of 127.0.0.1. While it runs, a test can change `mode`, add methods to `fails`, reduce `nodes`
- * (the maximum of a flame graph, unless a request wants more detail), set the present, hold back a method by `hold`, and add other
- * routes to `routes`: a map from a path to a function that gets the URL and the body and returns a status and JSON, or text.
+ * (the maximum of a flame graph, unless a request wants more detail), set the present, hold back a method by `hold`, and add
+ * routes to `routes`. This map contains a function for each path. The function receives the URL and the body, and returns a status
+ * and JSON, or text.
  */
 export async function startMock({ mode = 'normal', port = 0 } = {}) {
   const now = () => mock.now ?? Date.now();

@@ -1,7 +1,7 @@
-// The browser test against a real server: it starts `alluvium demo`, which profiles itself, in a folder of its own, waits
-// until the CPU and memory of the program can be queried, sends its heap as a second service (so that there is a choice),
-// runs browser.mjs against it, and stops it. Then it runs seeded.mjs, which starts a server of its own with known profiles, and
-// collector.mjs, which starts a collector.
+// The browser test against a real server. It starts `alluvium demo`, which profiles itself, in a separate folder, and waits until the
+// CPU and memory of the program can be queried. It sends the heap of the demo as a second service, so that the page has several
+// services. Then it runs browser.mjs against the demo, and stops the demo. Next it runs seeded.mjs, which starts a server with known
+// profiles, and collector.mjs, which starts a collector.
 // ALLUVIUM_BIN names the program (default: target/debug/alluvium, where cargo puts it). Without it the tests are skipped, except
 // on CI, where they fail.
 

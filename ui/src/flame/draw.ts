@@ -1,5 +1,5 @@
 // Draws the visible part of a flame graph on a canvas. Frames narrower than half a pixel are merged into strips, and a binary search skips
-// runs of them, so the cost depends on the number of pixels and not on the number of nodes.
+// runs of such frames. So the cost depends on the number of pixels and not on the number of nodes.
 
 import { firstEndingAfter, type Flame } from './layout.ts';
 import { shortName } from './packages.ts';

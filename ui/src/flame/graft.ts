@@ -12,8 +12,8 @@ export function callSite(flame: Flame, node: number): string[] {
 
 /**
  * Returns the whole graph with the subtree of `node` replaced by the subtree in `detail`, a graph of the same stacks from the root
- * on; `from` is the same node there. If profiles arrived between the two responses, the node is larger. Then its callers
- * grow, too, and the nodes to its right move.
+ * on. `from` is the same node in `detail`. If profiles arrived between the two responses, this node is larger in `detail`. Then its
+ * callers grow, too, and the nodes to its right move.
  */
 export function graft(whole: Flame, node: number, detail: Flame, from: number): Flame {
   const left = whole.start[node]!;

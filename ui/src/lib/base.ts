@@ -1,6 +1,6 @@
 // The base path of the page: `/` or any path prefix such as `/profile/`.
-// It comes from the address of this script (`<base>/assets/x.js`), because the address of the page is ambiguous: `/profile` is
-// the Profile view of a page at `/`, while `/profile/` is the Services view below a prefix.
+// It is derived from the address of this script (`<base>/assets/x.js`), because the address of the page is ambiguous. For example,
+// `/profile` is the Profile view of a page at `/`, while `/profile/` is the Services view below a prefix.
 
 /** The program that serves the page. The collector has only the pipeline, at the path `/graph` as in Alloy. */
 export type Program = 'server' | 'collector';

@@ -27,8 +27,8 @@ export async function nearestRange(type: string, selector: string, asked: Range,
 }
 
 /**
- * Returns the time of the first profile, to a few seconds, if it is less than `within` ago; undefined if there is no profile
- * yet, null if the first is older or the server refuses the requests.
+ * Returns the time of the first profile, to a few seconds, if it is less than `within` ago. Returns undefined if there is no
+ * profile yet, and null if the first profile is older or the server refuses the requests.
  */
 export async function began(within: number, now: number, signal?: AbortSignal): Promise<number | null | undefined> {
   try {

@@ -1,6 +1,6 @@
 // Login, logout, and whether the server requires a login. The browser holds the session cookie, which scripts cannot see. The page
-// requests the session only after a response with 401, or for the view that explains how to send profiles, so that a server
-// without authentication receives no request for a session.
+// requests the session only after a response with 401, or for the view that explains how to send profiles. So a server without
+// authentication receives few requests for a session.
 
 import { createSignal } from 'solid-js';
 import { BASE } from './base.ts';
