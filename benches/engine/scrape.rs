@@ -100,7 +100,7 @@ impl Targets {
         self.pushed.load(Ordering::Relaxed)
     }
 
-    /// Returns by how many seconds each interval between two scrapes of a target differs from the configured interval,
+    /// Returns the difference between each interval of two scrapes of a target and the configured interval, in seconds,
     /// sorted.
     pub(crate) fn jitter(&self) -> Vec<f64> {
         let of_target = |asked: &Mutex<Vec<f64>>| {

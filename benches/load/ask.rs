@@ -185,8 +185,8 @@ pub(crate) async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyho
     Ok(Value::Object(answers))
 }
 
-/// Sends every query once, each to a process that was just started. If the bench runs as root, it first empties the
-/// system's page cache.
+/// Sends every query once, each to a process that was just started. If the bench runs as root, it empties the system's
+/// page cache before each start.
 pub(crate) async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value> {
     let mut answers = serde_json::Map::new();
     let mut dropped = true;

@@ -118,7 +118,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Starts this number of clients for the profiles of a plan.
+    /// Starts `common.clients` clients, which push the profiles of a plan.
     pub(crate) async fn start(common: &Common, plan: &Plan) -> anyhow::Result<Self> {
         let pushes = work::prepare(*plan, Stamp::Planned).await;
         let pushes = Arc::new(tokio::sync::Mutex::new((pushes, Vec::<Push>::new())));
@@ -145,7 +145,7 @@ impl Clients {
         })
     }
 
-    /// Waits until every push has a response. Returns the seconds since the start.
+    /// Waits until every push has a response. Returns the outcomes of the pushes and the seconds since the start.
     async fn finish(mut self) -> anyhow::Result<(Sent, f64)> {
         while let Some(ended) = self.tasks.join_next().await {
             ended.context("a client failed")?;
@@ -169,7 +169,7 @@ async fn next(source: &mut (Receiver<Vec<Push>>, Vec<Push>)) -> Option<Push> {
     source.1.pop()
 }
 
-/// Pushes everything as fast as the server accepts, then waits until the server is idle.
+/// Pushes everything as fast as the server accepts, requests a flush, and waits until the server is idle.
 pub(crate) async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
     let clients = Clients::start(common, plan).await?;
     let mark = server.mark();
@@ -195,8 +195,8 @@ pub(crate) async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyho
     Ok(merged(sent.json(seconds), answer))
 }
 
-/// Sends pushes at `common.rate` for `length` and calls `each` with every push and its outcome. Earlier pushes never
-/// delay later ones.
+/// Sends pushes at `common.rate` for `length` and calls `each` with every push, its latency and its outcome. Earlier
+/// pushes never delay later ones. Returns the seconds until the last response.
 pub(crate) async fn open_loop(
     common: &Common,
     mut pushes: Receiver<Vec<Push>>,
