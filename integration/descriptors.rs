@@ -43,7 +43,7 @@ async fn connections(address: &str, count: usize) -> Vec<TcpStream> {
     all
 }
 
-/// Starts a server with this soft and hard limit.
+/// Starts a server with [`LIMIT`] as the soft and the hard limit of descriptors.
 fn start(address: &str, data: &str, log: &std::path::Path) -> Program {
     let mut command = Command::new("sh");
     command

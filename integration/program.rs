@@ -236,8 +236,8 @@ pub(crate) fn run<S: AsRef<str>>(arguments: &[S]) -> (bool, Vec<u8>, String) {
     (output.status.success(), output.stdout, errors)
 }
 
-/// Returns the path of another program if it works. Otherwise prints a line and returns `None`; with `CI` set, it
-/// fails.
+/// Returns the path of another program if it works. Otherwise prints a line and returns `None`, or panics if `CI` is
+/// set.
 pub(crate) fn other(program: &str, probe: &[&str], package: &str) -> Option<PathBuf> {
     let works = Command::new(program)
         .args(probe)
@@ -253,8 +253,8 @@ pub(crate) fn other(program: &str, probe: &[&str], package: &str) -> Option<Path
     None
 }
 
-/// Returns the file that a variable names (`make tools` sets it). If there is none, prints a line and returns `None`;
-/// with `CI` set, it fails.
+/// Returns the file that a variable names (`make tools` sets the variable). If there is no such file, prints a line and
+/// returns `None`, or panics if `CI` is set.
 pub(crate) fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable)
         .map(PathBuf::from)

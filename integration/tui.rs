@@ -80,7 +80,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until the screen contains a text.
+    /// Waits until the screen contains a text, and returns the screen.
     #[track_caller]
     fn see(&self, text: &str) -> String {
         self.wait(text, |screen| screen.contains(text))

@@ -52,7 +52,7 @@ const EQUAL: f64 = 0.999;
 /// Maximum share of all samples that the test may exclude because of the description of a frame.
 const LEFT_OUT: f64 = 0.01;
 /// Maximum share of the samples at an address in no file. The test reads the mappings every 20 ms, and a process may
-/// end before.
+/// end before the next read.
 const NOWHERE: f64 = 0.05;
 /// Maximum number of user frames, as in the BPF program.
 const DEEPEST: usize = 896;

@@ -32,7 +32,7 @@ export async function chartSeries(type: ProfileType, selector: string, range: Ra
   const gauge = type.kind === 'gauge';
   const groupBy = gauge ? [...by, ...INSTANCE.filter((name) => !by.includes(name))] : [...by];
   const ask = (seconds: number) => selectSeries({ type: type.id, selector, range: wholeSteps(range, seconds), step: seconds, groupBy, average: gauge }, signal);
-  // If a process reports every 15 s, a step of 15 s may have no value of it, and the sum would dip. So gauges have longer steps.
+  // If a process reports every 15 s, a step of 15 s may contain no value of this process, and the sum would dip. So gauges have longer steps.
   let step = Math.max(stepFor(range, points), gauge ? (range.end - range.start >= 1_800_000 ? 60 : 30) : 0);
   let series = await ask(step);
   // Profiles that arrive less often than the step leave gaps between all points, so request a longer step.

@@ -19,9 +19,9 @@ export interface Rise {
 }
 
 export type Changes =
-  /** Names of the changed functions, and those with the largest increases. */
+  /** Names of the changed functions, and the functions with the largest increases. */
   | { kind: 'tested'; real: Record<'self' | 'total', ReadonlySet<string>>; rises: readonly Rise[] }
-  /** True if one of the sides has too few profiles to compute how much a share varies. */
+  /** One of the sides has too few profiles to compute how much a share varies. */
   | { kind: 'too few' };
 
 const SLICES = 8;
