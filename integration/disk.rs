@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 type Places = fn(Place) -> bool;
 
-/// Makes the operations on some places of the disk fail while `broken` is true.
+/// Makes the operations at some places of the store fail with the error `kind`, while `broken` is true.
 struct Disk {
     broken: AtomicBool,
     places: Places,

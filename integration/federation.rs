@@ -16,8 +16,8 @@ use crate::http_store::{CPU, Site, now_ms};
 
 /// A tick at 100 Hz in nanoseconds.
 const TICK: i64 = 10_000_000;
-/// A shop of two tenants with the same labels. Some stacks occur in both tenants and some in one; some series occur in
-/// one only.
+/// Pushes of three tenants: tenant, series, and stacks with their ticks. Two tenants have a series with the same labels.
+/// Some stacks occur in two tenants, and some in only one.
 const PUSHES: [(&str, &str, &str); 5] = [
     ("a", "shop{region=eu}", "main;work 5\nmain;idle 2\n"),
     ("b", "shop{region=eu}", "main;work 7\nmain;wait 3\n"),
@@ -59,7 +59,7 @@ impl Answers {
     }
 }
 
-/// A server of several tenants, and the time range of the pushed profiles.
+/// A server of several tenants, and the profiles that were pushed to it.
 struct Shared {
     site: Site,
     /// Time of the profiles in Unix milliseconds.
@@ -91,7 +91,7 @@ impl Shared {
         self.pushed.push((tenant, text));
     }
 
-    /// Returns start and end of all profiles in Unix milliseconds.
+    /// Returns start and end of a range that contains all profiles, in Unix milliseconds.
     fn range(&self) -> (i64, i64) {
         (self.time_ms - 60_000, self.time_ms + 60_000)
     }

@@ -99,12 +99,12 @@ async fn push_by(caller: Caller, client_number: u64, next: Arc<AtomicU64>, stop:
     }
 }
 
-/// Returns the names of the Parquet files of all tables.
+/// Returns the paths of the Parquet files of all tables.
 fn files(tables: &Path) -> BTreeSet<PathBuf> {
     let mut open = vec![tables.to_owned()];
     let mut found = BTreeSet::new();
     while let Some(folder) = open.pop() {
-        // A server may remove the file meanwhile.
+        // The server may remove a folder or a file meanwhile.
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.extension().is_some_and(|extension| extension == "parquet") {

@@ -98,6 +98,7 @@ async fn push_all(url: String, fleet: Arc<Fleet>, start: i64, next: Arc<AtomicUs
 }
 
 /// Queries the flame graph of all profiles until `stop` is cancelled. The server may refuse a query for lack of memory.
+/// Returns the number of successful queries.
 async fn ask(url: String, stop: Shutdown) -> u64 {
     let http = client();
     let mut answered = 0;

@@ -101,7 +101,8 @@ while True:
         os._exit(0)
 "#;
 
-/// Prints the number of stacks, the number of stacks with start lines of functions, and the sum of these lines.
+/// Prints the number of stacks, the number of stacks with start lines of functions, the sum of these lines, and the
+/// number of frames.
 const LINES: &str = r#"
 import os, sys
 reader, tables = sys.argv[1], sys.argv[2]

@@ -180,7 +180,8 @@ async fn listen(mut input: OwnedReadHalf, heard: Arc<Mutex<Heard>>) {
     heard.lock().is_closed = true;
 }
 
-/// Writes without ever reading, until the server waits for its own responses to be read. Returns how much it accepted.
+/// Writes `frames` up to `times` times and never reads, until the server waits because its responses are not read.
+/// Returns how often the server accepted the frames.
 pub(super) async fn say_without_reading(stream: &mut TcpStream, frames: &[u8], times: usize) -> usize {
     let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
     if stream.write_all(&begin).await.is_err() {

@@ -58,7 +58,7 @@ impl House {
         TcpStream::connect(&*self.address).await.unwrap()
     }
 
-    /// Sends bytes, and reads until the server has closed the connection.
+    /// Sends bytes, and returns everything that the server sends until it closes the connection.
     async fn raw(&self, bytes: &[u8]) -> String {
         String::from_utf8_lossy(&self.raw_bytes(bytes).await).into_owned()
     }
