@@ -83,7 +83,7 @@ struct Wires {
 }
 
 impl Wires {
-    /// Returns the address of a proxy for the collector `to`, which listens on one of `addresses`.
+    /// Starts a proxy for the collector `to` and returns its address. `addresses` has the address of every collector.
     async fn stand_for(&self, to: usize, addresses: Vec<SocketAddr>) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let own = socket.local_addr().unwrap();

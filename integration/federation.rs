@@ -16,8 +16,8 @@ use crate::http_store::{CPU, Site, now_ms};
 
 /// A tick at 100 Hz in nanoseconds.
 const TICK: i64 = 10_000_000;
-/// Pushes of three tenants: tenant, series, and stacks with their ticks. Two tenants have a series with the same labels.
-/// Some stacks occur in two tenants, and some in only one.
+/// Pushes of three tenants: tenant, series, and stacks with their ticks. Two tenants have a series with the same
+/// labels. Only the stack `main;work` occurs in two tenants.
 const PUSHES: [(&str, &str, &str); 5] = [
     ("a", "shop{region=eu}", "main;work 5\nmain;idle 2\n"),
     ("b", "shop{region=eu}", "main;work 7\nmain;wait 3\n"),

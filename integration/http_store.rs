@@ -71,7 +71,7 @@ pub(crate) struct Pushed {
 }
 
 impl Pushed {
-    /// Returns start and end of all profiles in Unix milliseconds.
+    /// Returns start and end of a range that contains all profiles, in Unix milliseconds.
     pub(crate) fn range(&self) -> (i64, i64) {
         (self.now_ms - 600_000, self.now_ms + 60_000)
     }

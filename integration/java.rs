@@ -88,7 +88,7 @@ impl Seen {
     }
 }
 
-/// Starts a server that accepts pushes while the test runs.
+/// Starts a server that accepts pushes while the test runs. Returns its URL and the received profiles.
 async fn sink() -> (String, Shared) {
     let seen = Shared::default();
     let router = Router::new()

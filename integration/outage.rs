@@ -52,7 +52,7 @@ impl Sink {
         self.taken.lock().unwrap().clone()
     }
 
-    /// Waits until the server has accepted the profile with this number.
+    /// Waits until the last profile that the server has accepted is the one with this number.
     pub(crate) async fn has(&self, number: u64, program: &mut Program) {
         let deadline = Instant::now() + PATIENCE;
         while self.taken.lock().unwrap().last() != Some(&number) {

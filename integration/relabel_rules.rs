@@ -25,7 +25,7 @@ overrides:
       - {action: drop, source_labels: [__type__], regex: alloc_.*}
 ";
 
-/// Returns a profile of objects and bytes that two routes allocated.
+/// Returns a profile of allocated bytes and bytes in use, with three stacks of `work` and `idle`.
 fn heap(labels: &[(&str, &str)]) -> RawProfile {
     let of = |kind, unit| ValueType { kind, unit };
     let mut builder = Builder::new(Profile {
