@@ -102,7 +102,7 @@ fn record(program: &Path, hertz: u32, arguments: &[&str]) -> Recorded {
     record_with(program.parent().unwrap(), &["-F", &hertz.to_string()], &command)
 }
 
-/// Records a command with these flags. The values that it reports are summed by name.
+/// Records a command with these flags. The values that the command reports are summed by name.
 fn record_with(folder: &Path, flags: &[&str], command: &[&str]) -> Recorded {
     let _alone = alone();
     let output = folder.join("out.folded");

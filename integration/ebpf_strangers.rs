@@ -45,8 +45,8 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Records a process for a moment. Returns the output and the stacks. A recorder that does not end is killed and is an
-/// error.
+/// Records a process for a moment. Returns the output and the stacks. If the recorder does not end,
+/// kills it and fails.
 fn record(folder: &Path, pid: u32) -> (String, String) {
     let output = folder.join("out.folded");
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_alluvium"))

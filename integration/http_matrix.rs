@@ -216,7 +216,7 @@ fn all_cases(pushed: &Pushed) -> Vec<Case> {
     .collect()
 }
 
-/// Returns parameters of plain routes, each with a change and the expected status.
+/// Returns the cases of plain routes: route, parameter, changed value, and expected status.
 fn plain_cases() -> Vec<(&'static str, &'static str, String, u16)> {
     let (render, diff) = ("/pyroscope/render", "/pyroscope/render-diff");
     let (all, bad) = (format!("{CPU}{{}}"), format!("{CPU}{{a=~\"(\"}}"));

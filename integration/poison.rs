@@ -72,7 +72,7 @@ impl Raw {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Adds 16,000 samples with one stack and one label, from strings 3 and 4.
+    /// Adds 16,000 samples with one stack and one label, from strings 3 and 4. Returns the encoded profile.
     fn labelled(mut self) -> Vec<u8> {
         for _ in 0..16_000 {
             self.message(2, &[1 << 3, 1, 2 << 3, 1, 3 << 3 | 2, 4, 1 << 3, 3, 2 << 3, 4]);
@@ -102,7 +102,7 @@ fn push_function<'a>(profile: &mut Profile<'a>, name: &'a str) -> u32 {
     u32::try_from(profile.functions.len() - 1).unwrap()
 }
 
-/// Adds a location with these functions, each on its own line.
+/// Adds a location with one `Line` for each of these functions. Returns the index of the location.
 fn push_location(profile: &mut Profile<'_>, mapping: u32, functions: impl Iterator<Item = u32>) -> u32 {
     let lines_start = u32::try_from(profile.lines.len()).unwrap();
     profile
@@ -128,7 +128,7 @@ fn push_sample<'a>(profile: &mut Profile<'a>, stack: impl Iterator<Item = u32>, 
     profile.values.extend(std::iter::repeat_n(1, types));
 }
 
-/// Adds stacks of `depth` frames that differ in their leaf.
+/// Adds samples with stacks of `depth` frames that differ only in their leaf.
 fn distinct_stacks(profile: &mut Profile<'_>, count: u32, depth: usize, location: u32, leaves: u32) {
     for stack in 0..count {
         let rest = std::iter::repeat_n(location, depth - 1);
@@ -183,7 +183,8 @@ fn long_files_of_mappings() -> Vec<u8> {
     pprof::encode(&profile)
 }
 
-/// Adds 16,000 samples with one stack, each with the labels that `labels` returns for its number.
+/// Adds 16,000 samples with one stack, each with the labels that `labels` returns for its number. Returns the encoded
+/// profile.
 fn labelled<'a>(mut profile: Profile<'a>, labels: impl Fn(usize) -> Vec<SampleLabel<'a>>) -> Vec<u8> {
     let function = push_function(&mut profile, "work");
     let location = push_location(&mut profile, Location::NO_MAPPING, std::iter::once(function));

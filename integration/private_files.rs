@@ -25,7 +25,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// Returns the number of files and folders below a folder, and the paths that other users may access.
+/// Returns the number of files and folders below a folder, and those with another mode than 0600 or 0700.
 fn look(folder: &Path) -> (usize, Vec<String>) {
     let (mut seen, mut open) = (0, Vec::new());
     let mut folders = vec![folder.to_owned()];

@@ -242,7 +242,7 @@ fn enumeration(field: &FieldDescriptorProto) -> Option<String> {
     Some(format!("crate::proto::{package}::{name}"))
 }
 
-/// Converts an enum value to its name.
+/// Returns the code that converts an enum value to its name.
 fn enum_to_json(field: &FieldDescriptorProto, rust: &str, kind: String) -> String {
     let name = format!("{kind}::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)");
     if field.proto3_optional() {

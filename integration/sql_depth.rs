@@ -35,7 +35,7 @@ fn parts(count: usize, body: &str) -> String {
     format!("WITH t0 AS (SELECT value AS n FROM samples){parts} SELECT n FROM t{count}")
 }
 
-/// Returns `columns` columns that pass through `count` subqueries.
+/// Returns a statement with `columns` columns that pass through `count` subqueries.
 fn wide(columns: usize, count: usize) -> String {
     let columns: Vec<String> = (0..columns).map(|number| format!("value AS c{number}")).collect();
     let parts: String = (1..=count)
@@ -179,7 +179,7 @@ fn statements() -> Vec<(&'static str, bool, String)> {
     ]
 }
 
-/// Returns the peak stack usage of all SQL threads, in bytes. The system never releases the pages of a stack.
+/// Returns the largest peak stack usage of any SQL thread, in bytes. The system never releases the pages of a stack.
 fn deepest_stack(server: &Program) -> u64 {
     let maps = std::fs::read_to_string(format!("/proc/{}/smaps", server.id())).unwrap_or_default();
     let (mut is_stack, mut most) = (false, 0);

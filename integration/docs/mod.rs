@@ -392,7 +392,7 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// Returns the page with fenced blocks blanked out, line by line.
+/// Returns the lines of a page that are outside of fenced blocks, with their numbers.
 fn prose(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut inside = false;
     page.lines().enumerate().filter_map(move |(at, line)| {

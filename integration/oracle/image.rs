@@ -382,7 +382,7 @@ impl Image {
         code.table.find(pc).map_or(Found::NoMapping, Found::Row)
     }
 
-    /// Returns the file of an address and the address in this file, for a report.
+    /// Returns the address inside the file that is mapped there, or else the address itself, as text for a report.
     pub(super) fn place(&self, address: u64) -> String {
         let Some((_, relative)) = self.at(address) else {
             return format!("{address:#x}");
