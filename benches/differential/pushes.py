@@ -50,7 +50,7 @@ class World:
         self.functions += ["a b c", "größe", "std::vector<int>::push_back", "com/example/App.run"]
 
     def time(self):
-        """Returns a time in milliseconds. One of three times is a multiple of 15 s."""
+        """Returns a time in milliseconds. About one time in three is a multiple of 15 s."""
         span = (self.end - self.start) // 15_000
         step = self.start + self.random.randrange(span) * 15_000
         return step if self.random.random() < 0.3 else step + self.random.randrange(15_000)

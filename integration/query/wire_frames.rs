@@ -19,7 +19,7 @@ async fn open(users: Vec<PostgresUser>) -> (String, Shutdown) {
     serve(options, engine_with(two_services(), QueryLimits::default())).await
 }
 
-/// Opens a port for PostgreSQL clients until the shutdown.
+/// Opens a port for PostgreSQL clients. Returns its address, and the shutdown that closes it.
 pub(super) async fn serve(options: PostgresOptions, engine: QueryEngine) -> (String, Shutdown) {
     let server = PostgresServer::bind(options, engine).await.unwrap();
     let address = server.local_addr().to_string();
@@ -54,7 +54,7 @@ async fn answer(address: &str, sent: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// Returns the code of the last message, which must be an `ErrorResponse`.
+/// Returns the code of the last message, or `no error` if it is not an `ErrorResponse`.
 fn code(answer: &[u8]) -> String {
     let (mut at, mut code) = (0, String::from("no error"));
     while at + 5 <= answer.len() {
