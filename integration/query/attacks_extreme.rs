@@ -1,6 +1,6 @@
 //! More rows of the table in `attacks`. They use the smallest and largest numbers of a type, which crash a careless
-//! function, short texts with large plans, and aggregates that store all their input. Further rows try to access data of
-//! other tenants or of the engine.
+//! function, short texts with large plans, and aggregates that store all their input. Further rows try to access data
+//! of other tenants or of the engine.
 
 use super::expected::Expected::{self, Harmless, Refused, Stopped};
 
