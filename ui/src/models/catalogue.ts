@@ -24,7 +24,7 @@ export interface Catalogue {
   labels: Loader<string[]>;
   /** True if the range has no profiles of the selected service, or no profiles at all. */
   missing: Accessor<boolean>;
-  /** The reason, loaded only if something is missing. */
+  /** The reason why profiles are missing; loaded only if `missing` is true. */
   absence: Loader<Absence>;
 }
 

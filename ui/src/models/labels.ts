@@ -47,7 +47,7 @@ export function createBreakdown(query: Accessor<Query | null>, label: Accessor<s
   });
 }
 
-/** Adds a matcher to a selector. Profiles must match all matchers, also several for the same label. */
+/** Adds a matcher to a selector. Profiles must match all matchers, even if several matchers name the same label. */
 export const withValue = (selector: string, name: string, op: '=' | '!=', value: string): string => printSelector([...parseMatchers(selector), { name, op, value }]);
 
 export function createTop(breakdown: Accessor<Pick<Breakdown, 'query' | 'label'> | null>, value: string): Loader<Top | null> {

@@ -44,7 +44,7 @@ export function createMetric(query: Accessor<string>, range: Accessor<Range>): M
   };
 }
 
-/** Returns the highest point of all lines, the first of equal ones. */
+/** Returns the highest point of all lines. If several points have this value, returns the earliest. */
 export function peakOf(lines: readonly Pick<Line, 'points'>[]): MetricData['peak'] {
   let peak: MetricData['peak'] = null;
   for (const { points } of lines) for (const [time, value] of points) if (peak === null || value > peak.value || (value === peak.value && time < peak.time)) peak = { time, value };

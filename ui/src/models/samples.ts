@@ -10,7 +10,7 @@ import { stepFor, type Range } from '../lib/time.ts';
 import type { Query } from './selection.ts';
 
 export interface Sample {
-  /** `time~series`, as the URL has it. */
+  /** `time~series`, as in the URL. */
   key: string;
   /** Milliseconds, although the store has microseconds. */
   time: number;

@@ -58,11 +58,11 @@ export interface Queue {
   component: string;
   /** Number of profiles in the queue. */
   profiles: number;
-  /** Milliseconds that the oldest has waited. */
+  /** Milliseconds that the oldest profile has waited. */
   oldest: number;
-  /** Profiles dropped since the start of the collector. */
+  /** Number of profiles dropped since the start of the collector. */
   dropped: number;
-  /** Requests that failed before this one succeeded. */
+  /** Number of requests that failed before the last request succeeded. */
   failures: number;
 }
 
