@@ -3,7 +3,7 @@
 
 import type { Unit } from './format.ts';
 
-/** `rate`: values add up over time, and a chart divides them by it. `gauge`: each value is a state. */
+/** `rate`: values add up over time, and a chart shows them per second. `gauge`: each value is a state. */
 export type Kind = 'rate' | 'gauge';
 
 export interface ProfileType {

@@ -100,7 +100,7 @@ export function parseMatchers(text: string): Matcher[] {
   }
 }
 
-/** Like `parseMatchers`, but invalid text gives no matchers, for links from elsewhere. */
+/** Like `parseMatchers`, but returns no matchers for invalid text, because users can edit links. */
 export function readMatchers(text: string): Matcher[] {
   try {
     return parseMatchers(text);

@@ -1,4 +1,4 @@
-// The completion of SQL: tables, columns and functions of the server, labels and their values; and example statements. They
+// The completion of SQL (tables, columns and functions of the server, labels and their values) and example statements. Both
 // follow `docs/sql.md`.
 
 export interface Word {

@@ -1,4 +1,4 @@
-// SQL requests, whose rows arrive as JSON in a stream; and the parts of a selection as SQL conditions.
+// Sends SQL statements and reads their rows from a stream of JSON. Also converts the parts of a selection to SQL conditions.
 
 import { send } from './api.ts';
 import type { Matcher } from './selector.ts';

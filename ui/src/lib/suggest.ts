@@ -1,4 +1,4 @@
-// "Did you mean": the names most similar to a name that does not exist; and a filter of a list by typed text.
+// "Did you mean": finds the names most similar to a name that does not exist. Also filters a list by typed text.
 
 /** Returns the edit distance (insert, delete, replace) of two words. */
 export function distance(a: string, b: string): number {

@@ -1,5 +1,5 @@
-// How to send profiles to this server: instructions for each language and tool, with the address of this server, and with a
-// token if the server requires authentication.
+// How to send profiles to this server: instructions for each language and tool, with the address of this server. If the server
+// requires authentication, the instructions include the steps for a token.
 
 import { createMemo, For, Show } from 'solid-js';
 import { Command } from '../components/Notice.tsx';
