@@ -119,7 +119,7 @@ fn what_is_not_committed_fails_before_the_tests_and_after_them() {
     fails(&|_| (), "touch ui/left", "after the tests:\n?? ui/left\n");
     // If git fails, the check of the clone fails.
     let lose = |clone: &Path| std::fs::remove_dir_all(clone.join(".git")).unwrap();
-    fails(&lose, "", "git cannot tell");
+    fails(&lose, "", "git status failed");
 }
 
 #[test]

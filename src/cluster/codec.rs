@@ -23,7 +23,7 @@ pub(super) enum CodecError {
     #[error("the message ends early")]
     Short(#[from] TryGetError),
     /// A tag has an unknown value.
-    #[error("{0} has the unknown value {1}")]
+    #[error("the tag of {0} is {1}, which is unknown")]
     Unknown(&'static str, u8),
     /// A name that no member can have.
     #[error("invalid member name: {0}")]

@@ -8,7 +8,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Smallest useful budget. Below it, the profiler would drop every table at once.
+    /// Smallest useful budget. With less, no unwind table would stay long enough to be useful.
     pub const SMALLEST: usize = 8 << 20;
 
     /// Creates a budget of `bytes` bytes, but at least [`Self::SMALLEST`].
@@ -18,28 +18,28 @@ impl Budget {
         }
     }
 
-    /// Returns the limit for unwind tables in bytes. Their rows are in the kernel.
+    /// Returns the limit in bytes for unwind tables. Their rows are in the kernel.
     pub fn tables(self) -> usize {
         self.bytes / 8 * 3
     }
 
-    /// Returns the limit for the function indexes of files in bytes.
+    /// Returns the limit in bytes for the function indexes of files.
     pub(crate) fn indexes(self) -> usize {
         self.bytes / 4
     }
 
-    /// Returns the limit for looked-up names in bytes.
+    /// Returns the limit in bytes for names that the symbolizer has looked up.
     pub fn names(self) -> usize {
         self.bytes / 8
     }
 
-    /// Returns the limit in bytes for records that wait for the worker, and the same limit for copied stacks that
-    /// wait for tables. The copied stacks may also use the bytes that the window leaves free.
+    /// Returns the limit in bytes for waiting data. Records that wait for the worker may use half of it. Copied stacks
+    /// that wait for unwind tables may use the other half, and also the bytes that the window leaves free.
     pub(crate) fn backlog(self) -> usize {
         self.bytes / 8
     }
 
-    /// Returns the limit for the stacks of the current window in bytes.
+    /// Returns the limit in bytes for the stacks of the current window.
     pub fn window(self) -> usize {
         self.bytes / 8
     }

@@ -463,7 +463,7 @@ mod tests {
         });
         stop.store(true, Ordering::Relaxed);
         swapping.join().unwrap();
-        assert!(seen > 0, "the pipe was never met");
+        assert!(seen > 0, "the opener never reached the pipe");
     }
 
     #[test]

@@ -59,8 +59,9 @@ impl Size {
         frames: 1 << 22,
     };
 
-    /// Returns the needed memory in bytes: nodes and their table, texts twice, columns with room for twice as many
-    /// entries, and the profile that is written from the columns.
+    /// Returns the estimated memory in bytes. It covers the nodes with their hash table, two copies of the texts, the
+    /// columns and the profile that is written from them. The columns are counted with twice the capacity that their
+    /// entries need.
     pub fn bytes(self) -> usize {
         // Each node may have its own frame, up to the limit.
         let names = self.calls.min(MAX_NAMES);
@@ -121,8 +122,8 @@ fn check(found: usize, limit: usize, what: &'static str) -> Result<(), TooMany> 
     Ok(())
 }
 
-/// Counts the maximum size of a tree of the same calls, without storing the calls. A node is represented by the number
-/// of its frames.
+/// Computes an upper bound for the size of the tree that the received calls would form. It does not store the calls: a
+/// node is only the number of frames of its stack.
 pub struct Counter(Room);
 
 impl Default for Counter {
@@ -232,7 +233,7 @@ impl CallTree {
     pub fn frame_in(&mut self, name: &str, file: &str, line: i64, binary: &str) -> Result<FrameId, TooMany> {
         let length = name.len() + file.len() + binary.len();
         self.looked_up = self.looked_up.saturating_add(length);
-        check(self.looked_up, MAX_LOOKED_UP, "bytes of names to look up")?;
+        check(self.looked_up, MAX_LOOKED_UP, "bytes of names, counting each repetition")?;
         let (text, frames, hasher) = (&self.text, &self.frames, &self.hasher);
         let parts = |index: u32| {
             let frame = frames.get(index as usize);
@@ -464,7 +465,7 @@ mod tests {
         assert!(tree.frame("ff", "", 0).is_ok());
         tree.looked_up = MAX_LOOKED_UP - 3;
         assert!(tree.frame("ff", "", 0).is_ok());
-        assert_eq!(tree.frame("ff", "", 0).unwrap_err().what, "bytes of names to look up");
+        assert_eq!(tree.frame("ff", "", 0).unwrap_err().what, "bytes of names, counting each repetition");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 #![allow(
     unsafe_code,
-    reason = "jemalloc's settings of one arena are reached by name only, through a call without types"
+    reason = "jemalloc's settings of a single arena have no typed function; an untyped call reads and writes them"
 )]
 
 use tikv_jemalloc_ctl::{arenas, raw};

@@ -189,7 +189,7 @@ impl HttpSection {
         ] {
             ensure!(
                 value.as_ref().is_none_or(String::is_empty),
-                "{name}.{key} is not supported, and neither are client certificates and other server names"
+                "{name}.{key} is not supported: the client sends no certificate and verifies the name in the URL"
             );
         }
         Ok(HttpOptions {

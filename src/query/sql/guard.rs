@@ -70,7 +70,7 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, 
     }
     let tokens = Tokenizer::new(dialect, text)
         .tokenize()
-        .map_err(|error| QueryError::invalid(format!("reading the query: {error}")))?;
+        .map_err(|error| QueryError::invalid(format!("cannot parse the query: {error}")))?;
     let count = tokens.iter().filter(|token| deepens(token)).count();
     if count > MAX_OPERATORS {
         return Err(QueryError::Limit(format!(

@@ -275,7 +275,7 @@ impl SqlSession {
 fn read(parser: &PostgresCompatibilityParser, text: &str) -> Result<ast::Statement, QueryError> {
     let mut statements = parser
         .parse(text)
-        .map_err(|error| QueryError::invalid(format!("reading the query: {error}")))?;
+        .map_err(|error| QueryError::invalid(format!("cannot parse the query: {error}")))?;
     let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
         return Err(QueryError::invalid("the query must be exactly one statement"));
     };

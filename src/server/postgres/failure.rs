@@ -80,7 +80,7 @@ fn code_of(text: &str) -> &'static str {
         "42703"
     } else if lower.contains("invalid function") || lower.contains("function") && lower.contains("not found") {
         "42883"
-    } else if lower.contains("sql parser error") || lower.starts_with("reading the query") {
+    } else if lower.contains("sql parser error") || lower.starts_with("cannot parse the query") {
         "42601"
     } else if lower.contains("divide by zero") {
         "22012"

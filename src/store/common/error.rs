@@ -141,8 +141,8 @@ pub enum StoreError {
     Deadline(std::time::Duration),
     /// Threads did not end because the disk does not respond to them.
     #[error(
-        "the disk has not responded for {after:?}: the store no longer waits for {threads}; the folder is free \
-        when the process has ended"
+        "the disk has not responded for {after:?}: the store no longer waits for {threads}; the folder \
+        stays locked until the process ends"
     )]
     Stuck {
         /// How long the close has waited.

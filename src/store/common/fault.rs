@@ -76,7 +76,8 @@ pub enum Place {
     CheckpointHint(Table),
     /// A file that is no longer needed is deleted.
     FileDelete(Table),
-    /// A request for a deletion is made durable: folder, file, sync, rename, sync of two folders.
+    /// One step of storing a request for a deletion: the folder is created, the file is written, synced or renamed, or
+    /// a parent folder is synced.
     RequestWrite,
     /// The file of a finished request is removed.
     RequestRemove,
@@ -104,7 +105,7 @@ pub trait FaultHook: Send + Sync {
 #[derive(Clone, Default)]
 pub struct Faults {
     hook: Option<Arc<dyn FaultHook>>,
-    /// Records the steps of the thread that uses these faults.
+    /// The progress of the thread that uses these faults. `None` if nobody watches the thread.
     wait: Option<DiskWait>,
 }
 
@@ -117,7 +118,7 @@ impl Faults {
         }
     }
 
-    /// Returns the same faults for the work of one thread. They record the steps of that thread in `wait`.
+    /// Returns faults with the same hook that also record a step in `wait` at every call except [`Self::logged`].
     #[must_use]
     pub(crate) fn noting(&self, wait: &DiskWait) -> Self {
         Self {

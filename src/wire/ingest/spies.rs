@@ -1,8 +1,8 @@
-//! Repairs pprof files of agents that deviate from the format, as Pyroscope does.
+//! Repairs pprof files from agents that deviate from the format. The repairs are the same as Pyroscope's.
 //!
-//! In: the name of the agent and its profile. Out: the profile with other names. For agents of script languages, this
-//! module puts the file before the name of a function. .NET's agent wrote `-` in the names of sample types, and
-//! functions without an id.
+//! In: the name of the agent and its profile. Out: the profile with repaired names and function ids. For agents of
+//! script languages, this module puts the file before the name of a function. .NET's agent used `-` in the names of
+//! sample types and left out the ids of functions; this module writes `_` and assigns ids.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -30,7 +30,8 @@ pub(super) enum Spy {
 }
 
 impl Spy {
-    /// Returns the agent with this name. An agent that sends no name is .NET's if its profile has .NET's sample types.
+    /// Returns the agent with this name. If the request names no agent, the agent is .NET's if `has_dotnet_types`
+    /// returns true: the sample type configuration of the request then lists a sample type of .NET's agent.
     pub(super) fn of(name: &str, has_dotnet_types: impl FnOnce() -> bool) -> Option<Self> {
         match name {
             "pyspy" => Some(Self::Python),
@@ -131,8 +132,8 @@ impl Names {
     }
 }
 
-/// Assigns to the functions of a profile the ids of the locations at the same positions. Returns `None` if the profile
-/// does not have exactly one line per location and one location per function.
+/// Gives each function of a profile the id of the location at the same position. Returns `None` if a location does not
+/// have exactly one line, if the numbers of locations and functions differ, or if the profile grows too much.
 fn numbered(plain: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     let mut ids = Vec::new();
     let mut functions = 0;

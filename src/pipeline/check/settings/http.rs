@@ -108,9 +108,9 @@ pub struct TlsSettings {
     pub cipher_suites: Vec<Arc<str>>,
     /// Go names of curves, most preferred first; empty for all.
     pub curves: Vec<Arc<str>>,
-    /// Minimum version, 10 to 13.
+    /// Minimum TLS version: 10 for TLS 1.0, up to 13 for TLS 1.3.
     pub min_version: Option<u8>,
-    /// Maximum version, 10 to 13.
+    /// Maximum TLS version: 12 for TLS 1.2, or 13 for TLS 1.3.
     pub max_version: Option<u8>,
 }
 
@@ -181,7 +181,8 @@ const SUITES: [&str; 17] = [
 ];
 const CURVES: [&str; 4] = ["CurveP256", "CurveP384", "CurveP521", "X25519"];
 
-/// Decodes the block. Checks that depend on values that are not known yet are skipped.
+/// Decodes the block and checks it. If a value is not known yet, returns the default settings, without TLS and
+/// authentication.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<HttpSettings, Diagnostics> {
     let Some(body) = known::<HttpBody>(text, resolve)? else {
         return Ok(HttpSettings::default());
@@ -265,7 +266,7 @@ fn choice<T: Copy>(given: &Option<Arc<str>>, name: &str, choices: &[(&str, T)]) 
     let found = choices.iter().find(|(choice, _)| *choice == &**given);
     found.map(|(_, value)| Some(*value)).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
-        let message = format!("unknown {name} \"{given}\"; one of: {}", names.join(", "));
+        let message = format!("unknown {name} \"{given}\": use one of {}", names.join(", "));
         error(&format!("tls.{name}"), message)
     })
 }
@@ -273,7 +274,7 @@ fn choice<T: Copy>(given: &Option<Arc<str>>, name: &str, choices: &[(&str, T)]) 
 fn among(given: &[Arc<str>], name: &str, known: &[&str]) -> Result<Vec<Arc<str>>, ArgumentError> {
     match given.iter().find(|given| !known.contains(&&***given)) {
         Some(unknown) => {
-            let message = format!("unknown \"{unknown}\"; known are: {}", known.join(", "));
+            let message = format!("unknown value \"{unknown}\": use values from this list: {}", known.join(", "));
             Err(error(&format!("tls.{name}"), message))
         }
         None => Ok(given.to_vec()),
