@@ -177,10 +177,10 @@ TABLES = {
         ("3,000 blocks, after reloads: resident memory, MB", "chain_reloaded_resident_mb", "<= 25"),
         ("3,000 blocks, after changes: resident memory, MB", "chain_changed_resident_mb"),
         ("3,000 blocks with a regular expression each: start until ready, s", "regex_ready_seconds"),
-        ("the same: resident memory, MB", "regex_resident_mb"), ("of that, private memory, MB", "regex_anon_mb"),
+        ("3,000 blocks with a regular expression each: resident memory, MB", "regex_resident_mb"), ("of that, private memory, MB", "regex_anon_mb"),
         ("idle, one component: resident memory, MB", "idle_resident_mb", "<= 15"), ("of that, private memory, MB", "idle_anon_mb"),
         ("idle, one component: % of a CPU", "idle_cpu_percent", "<= 0.1"),
-        ("100 targets, 5 types every 15 s: % of a CPU", "scrape_cpu_percent"), ("the same: resident memory, MB", "scrape_resident_mb"),
+        ("100 targets, 5 types every 15 s: % of a CPU", "scrape_cpu_percent"), ("100 targets: resident memory, MB", "scrape_resident_mb"),
         ("of that, private memory, MB", "scrape_anon_mb"), ("profiles scraped per minute", "scrape_profiles_per_minute")]},
     "hot": {"bench": "hot", "columns": {"MB/s": "*.mb_per_s", "median, us": "*.median_us"}, "rows": [
         (name, name) for name in (
@@ -202,7 +202,7 @@ TABLES = {
     "slowdown": {"bench": "slowdown", "columns": {"without": "slowdown_99hz.percent.*.without", "with the collector": "slowdown_99hz.percent.*.with"}, "rows": [
         ("interrupted, % of the CPU time of fixed work", "interrupted"),
         ("preempted, % of the time", "preempted"),
-        ("lost by both, % of the time", "lost"), ("mean of that loss", "mean"),
+        ("increase of both together, % of the time", "lost"), ("mean of that increase", "mean"),
         ("95 % confidence interval of the mean, plus or minus", "uncertain")]},
     "mixed": {"bench": "mixed", "columns": {"node, two JVMs, four Pythons, rustc": "mixed_99hz.*"}, "rows": [
         ("resident memory, MB", "resident_mb", "<= 120"), ("peak resident memory, MB", "peak_mb"), ("kernel maps, MB", "maps_mb", "<= 24"),
