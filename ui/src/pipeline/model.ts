@@ -23,7 +23,7 @@ export interface Component {
   /** Full id: the id of the module, a slash, and the local id. */
   id: string;
   localId: string;
-  /** `pyroscope.scrape` */
+  /** Name of the component, such as `pyroscope.scrape`. */
   name: string;
   label: string;
   module: string;
