@@ -183,7 +183,7 @@ function profileOf(service, kind) {
   // Names are data: this one must never become markup.
   child(server, `${pkg}.render<img src=x onerror=alert(1)>`, `${service.domain}/render.go`, 12, binary).self += 4e6;
   if (service.domain === 'hostile') for (const name of WORSE) child(child(server, name, name, 7, name), name, name, 9, name).self += 8e7;
-  // The same holds for this one, which is not the server's name for folded frames.
+  // This function has the name that the server uses for folded frames, but the page must show it as a function.
   child(server, 'other', `${service.domain}/other.go`, 3, binary).self += 9e7;
   profiles.set(key, root);
   return root;
@@ -332,7 +332,7 @@ function level({ service, pod }, type, ms) {
   return service.weight * 90 * wave;
 }
 
-/** The age of the oldest data. */
+/** Returns the age of the oldest data in milliseconds. */
 const ageOf = (mode) => (mode === 'young' ? 40_000 : 8 * 3.6e6);
 
 /** Inventory had a pause of six minutes, twenty minutes ago. */
@@ -465,7 +465,7 @@ const METHODS = {
   },
 };
 
-/** Encodes a difference as Pyroscope does: x, total and self of the left side, the same of the right side, and the name. */
+/** Encodes a difference as Pyroscope does: x, total and self of the left side, x, total and self of the right side, and the name. */
 function encodeDiff(left, right) {
   for (const tree of [left, right]) roundTree(tree);
   const names = ['total'];
@@ -660,7 +660,7 @@ const ROUTES = [
 
 /**
  * Starts the stand-in on a free port of 127.0.0.1. While it runs, a test can change `mode`, add methods to `fails`, reduce `nodes`
- * (the maximum of a flame graph, unless a request wants more detail), set the present, hold back a method by `hold`, and add
+ * (the maximum of a flame graph, unless a request wants more detail), set the current time (`now`), hold back a method by `hold`, and add
  * routes to `routes`. This map contains a function for each path. The function receives the URL and the body, and returns a status
  * and JSON, or text.
  */
