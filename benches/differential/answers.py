@@ -113,7 +113,7 @@ def heat(answer):
 
 
 def rendered(answer):
-    """Converts flamebearer JSON. If the query has groups, the time line is omitted, because Pyroscope returns the time line of one group."""
+    """Converts flamebearer JSON. If the query has groups, the time line is omitted, because Pyroscope returns the time line of only one group."""
     bearer = answer.get("flamebearer", {})
     double = answer.get("metadata", {}).get("format") == "double"
     graph = {"names": bearer.get("names"), "levels": bearer.get("levels")}

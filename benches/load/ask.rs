@@ -237,8 +237,8 @@ pub(crate) async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> any
     Ok(Value::Object(answers))
 }
 
-/// Requests one service's flame graph for this time, with a pause of 100 ms before each repetition. The quantiles of
-/// the durations exclude the first response, because the server may have to read files for it.
+/// Requests one service's flame graph until `length` has passed, with a pause of 100 ms before each repetition. The
+/// quantiles of the durations exclude the first response, because the server may have to read files for it.
 pub(crate) async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
     let question = of_one_service(plan)?;
