@@ -345,7 +345,7 @@ def fleets_table(of, s):
         ("PUT per day", asked(0)), ("LIST per day", asked(1)), ("GET per day", asked(2)),
         ("servers per month", price("$nodes")), ("storage per month", price("$stored")), ("requests per month", price("$requests")),
         ("total per month", lambda m: f"**{dollars(m['$'])}**"), ("total per pod and month, cents", lambda m: short(100 * m["$"] / m["pods"])),
-        ("in addition, beside the pods: processors of collectors that scrape", lambda m: short(m["rate"] * scrape / 1e3) if scrape else "not measured"),
+        ("in addition, on the machines of the pods: processors of collectors that scrape", lambda m: short(m["rate"] * scrape / 1e3) if scrape else "not measured"),
     ]
     text = rows(["", *map(pods_text, SIZES)], [[label, *(show(m) for m in all_of)] for label, show in lines])
     return text + (f"\nThe whole-machine profiler takes {short(ebpf)} % of one processor of each machine of the fleet.\n" if ebpf else "")
