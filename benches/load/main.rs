@@ -51,7 +51,8 @@ enum Mode {
     Fill(Servers),
     /// Start Alluvium in an empty folder and measure everything.
     Server(Servers),
-    /// Start Alluvium in an empty folder and query one hour, with one hour and with ten hours in the tables.
+    /// Start Alluvium in empty folders and query the newest `--minutes`, with only these and with ten times as long a
+    /// history in the tables.
     Growth(Servers),
     /// Start Alluvium, push at a fixed rate and query once a second; prints one line of JSON every ten seconds.
     Soak(Servers),
