@@ -88,7 +88,7 @@ def kernel_side(pid):
         found = dict(re.findall(r"^(\w+):\s+(\d+)$", text, re.M))
         if "run_cnt" in found and int(found["run_cnt"]) > runs:
             nanos, runs = int(found["run_time_ns"]), int(found["run_cnt"])
-    # The inner maps belong to the outer maps and to no process, so the maps are found by their names.
+    # The inner maps belong to the outer maps and to no process, so this function finds the maps by their names.
     ours = {"ring", "scratch", "snapshot_scratch", "counters", "processes", "tables", "mappings", "rows", "registers"}
     maps = json.loads(subprocess.run(["bpftool", "-j", "map", "show"], capture_output=True, text=True).stdout or "[]")
     total = sum(int(entry.get("bytes_memlock", 0)) for entry in maps if entry.get("name", "").split(".")[0] in ours)
@@ -145,7 +145,7 @@ def start_collector(options, folder):
 def collector(options, folder):
     agent = start_collector(options, folder)
     programs = busy(folder, options.seconds * 2, options.depth)
-    # After this time, the tables of the running programs are compiled.
+    # After this time, the unwind tables of the running programs are complete.
     time.sleep(20)
     cpu, (nanos, runs, _), at = cpu_seconds(agent.pid), kernel_side(agent.pid), time.monotonic()
     start_cpu = cpu
@@ -286,7 +286,7 @@ int main(int count, char **arguments) {
 		__builtin_memcpy(sorted, took, sizeof(took));
 		qsort(sorted, BLOCK, sizeof(long), compare);
 		long median = sorted[BLOCK / 2];
-		/* If a piece takes half a millisecond more, the host ran another machine: no interrupt of the profiler takes that long. */
+		/* If a piece takes half a millisecond more, the host ran another virtual machine: no interrupt of the profiler takes that long. */
 		for (int piece = 0; piece < BLOCK; piece++)
 			if (took[piece] - median < 500000) {
 				usual += median;
@@ -386,7 +386,7 @@ def mixed(options, folder):
 
 
 def churn(options, folder):
-    """Runs two hundred binaries that live 50 ms, again and again. Measures resident memory and maps at the end of each sixth of the time."""
+    """Runs two hundred binaries that live 50 ms, again and again. Measures resident memory, kernel maps and CPU time near the end of each sixth of the time."""
     for name in ("shares", "churn"):
         subprocess.run(["gcc", "-O2", "-o", folder / name, ROOT / f"integration/fixtures/ebpf/{name}.c"], check=True)
     for index in range(200):

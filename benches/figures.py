@@ -34,7 +34,7 @@ ROOT = pathlib.Path(os.environ.get("ALLUVIUM_FIGURES", pathlib.Path(__file__).re
 KEPT = ROOT / "docs/benchmarks"
 # `all` measures again if a result is older than this.
 NEW_ENOUGH = datetime.timedelta(days=1)
-# Before a bench, the script waits until the load average of the machine is at most `AT_REST`, but at most `PATIENCE` seconds.
+# Before a bench, the script waits up to `PATIENCE` seconds until the load average of the machine is at most `AT_REST`.
 AT_REST, PATIENCE = 0.5, 900
 BLOCK = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end of figures -->)", re.S)
 BY_HAND = re.compile(r"Measured on \d{4}-\d\d-\d\d at [0-9a-f]{7,40}, by hand:[^`]*`[^`]+`", re.S)

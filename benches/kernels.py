@@ -324,12 +324,16 @@ def files_of(text):
         try:
             found[name] = gzip.decompress(base64.b64decode("".join(body.split()))).decode(errors="replace")
         except (ValueError, OSError, EOFError) as error:
-            sys.exit(f"{name} came damaged over the console: {error}")
+            sys.exit(f"{name} arrived damaged over the console: {error}")
     return found
 
 
 def judge(files, prefix, name, hertz):
-    """Returns the samples of a program, the largest difference of a share in points, and the percentage of complete stacks."""
+    """Compares the samples of a program with its own measurements.
+
+    Returns the number of samples, the shares of its functions with the largest difference in percentage points, and the percentage of complete stacks. Returns None if
+    a measurement or all samples are missing.
+    """
     functions = WAYS if name == "threads" else SHARES
     truth = {key: int(value) for key, value in re.findall(r"^(\S+) (\d+)$", files.get(f"{prefix}-{name}.truth", ""), re.M)}
     stacks = []

@@ -1,4 +1,4 @@
-//! Measures the cost of the hooks of live debugging in instructions. Run the bench under callgrind, which counts the
+//! Measures how many instructions the hooks of live debugging cost. Run the bench under callgrind, which counts
 //! instructions.
 //!
 //! Arguments: the number of events, and a mode. `bare` computes the size of a batch of one profile, as every component

@@ -1,6 +1,7 @@
-//! Measures the hot paths of a profile: `cargo bench --no-default-features --features agent`.
+//! Measures the functions that process profiles, and the parser of configurations: `cargo bench --no-default-features
+//! --features agent`.
 //!
-//! Rates are MB (10^6 bytes) of uncompressed pprof per second. The module `measure` measures them.
+//! Rates are MB (10^6 bytes) per second: of uncompressed pprof, or of the text or file that the function reads instead.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 

@@ -1,6 +1,6 @@
-//! Measurements without a framework. Each measurement runs for at least a second on one core. The result is the median
-//! of the runs and is printed as one line of JSON on stdout. Arguments of the program are substrings of the names to
-//! run.
+//! Measurements without a framework. Each measurement runs for at least a second on one core. Its
+//! result, with the median of the runs, is printed as one line of JSON on stdout. Each argument of the program selects
+//! the measurements whose name contains it.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-"""Draws a soak as an SVG text: memory, latencies and CPU time over time. figures.py draws docs/images/soak.svg with it."""
+"""Draws the results of the bench `soak` as SVG: memory, latencies and CPU time over time. figures.py writes docs/images/soak.svg with this module."""
 
 WIDTH, PANEL, LEFT, RIGHT, GAP, TOP = 880, 120, 70, 20, 46, 34
 COLOURS = ["#3b6fb6", "#c4632b"]
@@ -38,10 +38,10 @@ def svg(figures):
     values = lambda name: figures[f"window.{name}"]
     minutes = [at / 60 for at in values("at_s")]
     panels = [
-        ("Memory, MB", [("own", values("anon_mb")), ("resident", values("resident_mb"))]),
+        ("Memory, MB", [("private", values("anon_mb")), ("resident", values("resident_mb"))]),
         ("Acknowledgement of a push, ms", [("p50", values("ack_ms.p50")), ("p99", values("ack_ms.p99"))]),
         ("Flame graph of a service, ms", [("p50", values("flame_graph_ms.p50")), ("p99", values("flame_graph_ms.p99"))]),
-        ("Processor time of the server, seconds a second", [("", [used / 10 for used in values("cpu_s")])]),
+        ("CPU time of the server, seconds per second", [("", [used / 10 for used in values("cpu_s")])]),
     ]
     height = TOP + len(panels) * (PANEL + GAP)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12" fill="#666">']

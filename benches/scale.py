@@ -28,7 +28,7 @@ MIB = 1 << 20
 ASSUMED = {
     "profiles": (8, "per pod and minute", "profiles", "as measured: CPU and heap, each four times a minute. The five types that Alloy scrapes from a Go program by "
                  "default are 20 profiles: see the other assumptions"),
-    "kinds": (6, "", "types of values in these profiles", "two of CPU, four of heap (`src/testing/fleet/draw.rs`); beyond a size, each has separate files"),
+    "kinds": (6, "", "types of values in these profiles", "two of CPU, four of heap (`src/testing/fleet/draw.rs`); in files from the size `split` on, each type has separate files"),
     "tenants": (1, "", "tenants, of equal size", "the usual installation; every flush writes separate files for each tenant"),
     "service_pods": (30, "", "pods of a service", "the measured fleet has three; a large fleet has larger services, not only more of them"),
     "retention": (30, "days", "retention of profiles", "a month, so that a release can be compared with the previous one"),
@@ -46,8 +46,8 @@ ASSUMED = {
     "page": (1000, "keys", "keys in the response to one LIST", "the maximum of S3, which is the default of `object_store`"),
     "put_price": (0.005, "$ per thousand", "PUT and LIST", "list price of S3 Standard, US East (N. Virginia), as public pages quote it; read on 2026-11-24 in stored "
                   "copies, most without a date, not from Amazon. DELETE costs nothing; Alluvium deletes with POSTs of one key each, which the model counts as DELETE"),
-    "get_price": (0.0004, "$ per thousand", "GET", "as above"),
-    "gb_price": (0.023, "$ per GB and month", "storage", "as above, for the first 50 TB; 0.022 up to 500 TB, 0.021 beyond. Traffic within the region costs nothing"),
+    "get_price": (0.0004, "$ per thousand", "GET", "from the same source as the price of a PUT"),
+    "gb_price": (0.023, "$ per GB and month", "storage", "from the same source, for the first 50 TB; 0.022 up to 500 TB, 0.021 beyond. Traffic within the region costs nothing"),
     "node_price": (0.0816, "$ per hour", "a server", "on-demand list price of m7g.large (two processors, 8 GB), US East (N. Virginia), from the same source. "
                    "It is a 64-bit Arm machine; the program was measured on x86-64"),
 }
@@ -137,7 +137,7 @@ UNITS = {
     "peak_mb": ("peak resident memory during the fill, MB", lambda of: of("server", "fill.memory.peak_mb")),
     "service_ms": ("first flame graph of a service of three pods, one hour, ms", lambda of: of("server", "first.flame_service_1h.first_ms")),
     "whole_ms": ("first flame graph of all sixty pods, one hour, ms", lambda of: of("server", "first.flame_all_1h.first_ms")),
-    "warm_ms": ("the same for a service with cached rows, processor time, ms", lambda of: of("server", "query-merged.flame_service_1h.cpu_ms")),
+    "warm_ms": ("flame graph of a service of three pods, one hour, with cached rows: processor time, ms", lambda of: of("server", "query-merged.flame_service_1h.cpu_ms")),
     "per_flush": ("profiles per flush", lambda of: of("disk", "disk.profiles") / max(1, of("disk", "disk.jobs.flush"))),
     "disk_ms": ("acknowledgement on a real disk during flushes and merges, p99, ms", lambda of: of("disk", "disk.ack_ms.p99")),
     "offered": ("profiles per second in an open loop without a refusal; the model uses the lower of the two rates", lambda of: of("peer", "ours.highest_rate_per_s")),
@@ -345,7 +345,7 @@ def fleets_table(of, s):
         ("PUT per day", asked(0)), ("LIST per day", asked(1)), ("GET per day", asked(2)),
         ("servers per month", price("$nodes")), ("storage per month", price("$stored")), ("requests per month", price("$requests")),
         ("total per month", lambda m: f"**{dollars(m['$'])}**"), ("total per pod and month, cents", lambda m: short(100 * m["$"] / m["pods"])),
-        ("in addition, beside the pods: processors of collectors that scrape", lambda m: short(m["rate"] * scrape / 1e3) if scrape else "not measured"),
+        ("in addition, on the machines of the pods: processors of collectors that scrape", lambda m: short(m["rate"] * scrape / 1e3) if scrape else "not measured"),
     ]
     text = rows(["", *map(pods_text, SIZES)], [[label, *(show(m) for m in all_of)] for label, show in lines])
     return text + (f"\nThe whole-machine profiler takes {short(ebpf)} % of one processor of each machine of the fleet.\n" if ebpf else "")

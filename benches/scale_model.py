@@ -31,7 +31,7 @@ def fleet(pods, unit, s):
 
 
 def add_servers(m, unit, s):
-    """Processors, servers, and the rate of their flushes."""
+    """Adds the processors, the servers, and the rate of their flushes."""
     per_day = m["rate"] * DAY
     m["raw_day"], m["stored_day"] = per_day * unit["raw_kb"] * 1e3, per_day * unit["values"] * unit["stored"]
     # A first query used at most both processors of the measured machine, and the server stops it at the timeout.
@@ -55,7 +55,7 @@ def add_servers(m, unit, s):
 
 
 def add_files(m, unit, s):
-    """Merges a day of all tenants.
+    """Computes the merges of a day of all tenants.
 
     Adds the number of files that remain. Flushed files are merged in groups, then the files of each hour, then those of the day up to the target size.
     """
@@ -84,7 +84,7 @@ def add_files(m, unit, s):
 
 
 def add_commits(m, unit, s):
-    """Entries of the four logs per day, and the cost of a commit that competes with others."""
+    """Adds the entries of the four logs per day, and the cost of a commit that competes with others."""
     both = m["flushes"] + m["firsts"]
     m["commits"] = [both + m["hours"] + m["days"], both + m["live_day"][1], both, both]
     if s["batch"]:
@@ -96,7 +96,7 @@ def add_commits(m, unit, s):
 
 
 def add_requests(m, unit, s):
-    """PUT, LIST and GET requests per day by origin."""
+    """Adds the PUT, LIST and GET requests per day by origin."""
     nodes, tenants, flushes, attempts = m["nodes"], s["tenants"], m["flushes"], m["attempts"]
     all_commits, merges = sum(m["commits"]), 4 * m["firsts"] + m["hours"] + m["days"] + m["live_day"][1]
     batched = bool(s["batch"])
@@ -133,7 +133,7 @@ def add_requests(m, unit, s):
 
 
 def add_waits(m, unit, s):
-    """Busy seconds per second of the two threads of a server, each of which sends one request after the other, and the cost of reading a log."""
+    """Adds the busy seconds per second of the two threads of a server, each of which sends one request after the other; and the memory of a server."""
     # If all servers list the same objects, they share the deletions: each server deletes the files that it finds first.
     listing, deleting = (s["maintainers"], s["maintainers"]) if s["listers"] else (1, m["nodes"])
     waits = sum(m["by_source"]["merges"]) / s["maintainers"] + sum(m["removed_day"]) / deleting
@@ -147,7 +147,7 @@ def add_waits(m, unit, s):
 
 
 def add_questions(m, unit, s):
-    """Queries without any cached data.
+    """Adds the durations of queries without any cached data.
 
     They read the files of one type and hour. Ids of series are hashes, so the pods of a service are scattered all over a file.
     """
@@ -158,7 +158,7 @@ def add_questions(m, unit, s):
 
 
 def add_dollars(m, unit, s):
-    """Price per month."""
+    """Adds the prices per month."""
     put, listed, get = m["requests"]
     m["stored_gb"] = m["stored_day"] * s["retention"] / 1e9
     m["$requests"] = MONTH_DAYS * ((put + listed) * s["put_price"] + get * s["get_price"]) / 1e3

@@ -124,7 +124,7 @@ class Duck:
         self.made_in = time.perf_counter() - began
 
     def open(self, tables):
-        """Returns a new DuckDB that has read no data yet. `flat`, `samples` and `profiles` are its own tables or the views."""
+        """Returns a new DuckDB that has read no data yet. If `tables` is true, its queries read its own tables, otherwise the views of the Parquet files."""
         db = duckdb.connect()
         db.execute(f"SET TimeZone = 'UTC'; SET threads = {os.cpu_count()}")
         db.execute(f"ATTACH '{self.database}' AS own" + (" (READ_ONLY)" if tables else ""))

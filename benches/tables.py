@@ -53,9 +53,9 @@ ONE = {"Alluvium": "*"}
 
 
 def memory(label, mode, target=None):
-    """Returns rows about the memory of a process: the maximum, and the resident memory, private pages and mapped file pages at that moment."""
+    """Returns rows about the memory of a process at the end of a step: the peak so far, and the present resident memory, private pages and mapped file pages."""
     return [(f"{label}: peak resident memory, MB", f"{mode}.memory.peak_mb", *([target] if target else [])),
-            (f"{label}: resident memory at that moment, MB", f"{mode}.memory.resident_mb"),
+            (f"{label}: resident memory at the end of this step, MB", f"{mode}.memory.resident_mb"),
             (f"{label}: of that, private memory, MB", f"{mode}.memory.anon_mb"),
             (f"{label}: of that, mapped file pages, MB", f"{mode}.memory.file_mb")]
 
@@ -124,7 +124,7 @@ TABLES = {
         ("idle, % of a CPU, not included above", "idle_cpu_percent"),
         ("bytes per stored value, whole data folder, that of Alluvium merged", "stored_at_rest.folder_bytes_per_value"),
         ("peak resident memory during fill and queries, MB", "memory_after_questions.peak_mb"),
-        ("private memory at that moment, MB", "memory_after_questions.anon_mb"),
+        ("private memory after fill and queries, MB", "memory_after_questions.anon_mb"),
         ("start until ready, empty, s", "ready_empty_s"), ("start until ready with that data, s", "ready_with_data_s"),
         *[(f"{label[:-4]}: first query of a new process, ms", f"first.{name}.first_ms") for label, name, _ in QUESTIONS],
         *[(f"{label[:-4]}: warm, ms", f"query.{name}.median_ms") for label, name, _ in QUESTIONS],
@@ -132,7 +132,7 @@ TABLES = {
     ], "texts": [("Version that the peer reports", "peer.version"), ("Command of the peer", "peer.command"), ("Command of Alluvium", "ours.command"),
                  ("First errors of the peer", "peer.fill.first_error"), ("First errors with rising rates", "step.first_error"),
                  ("The page cache was dropped before first queries", "peer.first.page_cache_dropped")]},
-    "growth": {"bench": "growth", "columns": {"newest hour only": "growth.question.*.one_ms", "with nine more hours": "growth.question.*.ten_ms",
+    "growth": {"bench": "growth", "columns": {"newest half hour only": "growth.question.*.one_ms", "ten times the history": "growth.question.*.ten_ms",
                                              "ratio of first queries": "growth.question.*.first_ratio", "ratio of later queries": "growth.question.*.ratio"},
                "rows": [(label, name, "<= 1.2") for label, name, _ in QUESTIONS]},
     "small": {"bench": "small", "columns": ONE, "rows": FILLED + [
@@ -177,10 +177,10 @@ TABLES = {
         ("3,000 blocks, after reloads: resident memory, MB", "chain_reloaded_resident_mb", "<= 25"),
         ("3,000 blocks, after changes: resident memory, MB", "chain_changed_resident_mb"),
         ("3,000 blocks with a regular expression each: start until ready, s", "regex_ready_seconds"),
-        ("the same: resident memory, MB", "regex_resident_mb"), ("of that, private memory, MB", "regex_anon_mb"),
+        ("3,000 blocks with a regular expression each: resident memory, MB", "regex_resident_mb"), ("of that, private memory, MB", "regex_anon_mb"),
         ("idle, one component: resident memory, MB", "idle_resident_mb", "<= 15"), ("of that, private memory, MB", "idle_anon_mb"),
         ("idle, one component: % of a CPU", "idle_cpu_percent", "<= 0.1"),
-        ("100 targets, 5 types every 15 s: % of a CPU", "scrape_cpu_percent"), ("the same: resident memory, MB", "scrape_resident_mb"),
+        ("100 targets, 5 types every 15 s: % of a CPU", "scrape_cpu_percent"), ("100 targets: resident memory, MB", "scrape_resident_mb"),
         ("of that, private memory, MB", "scrape_anon_mb"), ("profiles scraped per minute", "scrape_profiles_per_minute")]},
     "hot": {"bench": "hot", "columns": {"MB/s": "*.mb_per_s", "median, us": "*.median_us"}, "rows": [
         (name, name) for name in (
@@ -202,7 +202,7 @@ TABLES = {
     "slowdown": {"bench": "slowdown", "columns": {"without": "slowdown_99hz.percent.*.without", "with the collector": "slowdown_99hz.percent.*.with"}, "rows": [
         ("interrupted, % of the CPU time of fixed work", "interrupted"),
         ("preempted, % of the time", "preempted"),
-        ("lost by both, % of the time", "lost"), ("mean of that loss", "mean"),
+        ("increase of both together, % of the time", "lost"), ("mean of that increase", "mean"),
         ("95 % confidence interval of the mean, plus or minus", "uncertain")]},
     "mixed": {"bench": "mixed", "columns": {"node, two JVMs, four Pythons, rustc": "mixed_99hz.*"}, "rows": [
         ("resident memory, MB", "resident_mb", "<= 120"), ("peak resident memory, MB", "peak_mb"), ("kernel maps, MB", "maps_mb", "<= 24"),

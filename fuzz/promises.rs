@@ -16,8 +16,8 @@ use alluvium_wire::connect::Codec;
 use alluvium_wire::{files, ingest, otlp};
 
 /// Any bytes are a configuration or cause diagnostics that can be rendered. Formatting keeps the meaning and the
-/// comments, and a second pass changes nothing. If a text parses, it is checked and also evaluated as an expression. Of
-/// the texts that do not parse, one in eight is checked as well.
+/// comments, and a second pass changes nothing. If a text is an expression, it is also evaluated. A text
+/// that parses is validated as a configuration. Of the texts that do not parse, one in eight is validated as well.
 pub(super) fn language(data: &[u8]) {
     let text = match decode_text("x.alloy", data.to_vec()) {
         Ok(text) => text,
@@ -191,7 +191,8 @@ pub(super) fn speedscope(data: &[u8]) {
     uploaded("name=app&format=speedscope", data);
 }
 
-/// Any bytes are a profiler's file or an error. The profiles of a file have samples, are valid, and stay small.
+/// Any bytes are a profiler's file or an error. The profiles of a file have samples, are valid, and use
+/// less than 256 MiB of memory each.
 pub(super) fn files(data: &[u8]) {
     let Ok(imported) = files::read(&data.to_vec().into(), 1 << 20) else {
         return;

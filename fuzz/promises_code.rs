@@ -124,8 +124,8 @@ fn with_section(machine: u16, name: &str, data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Any bytes as Go's table, a jitdump file, a perf map or a list of kernel symbols contain names or no names. The first
-/// byte selects the kind: `g`, `j`, `p` or `k`.
+/// Any bytes are read as Go's table, a jitdump file, a perf map or a list of kernel symbols. Names may be missing, but
+/// nothing panics. The first byte selects the kind: `g`, `j`, `p` or `k`.
 pub(super) fn names(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else {
         return;

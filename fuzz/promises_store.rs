@@ -69,7 +69,7 @@ impl StoreOfProfiles {
         assert_eq!(store.unavailable(), None);
     }
 
-    /// Replays the log, and continues in a new folder.
+    /// Opens the store again, which replays the log, and flushes it. The next profile begins a new folder.
     pub(super) fn start_again(&mut self) {
         let Some((folder, store)) = self.open.take() else {
             return;

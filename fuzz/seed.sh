@@ -1,5 +1,5 @@
 #!/bin/sh
-# Cuts the cases of integration/lang and the shipped configurations into seeds: fuzz/seed.sh FOLDER
+# Writes seeds: each text in the cases of integration/lang, and the files config/*.river and config/*.hcl: fuzz/seed.sh FOLDER
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p "$1"

@@ -3,8 +3,8 @@
 # fuzz/store.sh CORPUS [libFuzzer options]
 #
 # cargo-fuzz would build every dependency, including DataFusion, again with counters, and the coverage would include their branches.
-# Therefore this script is also a wrapper of the compiler: it adds counters and traced comparisons only to Alluvium's crate and to the
-# target.
+# Therefore this script is also a wrapper of the compiler: it adds counters and traced comparisons only to Alluvium's crates and to
+# the target.
 set -eu
 if [ "${STORE_FUZZ_WRAPS:-}" ]; then
     case " $* " in

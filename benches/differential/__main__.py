@@ -1,7 +1,8 @@
 """Sends the same pushes and then the same queries to Pyroscope and Alluvium, and compares the responses.
 
 Both servers must be running and empty. `--seed` and `--now` determine all random data, so that a run can be repeated. With `--ask-only`, nothing is pushed. Responses
-are compared as values: unordered lists without their order, trees and profiles as stacks with their values. Out: a line for each call, and the differences.
+are compared as values: unordered lists without their order, trees and profiles as stacks with their values. The driver
+prints the differences, and a line with counts for each call.
 
     python3 benches/differential --pyroscope http://127.0.0.1:4041 --alluvium http://127.0.0.1:4040 --pushes 1000 --sets 50
 """
@@ -44,7 +45,7 @@ def ask(url, question):
 
 
 def push_all(urls, drawn, workers):
-    """Sends all pushes to both servers. Returns a line for each push to which the servers respond with different statuses."""
+    """Sends all pushes to the servers and prints the number of pushes by format and statuses. Returns a line for each push to which the servers respond with different statuses."""
     def one(push):
         return [send(url, "POST", push.path, push.body, push.headers) for url in urls.values()]
 
@@ -61,7 +62,7 @@ def push_all(urls, drawn, workers):
 
 
 def known(url, world):
-    """Returns the profile types that a server lists, each with a service that has profiles of this type."""
+    """Returns the pairs of a profile type and a service for which a server lists series, sorted."""
     within = {"start": world.start - 60_000, "end": world.end + 60_000, "labelNames": ["__profile_type__", "service_name"]}
     _, body = ask(url, questions.Question("", "POST", questions.QUERIER + "Series", within))
     pairs = [{one["name"]: one["value"] for one in each["labels"]} for each in json.loads(body).get("labelsSet", [])]
@@ -69,7 +70,7 @@ def known(url, world):
 
 
 def settled(urls, world, seconds):
-    """Waits until both servers list the same data, because Pyroscope updates its index of all services with a delay."""
+    """Waits until both servers list the same pairs of `known`, at most `seconds` seconds, because Pyroscope updates its index with a delay. Returns the pairs of each server by name."""
     until, seen = time.monotonic() + seconds, {}
     while time.monotonic() < until:
         seen = {name: known(url, world) for name, url in urls.items()}
@@ -80,7 +81,7 @@ def settled(urls, world, seconds):
 
 
 def compare(urls, asked, shown):
-    """Sends all queries to both servers and prints the differences. Returns the numbers of equal and differing responses by call."""
+    """Sends all queries to both servers. Prints the differences, at most `shown` per call, and the counts of each call. Returns the number of differing responses."""
     def one(question):
         return [ask(url, question) for url in urls.values()]
 
@@ -110,12 +111,12 @@ def main():
     parser.add_argument("--sets", type=int, default=50, help="number of argument sets for each call")
     parser.add_argument("--calls", default="", help="send only calls whose name contains this text")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--now", type=int, default=int(time.time() * 1000), help="Unix time in milliseconds; the profiles are older")
+    parser.add_argument("--now", type=int, default=int(time.time() * 1000), help="end of the generated data as Unix time in milliseconds: all profiles are older. Defaults to the current time")
     parser.add_argument("--recording", type=pathlib.Path, help="recording of Java Flight Recorder to push as well")
-    parser.add_argument("--only", choices=["alluvium", "pyroscope"], help="push only to this server; the other already has the data")
+    parser.add_argument("--only", choices=["alluvium", "pyroscope"], help="push only to this server, because the other server already has the data")
     parser.add_argument("--ask-only", action="store_true")
-    parser.add_argument("--wait", type=int, default=100, help="maximum seconds until both list the same types")
-    parser.add_argument("--shown", type=int, default=2, help="maximum number of differences to show for each call")
+    parser.add_argument("--wait", type=int, default=100, help="maximum time in seconds to wait until both servers list the same profile types and services")
+    parser.add_argument("--shown", type=int, default=2, help="maximum number of differing responses to show for each call")
     given = parser.parse_args()
     print(f"--seed {given.seed} --now {given.now} --pushes {given.pushes}")
     urls = {"alluvium": given.alluvium, "pyroscope": given.pyroscope}

@@ -6,7 +6,7 @@ import re
 
 
 def flame_graph(graph, width=4):
-    """Converts the levels of a flame graph to stacks of names with total and own value. A node has `width` numbers: seven in a difference."""
+    """Converts the levels of a flame graph to stacks of names with total and own value. A node consists of `width` numbers: four, or seven in the graph of a difference."""
     if not graph:
         return {}
     sides, out, above = (width - 1) // 3, {}, []
@@ -113,7 +113,7 @@ def heat(answer):
 
 
 def rendered(answer):
-    """Converts flamebearer JSON. If the query has groups, the time line is omitted, because Pyroscope returns the time line of one group."""
+    """Converts flamebearer JSON. If the query has groups, the time line is omitted, because Pyroscope returns the time line of only one group."""
     bearer = answer.get("flamebearer", {})
     double = answer.get("metadata", {}).get("format") == "double"
     graph = {"names": bearer.get("names"), "levels": bearer.get("levels")}
@@ -151,7 +151,7 @@ def read(call, status, body):
 
 
 def differences(ours, theirs, at="", most=6):
-    """Returns the paths at which two values differ, as lines of text."""
+    """Returns the paths at which two values differ, as at most `most` lines of text."""
     if type(ours) is type(theirs) is dict:
         out = []
         for key in sorted(set(ours) | set(theirs), key=str):

@@ -12,7 +12,7 @@ import protobuf
 
 SPEEDSCOPE = "https://www.speedscope.app/file-format-schema.json"
 MINUTE = 60_000
-# Sample types, period type and period, and the name of the profile.
+# Name of the profile, sample types, period type and period.
 KINDS = [
     ("process_cpu", [("samples", "count"), ("cpu", "nanoseconds")], ("cpu", "nanoseconds"), 10_000_000),
     ("memory", [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")], ("space", "bytes"), 524288),

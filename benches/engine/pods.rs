@@ -49,7 +49,7 @@ impl Cluster {
         shipped.replace("role = \"pod\"", &there)
     }
 
-    /// Returns the number of pods that were created or deleted since a watch began.
+    /// Returns the number of changes that were sent to watches so far.
     pub(crate) fn changed(&self) -> u64 {
         self.changed.load(Ordering::Relaxed)
     }

@@ -16,11 +16,11 @@ const PROGRAMS: usize = 20;
 /// Number of scrapes for which cumulative profiles grow. Later scrapes repeat the last profile.
 const ROUNDS: usize = 16;
 
-/// Server for targets and endpoint, on one port.
+/// Server that responds as every target and as the endpoint for pushes, on one port.
 pub(crate) struct Targets {
     address: String,
     started: Instant,
-    /// Times at which the collector requested goroutines, by target, in seconds from the start.
+    /// Times at which the collector requested goroutine profiles, by target, in seconds from the start.
     asked: Vec<Mutex<Vec<f64>>>,
     /// Response bodies by program and round.
     cpu: Vec<Vec<Vec<u8>>>,
@@ -100,8 +100,8 @@ impl Targets {
         self.pushed.load(Ordering::Relaxed)
     }
 
-    /// Returns the difference between each interval of two scrapes of a target and the configured interval, in seconds,
-    /// sorted.
+    /// Returns the absolute differences between the configured interval and the intervals between successive scrapes of
+    /// a target, in seconds, sorted.
     pub(crate) fn jitter(&self) -> Vec<f64> {
         let of_target = |asked: &Mutex<Vec<f64>>| {
             let asked = asked.lock().unwrap();

@@ -140,7 +140,7 @@ impl Answer {
     fn total(&self) -> Value {
         let document: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let total = document.pointer("/flamegraph/total").cloned().unwrap_or_default();
-        // In protobuf's JSON, a number beyond 2^53 is a text.
+        // In protobuf's JSON, a 64-bit integer may be a text.
         total
             .as_str()
             .and_then(|text| text.parse::<i64>().ok())
@@ -202,9 +202,9 @@ pub(crate) async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value>
     Ok(Value::Object(answers))
 }
 
-/// Sends every query to two servers in turn, so that other load of the machine affects both. Returns the factor by
-/// which the second server is slower, as the median of all rounds except the first. In the first round, the servers
-/// read files, so its times are returned separately.
+/// Sends every query to two servers in turn, so that other load of the machine affects both. For each query,
+/// returns the factor by which the second server is slower: the median of all rounds except the first. In the first
+/// round, the servers read files, so the times of that round are returned separately.
 pub(crate) async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Result<Value> {
     let askers = [Asker::new(first)?, Asker::new(second)?];
     let mut answers = serde_json::Map::new();
@@ -237,8 +237,8 @@ pub(crate) async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> any
     Ok(Value::Object(answers))
 }
 
-/// Requests one service's flame graph ten times a second for this time. The first response is not part of the
-/// quantiles, because the server may have to read files for it.
+/// Requests one service's flame graph until `length` has passed, with a pause of 100 ms before each repetition. The
+/// quantiles of the durations exclude the first response, because the server may have to read files for it.
 pub(crate) async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
     let question = of_one_service(plan)?;
@@ -252,7 +252,8 @@ pub(crate) async fn steady(common: &Common, plan: &Plan, length: Duration) -> an
     Ok(merged(quantiles(&mut times), json!({"first": rounded(first, 2)})))
 }
 
-/// Requests one service's flame graph of the last `common.minutes` once a second.
+/// Requests one service's flame graph of the last `common.minutes` until `length` has passed, with a pause of one
+/// second after each response.
 pub(crate) async fn each_second(common: Common, times: Arc<Mutex<Vec<f64>>>, length: Duration) -> anyhow::Result<()> {
     let asker = Asker::new(&common)?;
     let start = Instant::now();

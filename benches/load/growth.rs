@@ -1,5 +1,5 @@
-//! Sends queries about the newest hour to two servers in turn. The tables of the first server contain only that hour.
-//! The tables of the second server also contain the nine hours before it. The files of both are merged.
+//! Sends queries about the newest `--minutes` of profiles to two servers in turn. The tables of the first server
+//! contain only these profiles, the tables of the second ten times as long a history. The files of both are merged.
 
 use std::process::Command;
 

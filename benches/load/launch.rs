@@ -29,7 +29,7 @@ impl Launch {
         let mut words: Vec<String> = [&program, "serve", "--listen", "127.0.0.1:{port}", "--data", "{folder}"]
             .map(str::to_owned)
             .into();
-        // Without this filter, the flag of cargo would be among the additional arguments.
+        // `cargo bench` passes `--bench` to the driver. The server must not receive it.
         words.extend(given.arguments.iter().filter(|word| *word != "--bench").cloned());
         Self::new(given, name, words)
     }

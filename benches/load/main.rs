@@ -51,7 +51,8 @@ enum Mode {
     Fill(Servers),
     /// Start Alluvium in an empty folder and measure everything.
     Server(Servers),
-    /// Start Alluvium in an empty folder and query one hour, with one hour and with ten hours in the tables.
+    /// Start Alluvium in empty folders and query the newest `--minutes`, with only these and with ten times as long a
+    /// history in the tables.
     Growth(Servers),
     /// Start Alluvium, push at a fixed rate and query once a second; prints one line of JSON every ten seconds.
     Soak(Servers),
@@ -108,7 +109,8 @@ pub struct Common {
     /// its query.
     #[arg(long, default_value_t = 60)]
     minutes: u64,
-    /// Unix time in milliseconds of the first profile. By default, the profiles end in a minute.
+    /// Unix time in milliseconds of the first profile. By default, the profiles end one minute after
+    /// the current time.
     #[arg(long)]
     start: Option<i64>,
     /// Number of connections that push concurrently.
@@ -159,10 +161,10 @@ fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let Some(mode) = arguments.mode else {
         // `cargo bench` without arguments runs every target, also this one.
-        println!(r#"{{"name":"load","skipped":"needs a mode and --url, see --help"}}"#);
+        println!(r#"{{"name":"load","skipped":"needs a mode, see --help"}}"#);
         return Ok(());
     };
-    // The program is built with only one provider. An error means that it is already installed.
+    // The driver is built with only one cryptography provider. An error means that it is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(mode))
@@ -200,7 +202,7 @@ fn report(mode: &str, running: &Running, result: Value) {
     print(mode, merged(facts, result));
 }
 
-/// Prints a result that does not belong to a process.
+/// Prints a result with the load average of the machine.
 fn print(mode: &str, result: Value) {
     let facts = json!({"mode": mode, "load_average": process::load_average()});
     println!("{}", merged(facts, result));
@@ -213,7 +215,7 @@ fn merged(mut left: Value, right: Value) -> Value {
     left
 }
 
-/// Sorts the values and returns their quantiles in milliseconds.
+/// Sorts the values and returns their number, their quantiles and their maximum in the unit of the values.
 fn quantiles(values: &mut [f64]) -> Value {
     values.sort_unstable_by(f64::total_cmp);
     let at = |part: f64| {

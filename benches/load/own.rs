@@ -43,7 +43,7 @@ pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
     killed(&launch, &plan, empty).await
 }
 
-/// Measures flame graphs on an idle server, and while profiles arrive.
+/// Measures the durations of flame graph queries to an idle server, and while profiles arrive.
 async fn both(running: &Running, plan: &Plan) -> anyhow::Result<()> {
     let Running { common, server, .. } = running;
     server.rest(common.rest).await;
@@ -74,7 +74,8 @@ async fn killed(launch: &Launch, plan: &Plan, empty: Duration) -> anyhow::Result
     running.stop().await
 }
 
-/// Merges the data of a stopped server. Returns the costs of accepting the profiles, committing and merging them.
+/// Merges the data of a stopped server. Returns the CPU seconds of the merges, the MB of pprof per CPU second of fill
+/// and merges together, and the sizes of the folder.
 pub(crate) fn merge(launch: &Launch, filled: &Value) -> anyhow::Result<Value> {
     let cpu = launch.merge()?;
     let number = |name: &str| filled.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);

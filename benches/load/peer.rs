@@ -13,7 +13,7 @@ use crate::{Servers, ask, client, merged, own, print, report, rounded, send};
 /// First offered rate in profiles per second, and the factor for each next rate.
 const LEAST_RATE: f64 = 50.0;
 const STEP: f64 = 1.5;
-/// Last offered rate in profiles per second. On two cores, the driver cannot send more.
+/// Upper bound of the offered rates in profiles per second. On two cores, the driver cannot send more.
 const MOST_RATE: f64 = 4000.0;
 /// Maximum 99th percentile of the latency of pushes, in milliseconds. The server fails at a rate with a higher latency.
 const TOO_LATE: f64 = 1000.0;

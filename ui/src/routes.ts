@@ -11,9 +11,9 @@ export interface Route {
   address: Address;
   label: string;
   icon: IconName;
-  /** Its keys, for the list of keys. */
+  /** Keys of the view, for the list of keyboard shortcuts. */
   keys: readonly KeyHelp[];
-  /** Loads its component when it is opened. */
+  /** Loads the component when the view is opened. */
   view: () => Promise<{ default: Component }>;
 }
 

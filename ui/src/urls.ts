@@ -1,5 +1,5 @@
 // The paths of the views and the keys of their URLs. The build writes the paths to `views.json` for the server, which responds with
-// 404 to all others.
+// 404 to all other paths.
 
 import { below, PROGRAM, type Program } from './lib/base.ts';
 import { flag, interval, list, oneOf, other, span, spanId, text, type Schema } from './lib/schema.ts';
@@ -60,7 +60,7 @@ export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text
 /**
  * Selection and range belong to the comparison. `with` selects the baseline: the first half of the range (the comparison is then the
  * second half), the time before, the same time a day or a week earlier, the same time with another selection, or a separate range
- * (`baseline`). `comparison` is a part of the range, by default the whole. `baseservice` and `baseq` are the
+ * (`baseline`). `comparison` is a part of the range, by default the whole range. `baseservice` and `baseq` are the
  * service and filters of the baseline, by default those of the comparison. `by` determines whether shares or rates are compared.
  */
 export const COMPARE = address('compare', [], {
@@ -85,7 +85,7 @@ export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, dots: on
 export const SQL = address('sql', [], { query: text(), show: oneOf('table', 'line', 'bar', 'flame'), ...FLAME });
 
 /**
- * `id` is a file that the server keeps; any other file is in no URL. `of` is the profile type of the file. `compare` compares it
+ * `id` names a file that the server keeps. Other files do not appear in the URL. `of` is the profile type of the file. `compare` compares it
  * with the stored profiles of the selection and the range.
  */
 export const ADHOC = address('file', [], { id: text(), of: text(), compare: oneOf('no', 'stored'), service: text(), q: text(), ...RANGE, ...FLAME });

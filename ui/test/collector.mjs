@@ -1,6 +1,6 @@
 // The Pipeline page in a real Chromium against a real collector: `alluvium run` with a test configuration that scrapes the collector
-// itself and sends to no real server. Clicks, keys, table, live tail, a failed reload, a module, widths, and 3,000 components.
-// ALLUVIUM_BIN names the program (default: target/debug/alluvium). Without it the tests are skipped, except on CI, where they fail.
+// itself and sends to no real server. The tests cover clicks, keys, the table, the live tail, a failed reload, a module, widths, and 3,000 components.
+// ALLUVIUM_BIN names the program (default: target/debug/alluvium). Without the program, the tests are skipped, except on CI, where they fail.
 // UPDATE_IMAGES=1 writes the screenshots of docs/images.
 
 import assert from 'node:assert/strict';
@@ -343,7 +343,7 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
     await banner.getByText(/cannot find the definition of component name "pyroscope\.scrap"/).waitFor();
     await accessible(page, 'failed reload');
     await drawn(page, 7);
-    // A successful reload removes the banner, and removes its component from the graph.
+    // A successful reload removes the banner. A component that the new configuration omits disappears from the graph.
     await page.goto(`${base}graph?v=1&sel=pyroscope.scrape.self`);
     await page.getByRole('heading', { name: 'self' }).waitFor();
     const from = good.indexOf('pyroscope.scrape "self"');
@@ -406,7 +406,7 @@ ${good}`);
     await page.getByText('Live debugging is off').waitFor();
     await page.getByText('livedebugging { enabled = true }').waitFor();
     await accessible(page, 'live debugging is off');
-    // The list of components may arrive long before the page knows that live debugging is off. No stream is requested meanwhile.
+    // The list of components may arrive long before the page knows that live debugging is off. Until then, the page must request no stream.
     await page.route('**/api/v0/web/controller', async (route) => {
       await sleep(1000);
       await route.continue();

@@ -166,7 +166,7 @@ describe('the compare view', () => {
     await page.locator('#search').fill('roundEachCent');
     await page.waitForFunction(() => /0\.00% → \d/.test(document.querySelector('.tools .match')?.textContent ?? ''));
     const box = await page.locator('.flame canvas').boundingBox();
-    // The first level has three frames before the server frame, so its position follows from their shares.
+    // The position of the new frame depends on the shares of the frames before it, so the test searches for it.
     for (let x = 0.01; x < 0.3 && !(await page.locator('.tooltip').getByText('New: not in the baseline').count()); x += 0.02) await page.mouse.move(box.x + box.width * x, box.y + 30);
     assert.match(await page.locator('.tooltip').textContent(), /roundEachCent.*Total.*\+\d/s);
     await done();

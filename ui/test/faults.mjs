@@ -246,7 +246,7 @@ describe('a zoomed frame', () => {
     assert.equal(asked.length, 1);
     assert.equal(asked[0].maxNodes, '16384');
     assert.equal(asked[0].stackTraceSelector.callSite.length, 3);
-    // Shares still refer to the whole.
+    // Shares still refer to the whole profile.
     assert.match(await page.locator('.crumbs .facts').textContent(), /[1-9]\d(\.\d)?% of total/);
     await done();
   });

@@ -1,8 +1,8 @@
-// Measures the drawing of graphs and lists in a page, for the browser tests, which print it, and for figures.mjs, which stores it.
+// Measures how long a page takes to draw graphs and lists. The browser tests and figures.mjs print the measurements.
 
 import { bigFlamegraph } from './mock.mjs';
 
-/** Returns the draws of new responses, the last one last. An entry begins with the arrival of the response. */
+/** Returns the first draw of each response, sorted by its end. A duration begins with the layout of the response. */
 export const draws = (page) => page.evaluate(() => performance.getEntriesByName('flame:first-draw').sort((a, b) => a.startTime + a.duration - b.startTime - b.duration).map(({ duration, detail }) => ({ duration, ...detail })));
 
 /** Shows a flame graph with a number of nodes in a page, and returns the time from the response to the drawing. */

@@ -1,7 +1,7 @@
 // A stand-in for the server, for development and tests of the page. It answers Pyroscope's querier.v1 in JSON with seeded
 // data, and serves ui/dist/server at `/` and below `/profile/`, with the strict Content-Security-Policy of the real server.
 // Modes: `normal`, `empty` (nothing stored), `error` (every request fails), `one` (a single service), `slow`, `young` (the first
-// profile is forty seconds old), `hostile` (hostile names of services, functions and labels), `many` (5,000 services). A test can also hold back or fail the requests of one method, and fold more.
+// profile is forty seconds old), `hostile` (hostile names of services, functions and labels), `many` (5,000 services). A test can also delay or fail the requests of one method, or fold more frames.
 
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
@@ -95,7 +95,7 @@ function chain(parent, frames, mapping) {
 
 const profiles = new Map();
 
-/** Returns the profile of a service for one unit of value as a tree, always the same. */
+/** Returns the profile of a service as a tree of unscaled values. The result is the same for every call. */
 function profileOf(service, kind) {
   const key = `${service.name} ${kind}`;
   if (profiles.has(key)) return profiles.get(key);
@@ -183,7 +183,7 @@ function profileOf(service, kind) {
   // Names are data: this one must never become markup.
   child(server, `${pkg}.render<img src=x onerror=alert(1)>`, `${service.domain}/render.go`, 12, binary).self += 4e6;
   if (service.domain === 'hostile') for (const name of WORSE) child(child(server, name, name, 7, name), name, name, 9, name).self += 8e7;
-  // The same holds for this one, which is not the server's name for folded frames.
+  // This function has the name that the server uses for folded frames, but the page must show it as a function.
   child(server, 'other', `${service.domain}/other.go`, 3, binary).self += 9e7;
   profiles.set(key, root);
   return root;
@@ -206,7 +206,7 @@ function merge(trees) {
   return out;
 }
 
-/** Encodes a tree as Pyroscope does; nodes below the smallest of the `maxNodes` largest become `other`. */
+/** Encodes a tree as Pyroscope does. Nodes smaller than the `maxNodes` largest nodes become `other`. */
 export function encode(tree, maxNodes, details) {
   roundTree(tree);
   const totals = [];
@@ -314,7 +314,7 @@ function allSeries(mode) {
   return out;
 }
 
-/** Returns the rate (cores, bytes) of a series at a time. */
+/** Returns the value of a series at a time: nanoseconds per second for CPU, bytes for memory in use. */
 function level({ service, pod }, type, ms) {
   if (type === IDLE) return 0;
   const seconds = ms / 1000;
@@ -332,10 +332,10 @@ function level({ service, pod }, type, ms) {
   return service.weight * 90 * wave;
 }
 
-/** The age of the oldest data. */
+/** Returns the age of the oldest data in milliseconds. */
 const ageOf = (mode) => (mode === 'young' ? 40_000 : 8 * 3.6e6);
 
-/** Inventory had a pause of six minutes, twenty minutes ago. */
+/** Returns whether a series has data at a time. The service `inventory` has a gap of six minutes, which ends twenty minutes ago. */
 function has({ service }, ms, now) {
   if (ms > now) return false;
   return !(service.name === 'inventory' && ms > now - 26 * 60e3 && ms < now - 20 * 60e3);
@@ -383,7 +383,7 @@ function selected(request, mode, now) {
 
 const pairs = (labels) => Object.entries(labels).map(([name, value]) => ({ name, value }));
 
-/** With thousands of services, values are made up directly. */
+/** Returns the series of the mode `many`. Their values follow directly from the weights of the services. */
 function manySeries({ start, end }, step, gauge) {
   const rights = [];
   for (let right = Math.ceil(Number(start) / step) * step; right - step < Number(end); right += step) rights.push(right);
@@ -465,7 +465,7 @@ const METHODS = {
   },
 };
 
-/** Encodes a difference as Pyroscope does: x, total and self of the left side, the same of the right side, and the name. */
+/** Encodes a difference as Pyroscope does: x, total and self of the left side, x, total and self of the right side, and the name. */
 function encodeDiff(left, right) {
   for (const tree of [left, right]) roundTree(tree);
   const names = ['total'];
@@ -660,7 +660,7 @@ const ROUTES = [
 
 /**
  * Starts the stand-in on a free port of 127.0.0.1. While it runs, a test can change `mode`, add methods to `fails`, reduce `nodes`
- * (the maximum of a flame graph, unless a request wants more detail), set the present, hold back a method by `hold`, and add
+ * (the maximum of a flame graph, unless a request wants more detail), set the current time (`now`), hold back a method by `hold`, and add
  * routes to `routes`. This map contains a function for each path. The function receives the URL and the body, and returns a status
  * and JSON, or text.
  */
@@ -683,7 +683,7 @@ export async function startMock({ mode = 'normal', port = 0 } = {}) {
     for (const { release } of held.values()) release();
     held.clear();
   };
-  /** Returns the requests of a method since `from`. */
+  /** Returns the requests of a method, without the first `from` requests of all methods. */
   mock.asked = (method, from = 0) => mock.calls.slice(from).filter((call) => call.method === method).map(({ request }) => request);
   // Links with two names of 10,000 characters are longer than Node's default limit.
   const server = createServer({ maxHeaderSize: 2 ** 18 }, async (request, response) => {

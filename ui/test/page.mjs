@@ -69,7 +69,7 @@ export async function typesOf(service) {
 }
 
 /** Opens a fresh browser context that records every error and every request to another host. */
-/** With `tour`, it is a first visit, on which the page offers the tour. */
+/** If `tour` is true, the visit is the first one, so the page offers the tour. */
 export async function open(path = '', { allowErrors = false, tour = false, ...options } = {}) {
   const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', acceptDownloads: true, ...options });
   if (!tour) await context.addInitScript(() => location.protocol.startsWith('http') && localStorage.setItem('alluvium.tour', 'seen'));
@@ -106,7 +106,7 @@ export async function drawn(page) {
   const canvas = page.locator('.flame canvas[data-nodes]');
   await canvas.waitFor({ state: 'visible' });
   await page.waitForFunction(() => Number(document.querySelector('.flame canvas')?.dataset.nodes) > 1);
-  await page.waitForTimeout(250); // the glide of a zoom
+  await page.waitForTimeout(250); // longer than the animation of a zoom
   return Number(await canvas.getAttribute('data-nodes'));
 }
 
@@ -117,7 +117,7 @@ export async function clickFrame(page, row, share = 0.3) {
   await page.waitForTimeout(300);
 }
 
-/** The state of each view in the images of the documentation. */
+/** Name, colour scheme and viewport of each variant of an image in the documentation. */
 const LOOKS = [['light', 'light', null], ['dark', 'dark', null], ['narrow', 'light', { width: 390, height: 844 }]];
 
 /** Writes the images of the view that a page shows, for the service and range in the environment variables. */

@@ -1,4 +1,4 @@
-// Starts and stops the program for tests against a real server. ALLUVIUM_BIN names it (default: target/debug/alluvium, where cargo puts it).
+// Starts and stops the program for tests against a real server. ALLUVIUM_BIN names the program (default: target/debug/alluvium, where cargo puts it).
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -56,7 +56,7 @@ export async function listening(running) {
   return `http://${running.address}/`;
 }
 
-/** Asks the program to end, and kills it if it does not. Returns true if it ended by itself. */
+/** Sends SIGTERM to the program, and kills the program if it does not end in time. Returns true if it ended with code 0 after SIGTERM. */
 export async function stop(running) {
   if (running.ended) return false;
   running.process.kill('SIGTERM');

@@ -2,7 +2,7 @@
 // CPU and memory of the program can be queried. It sends the heap of the demo as a second service, so that the page has several
 // services. Then it runs browser.mjs against the demo, and stops the demo. Next it runs seeded.mjs, which starts a server with known
 // profiles, and collector.mjs, which starts a collector.
-// ALLUVIUM_BIN names the program (default: target/debug/alluvium, where cargo puts it). Without it the tests are skipped, except
+// ALLUVIUM_BIN names the program (default: target/debug/alluvium, where cargo puts it). Without the program, the tests are skipped, except
 // on CI, where they fail.
 
 import { spawn } from 'node:child_process';
@@ -13,7 +13,7 @@ import { listening, program as BIN, sleep, start, stop, temporary } from './prog
 const NEEDED = ['memory:inuse_space:bytes:space:bytes', 'process_cpu:cpu:nanoseconds:cpu:nanoseconds'];
 const READY_MS = 90_000;
 
-/** Returns the total of the demo's own profiles of a type in the last ten minutes; throws the error of the server if it has none. */
+/** Returns the total of the demo's own profiles of a type in the last ten minutes. Throws the error of the server if the request fails. */
 async function total(base, type) {
   const now = Date.now();
   const request = { profileTypeID: type, labelSelector: '{service_name="alluvium"}', start: String(now - 600_000), end: String(now + 1000), maxNodes: '16' };

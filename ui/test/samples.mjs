@@ -62,7 +62,7 @@ describe('dots', () => {
     const { page, param, done } = await open(path({ dots: 'size' }));
     await page.locator('.dot-chart canvas[data-dots="40"]').waitFor();
     const box = await page.locator('.dot-chart canvas').boundingBox();
-    // The oldest one has the largest value, and is 11 minutes before the end of the hour.
+    // The oldest profile has the largest value, and is 11 minutes before the end of the hour.
     const x = box.x + 72 + (box.width - 88) * (1 - (60 + 39 * 15) / 3600);
     await page.mouse.click(x, box.y + 14 + 10);
     await page.waitForFunction(() => location.search.includes('profile='));
@@ -119,7 +119,7 @@ describe('speedscope', () => {
     other.on('console', (message) => message.type() === 'error' && refused.push(message.text()));
     await other.waitForFunction(() => document.querySelectorAll('canvas').length > 0 && /checkout/.test(document.title));
     assert.deepEqual(rendered, [{ query: `${CPU}{service_name="${SERVICE}", pod="a\\"b"}`, from: String(time), until: String(time + 1), format: 'pprof' }]);
-    // Its styles are applied as intended.
+    // The styles of speedscope are applied.
     assert.ok(await other.evaluate(() => [...document.styleSheets].some((sheet) => sheet.ownerNode.dataset.aphrodite !== undefined && sheet.cssRules.length > 10)));
     assert.deepEqual(refused.filter((text) => /style/.test(text)), []);
     await done();

@@ -27,7 +27,7 @@ function stacks(rand, release) {
 
 export async function seed(base, now = Date.now()) {
   const sent = [];
-  // Ends two minutes ago, because shares cover the complete steps of a chart, of one minute each.
+  // The profiles end two minutes ago, because shares cover only complete steps of a chart, and a step is one minute.
   const last = Math.floor(now / 1000 / STEP_S) * STEP_S - 4 * STEP_S;
   for (const [name, seedOf] of [['api', 11], ['shop', 23]]) {
     const rand = random(seedOf);
@@ -67,7 +67,7 @@ export const HOSTILE_SERVICES = HOSTILE.map((name) => `zz${name}`.slice(0, 2000)
 /** Number of profiles that `seedHostile` sends. */
 export const HOSTILE_PROFILES = 4 + HOSTILE_SERVICES.length;
 
-/** Starts a server in a folder of its own and fills it. With `demo`, it also contains a collector. */
+/** Starts a server in a folder of its own and fills it. With the command `demo`, the server also runs a collector. */
 export async function startSeeded(command = ['serve']) {
   const data = await temporary();
   const running = start([...command, '--listen', '127.0.0.1:0', '--data', data], data);

@@ -1,5 +1,5 @@
 // The page against a real server with known profiles (seed.mjs): the six questions of a user are answered within three clicks,
-// and every number is the sent one. SEEDED_FRONT=1 puts the page as built here in front of a program that was built
+// and every shown number agrees with the sent profiles. SEEDED_FRONT=1 puts the page as built here in front of a program that was built
 // elsewhere.
 
 import assert from 'node:assert/strict';
@@ -329,7 +329,7 @@ describe('the SQL view', () => {
     assert.equal(await area.textContent(), "SELECT function, labels['version'] AS v FROM flat LIMIT 3");
     await page.keyboard.press('Control+Enter');
     await page.getByText(/^3 rows in /).waitFor();
-    // Values of labels from the store, in SQL and in a selector.
+    // The editor completes the values of labels, in SQL and in a selector.
     const statement = await area.textContent();
     await area.fill('');
     await page.keyboard.type("SELECT 1 FROM flat WHERE service_name = 's");

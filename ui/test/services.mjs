@@ -55,7 +55,7 @@ describe('groups of services', () => {
     await accessible(page, 'groups of services');
     const heads = await page.locator('.group-head h2').allTextContents();
     assert.deepEqual(heads, ['namespace prod', 'namespace staging']);
-    // Shares refer to all services, and those of the groups add up.
+    // Shares refer to all services, and the shares of the groups add up to 100 %.
     const shares = (await page.locator('.group-head .facts').allTextContents()).map((text) => Number(/([\d.]+)% of CPU/.exec(text)[1]));
     assert.ok(Math.abs(shares[0] + shares[1] - 100) < 0.11, `${shares}`);
     await section(page, 'namespace staging').locator('.card h2 a').first().click();

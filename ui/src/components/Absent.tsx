@@ -48,7 +48,7 @@ export function Absent(props: AbsentProps) {
             </>
           }
         >
-          <p>{similar().length > 0 ? 'Did you mean one of these?' : 'No service has a similar name. It has no profiles in the last 30 days either.'}</p>
+          <p>{similar().length > 0 ? 'Did you mean one of these?' : 'No service has a similar name, and this service has no profiles in the last 30 days.'}</p>
         </Notice>
       </Match>
     </Switch>

@@ -1,4 +1,4 @@
-// Label filters as chips: label, operator, value. The store completes labels and values, restricted to the profiles that match
+// Label filters as chips: label, operator, value. The completions of labels and values are those of the stored profiles that match
 // the other filters.
 
 import { createSignal, For, Show } from 'solid-js';

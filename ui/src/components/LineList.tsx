@@ -30,7 +30,7 @@ export function LineList(props: PartProps) {
       <Switch fallback={<div class="fill" aria-busy="true" />}>
         <Match when={!all.data() && all.error()}>{(error) => <div class="fill"><Failure what="Cannot load the lines" error={error()} retry={all.retry} /></div>}</Match>
         <Match when={all.data() && found().length === 0}>
-          <div class="fill"><Notice icon="empty" title="No line numbers for this function"><p>{name()}</p><p>The profiles have no source positions for it. The program has no debug information, or the frame belongs to a runtime without any.</p></Notice></div>
+          <div class="fill"><Notice icon="empty" title="No line numbers for this function"><p>{name()}</p><p>The profiles have no source positions for this function. The program has no debug information, or the frame belongs to a runtime without debug information.</p></Notice></div>
         </Match>
         <Match when={all.data()}>
           <Show when={all.error()}>{(error) => <div class="banner" role="alert"><span>The refresh failed, older lines are shown: {error().message}</span><button type="button" class="button" onClick={all.retry}>Try again</button></div>}</Show>

@@ -19,7 +19,7 @@ export interface PipelineGraphProps {
   components: readonly Component[];
   flows: Flows;
   matched: ReadonlySet<number> | null;
-  /** Id with the module, empty for none. */
+  /** Id of the selected component, including its module; empty for none. */
   selected: string;
   onSelect: (id: string) => void;
   /** Called to open the module that a component created. */

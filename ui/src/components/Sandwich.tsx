@@ -42,7 +42,7 @@ export function Sandwich(props: PartProps) {
         <span class="facts"><span>total <b>{sum().value}</b></span><span><b>{sum().share}</b> of total</span></span>
       </div>
       <div class="half callers" style={{ flex: `0 1 ${needed(both().callers)}px` }}>
-        {half('flame-callers', `Callers of ${name()}, each above what it calls`, () => both().callers, true)}
+        {half('flame-callers', `Callers of ${name()}, each above the function that it calls`, () => both().callers, true)}
       </div>
       <Show when={both().callers.flame.count === 1}><p class="muted half-note">No callers: stacks begin with this function.</p></Show>
       <div class="half callees" style={{ 'min-height': `min(50%, ${needed(both().callees)}px)` }}>

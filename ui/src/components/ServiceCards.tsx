@@ -1,4 +1,4 @@
-// Cards of services, in groups if there are any. Of thousands of services, only the cards down to the scroll position exist.
+// Cards of services, in groups if there are any. If there are many services, cards are created only down to the scroll position.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show } from 'solid-js';
 import { formatCost, type Prices } from '../lib/cost.ts';

@@ -123,7 +123,7 @@ function RangePanel(props: { from: string; until: string; range: Range; onPick: 
           value={zone()}
           choices={ZONES}
           onChoose={(next) => {
-            // The typed times stay the same, and are written in the other time zone.
+            // The selected moments stay the same. The fields show them in the new time zone.
             const moments = [fromInput(ends().from), fromInput(ends().until)] as const;
             setZone(next);
             if (!moments.some(Number.isNaN)) setEnds({ from: toInput(moments[0]), until: toInput(moments[1]) });

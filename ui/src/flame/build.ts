@@ -1,4 +1,4 @@
-// Builds a flame graph from the frames of another: each function appears once below the same callers. The result maps the nodes
+// Builds a flame graph from the frames of another flame graph: each function appears once below the same callers. The result maps the nodes
 // of the source to its own nodes, so that other values of the same frames can be added to the result.
 
 import { emptyFlame, nameHashes, pathBelow, pathOfRoot, type Flame } from './layout.ts';
@@ -9,7 +9,7 @@ export interface Made {
   of: Int32Array;
 }
 
-/** Order of the callees of a node: `name` as the server does, `largest` with the widest first. */
+/** Order of the callees of a node: `name` sorts by name as the server does, `largest` sorts by total, the largest first. */
 export type Order = 'name' | 'largest';
 
 export class Builder {
@@ -27,7 +27,7 @@ export class Builder {
   private readonly of: Int32Array;
   private readonly source: Flame;
 
-  /** Has room for `capacity` nodes, including the root. By default, the root has the name of the source's root. */
+  /** Creates a builder with room for `capacity` nodes, including the root. By default, the root has the name of the source's root. */
   constructor(source: Flame, capacity: number, root = source.name[0] ?? 0) {
     this.source = source;
     this.name = new Int32Array(capacity);
@@ -80,7 +80,7 @@ export class Builder {
     this.of[frame] = at;
   }
 
-  /** Returns the flame graph. Shares still refer to `sum`. */
+  /** Returns the flame graph. Its shares refer to `sum`, by default the sum of the source. */
   finish(order: Order, sum = this.source.sum): Made {
     const { count, name, parent, source } = this;
     const total = this.self.slice(0, count);

@@ -9,7 +9,7 @@ export interface Side {
   /** Value of each node. */
   total: Float64Array;
   self: Float64Array;
-  /** Sum of all frames. */
+  /** Total value of the root. */
   sum: number;
 }
 
@@ -48,7 +48,7 @@ export function layoutDiff(message: FlameGraphMessage): Difference {
     const numbers = values.map((value) => Number(value) || 0);
     return Array.from({ length: Math.floor(numbers.length / GROUP) }, (_, group) => numbers.slice(group * GROUP, (group + 1) * GROUP));
   });
-  // The layout uses the sums of both sides to find the callers, because they are integers without rounding errors.
+  // The layout uses the sums of both sides to find the callers, because the sums are integers without rounding errors.
   const flame = layout({
     names: message.names,
     levels: levels.map((level) => ({ values: level.flatMap((group) => [at(group, 0) + at(group, 3), at(group, 1) + at(group, 4), at(group, 2) + at(group, 5), at(group, 6)]) })),

@@ -1,8 +1,8 @@
-// Places the boxes of a call graph in rows, callers above, so that few calls cross and most are short. Pure. Cycles are allowed:
-// a call that closes one runs upwards.
+// Places the boxes of a call graph in rows, callers above, so that few calls cross and most are short. Cycles are allowed:
+// a call that closes a cycle runs upwards.
 //
-// The row of a box is the longest path from the top. Bends of long calls become boxes without width. Sweeps back and forth order
-// each row by the mean of the neighbours. Each box is placed near the mean position of its
+// The row of a box is the length of the longest path from the top to the box. Bends of long calls become boxes without width. Sweeps back and forth order
+// the boxes of each row by the mean position of their neighbours. Each box is placed near the mean position of its
 // neighbours, and boxes that would overlap are moved apart.
 
 export interface Box {
@@ -90,7 +90,7 @@ export function placeGraph(boxes: readonly Box[], lines: readonly Line[]): Graph
 
 type Downward = Line & { turned: boolean };
 
-/** Returns the calls without cycles: a call that would close one is reversed. */
+/** Returns the calls without cycles: a call that would close a cycle is reversed. */
 function downwards(count: number, lines: readonly Line[]): Downward[] {
   const next: number[][] = Array.from({ length: count }, () => []);
   const called = new Uint8Array(count);
@@ -214,7 +214,7 @@ function spread(grid: Grid): void {
   }
 }
 
-/** Places a row by least squares. With the offsets of adjacent boxes subtracted, only the order counts; overlapping boxes become one block. */
+/** Places a row by least squares. After the offsets of the boxes are subtracted, positions only have to ascend. Boxes that would overlap become one block. */
 function settle(members: readonly number[], grid: Grid, gap: (one: number, two: number) => number, wanted: (node: number) => number): void {
   const offset = new Float64Array(members.length);
   const blocks: { sum: number; count: number; first: number }[] = [];

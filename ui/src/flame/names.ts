@@ -1,5 +1,5 @@
-// The text of a function in a link: its name, or, if the name is too long for a link, its beginning and a hash. A rule names it by its
-// beginning, its length and its end.
+// The text of a function in a link: its name, or, if the name is too long for a link, its beginning and a hash. A frame rule
+// contains the beginning, the length and the end of such a name.
 
 import { fnv1a32 } from './layout.ts';
 
@@ -10,7 +10,7 @@ const KEPT = 60;
 
 const isLong = (name: string): boolean => name.length > LONGEST_NAME;
 
-/** Returns the text of a function for `sel`. */
+/** Returns the text of a function for the URL parameter `sel`. */
 export function nameText(name: string): string {
   return isLong(name) ? `${headOf(name)}…${fnv1a32(name).toString(36)}` : name;
 }

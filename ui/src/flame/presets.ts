@@ -1,5 +1,5 @@
 // Presets of frames that do not belong to the program itself, by language: runtimes, standard libraries, the C library, the
-// kernel. Calls among frames of a preset can be folded into the frame that entered it.
+// kernel. Calls among frames of a preset can be folded into the first of these frames.
 
 import { placeOf } from './packages.ts';
 

@@ -1,4 +1,4 @@
-// Addresses of all stacks of a query as pprof, for programs that can only send GET requests.
+// Addresses at which the server returns all stacks of a query as pprof, for programs that can only send GET requests.
 
 import { BASE } from './base.ts';
 import type { Range } from './time.ts';

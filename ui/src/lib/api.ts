@@ -119,7 +119,7 @@ export interface ServiceTypes {
 
 const byName = new Intl.Collator().compare;
 
-/** Returns the services, sorted by name. With a label, each of its values is a separate entry. */
+/** Returns the services, sorted by name. With a label, a service has a separate entry for each value of the label. */
 export async function servicesBy(label: string, range: Range, signal?: AbortSignal): Promise<ServiceTypes[]> {
   const answer = await call<{ labelsSet?: { labels?: LabelPair[] }[] }>(
     'Series',

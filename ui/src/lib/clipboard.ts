@@ -1,4 +1,4 @@
-// Copies text to the clipboard. Without TLS, the browser offers no clipboard API, and an older way is used.
+// Copies text to the clipboard. Without TLS, the browser offers no clipboard API, so the text is copied with `execCommand`.
 
 export async function copyText(text: string): Promise<boolean> {
   try {

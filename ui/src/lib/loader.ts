@@ -13,7 +13,7 @@ export interface Loader<T> {
   retry: () => void;
 }
 
-/** Sends a request whenever `input` changes. An input of null sends none and discards the response. */
+/** Sends a request whenever `input` changes. If the input is null, no request is sent, and the last response is discarded. */
 export function createLoader<I, T>(input: Accessor<I | null>, ask: (input: I, signal: AbortSignal) => Promise<T>): Loader<T> {
   const [data, setData] = createSignal<T>();
   const [error, setError] = createSignal<Error>();

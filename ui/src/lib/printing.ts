@@ -5,7 +5,7 @@ import { createSignal } from 'solid-js';
 const [printing, setPrinting] = createSignal(false);
 export { printing };
 
-// A print sends the events. Tools that only show the print layout change the medium.
+// When the user prints, the browser sends these events. Tools that only show the print layout change the medium instead.
 const medium = matchMedia('print');
 addEventListener('beforeprint', () => setPrinting(true));
 addEventListener('afterprint', () => setPrinting(false));

@@ -23,7 +23,7 @@ export function hasPrometheus(): Promise<boolean> {
   asked ??= send('capabilities.v1.FeatureFlagsService/GetFeatureFlags', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
     .then((answer) => answer.json() as Promise<{ featureFlags?: { name?: string; enabled?: boolean }[] }>)
     .then(({ featureFlags = [] }) => featureFlags.some(({ name, enabled }) => name === 'alluviumPrometheus' && enabled === true))
-    // Another server does not support this request.
+    // A server other than Alluvium does not support this request.
     .catch(() => false);
   return asked;
 }

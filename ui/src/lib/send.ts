@@ -1,5 +1,5 @@
 // Instructions for sending profiles to this server, for each language and tool, with the address of the server. If the server requires
-// authentication, the programs read a token from their environment, and collectors read it from a file. The instructions never contain it.
+// authentication, the programs read a token from their environment, and collectors read it from a file. The instructions never contain a token.
 
 export interface Way {
   /** Name in the URL. */

@@ -82,7 +82,7 @@ export function sumPoints(lines: readonly { points: readonly (readonly [number, 
 export const sumOf = (points: readonly (readonly [number, number])[]): number => points.reduce((sum, [, value]) => sum + value, 0);
 export const meanOf = (points: readonly (readonly [number, number])[]): number => (points.length > 0 ? sumOf(points) / points.length : 0);
 
-/** Returns a row of times, and a row of values for each line. A time without data for longer than a step is a gap. */
+/** Returns a row of times, and a row of values for each line. If two successive times are more than 1.5 steps apart, a gap is inserted. */
 export function alignLines(lines: readonly { points: readonly (readonly [number, number])[] }[], step: number): (number | null)[][] {
   const times = new Set<number>();
   for (const { points } of lines) for (const [ms] of points) times.add(ms / 1000);

@@ -22,7 +22,7 @@ const numbersOf = (rows: readonly SqlRow[]): string[] => columnsOf(rows).filter(
 export interface Lines {
   lines: Line[];
   range: Range;
-  /** Seconds. */
+  /** Seconds between points. */
   step: number;
 }
 

@@ -7,7 +7,7 @@ import type { Range } from './time.ts';
 export type Value = string | number | boolean | null | readonly unknown[] | { readonly [key: string]: unknown };
 export type SqlRow = Readonly<Record<string, Value>>;
 
-/** Maximum size of a result; larger ones have to be downloaded. */
+/** Maximum size of a shown result in bytes. A larger result must be downloaded. */
 const MOST_BYTES = 64 * 2 ** 20;
 
 const ask = (query: string, format: string, signal?: AbortSignal): Promise<Response> =>

@@ -80,7 +80,7 @@ function incompleteBeta(x: number, a: number, b: number): number {
 const nonZero = (value: number, tiny: number): number => (Math.abs(value) < tiny ? tiny : value);
 const logBeta = (a: number, b: number): number => logGamma(a) + logGamma(b) - logGamma(a + b);
 
-/** Computes log gamma by Stirling's series, after a shift to arguments where it is exact. */
+/** Computes log gamma by Stirling's series, after a shift to arguments for which the series is exact. */
 function logGamma(x: number): number {
   let [at, shift] = [x, 0];
   while (at < 10) {

@@ -13,7 +13,7 @@ export function distance(a: string, b: string): number {
   return row[b.length]!;
 }
 
-/** Returns at most three names that are similar to a wrong one, the most similar first. */
+/** Returns at most three names that are similar to a wrong name, the most similar first. */
 export function didYouMean(wrong: string, names: readonly string[]): string[] {
   const word = wrong.toLowerCase();
   return names

@@ -40,7 +40,7 @@ export function parseMoment(text: string, now: number): number | null {
   if (relative) return now - Number(relative[1]) * UNITS[relative[2]!]!;
   if (/^\d{9,16}$/.test(text)) {
     const value = Number(text);
-    // Ten digits are seconds, as in Pyroscope's links; more digits are milliseconds.
+    // Up to ten digits are seconds, as in Pyroscope's links; more digits are milliseconds.
     return text.length <= 10 ? value * 1000 : value;
   }
   const date = Date.parse(text);

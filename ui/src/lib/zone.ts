@@ -1,4 +1,4 @@
-// The time zone of shown and typed times: that of the browser, or UTC. The browser remembers the choice.
+// The time zone of shown and typed times: the browser's zone, or UTC. The browser remembers the choice.
 
 import { createSignal } from 'solid-js';
 import { recall, remember } from './stored.ts';
@@ -29,5 +29,5 @@ export function zoneName(ms: number): string {
 /** Formats a time for `<input type="datetime-local">`. */
 export const toInput = (ms: number): string => inZone(ms).toISOString().slice(0, 19);
 
-/** Parses the text of such an input to milliseconds; NaN if it is not a time. */
+/** Parses the text of an `<input type="datetime-local">` to milliseconds; NaN if the text is not a time. */
 export const fromInput = (text: string): number => Date.parse(zone() === 'utc' ? `${text}Z` : text);

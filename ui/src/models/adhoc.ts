@@ -1,4 +1,5 @@
-// The model of the File view: the profile types of a file, and the flame graph of one, or its difference to stored profiles.
+// The model of the File view: the profile types of a file, and the flame graph of one of these types, alone or as a difference from stored
+// profiles.
 
 import { createMemo, type Accessor } from 'solid-js';
 import { byShare, layoutDiff, type Measure, type Sides } from '../flame/diff.ts';

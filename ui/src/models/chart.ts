@@ -15,7 +15,7 @@ export interface ChartData {
   query: Query;
   /** The time range of the lines and of the horizontal axis. */
   range: Range;
-  /** The label that splits them, empty for none. */
+  /** The label that splits the lines, empty for none. */
   by: string;
   lines: Line[];
   /** Seconds between points. */
@@ -24,7 +24,7 @@ export interface ChartData {
   max: number;
 }
 
-/** If `young` is true, nothing is stored before the first value, and the chart begins with it. */
+/** If `young` is true, nothing is stored before the first value, and the chart begins with the first value. */
 export function createChart(query: Accessor<Query | null>, by: Accessor<string>, young: Accessor<boolean>): Loader<ChartData> {
   const wanted = createMemo(() => {
     const asked = query();

@@ -33,7 +33,7 @@ const FOLDED_SHARE = 0.02;
 /** Number of nodes to find a small frame of a link. The link has only a hash of its path, so its subtree cannot be requested. */
 const MOST_NODES = 262_144;
 
-/** `focus` is the path of the zoomed frame. If `whole` is true, the path may belong to a graph made from this one, so it is ignored. */
+/** `focus` is the path of the zoomed frame. If `whole` is true, the path may belong to a graph that is made from this graph, so the path is ignored. */
 export function createFlame(source: Accessor<FlameSource | null>, focus: Accessor<string>, whole: Accessor<boolean> = () => false): Loader<FlameAnswer> {
   /** The last response. A zoom starts from it, without loading the whole graph again. */
   let last: (Picture & { source: FlameSource; nodes: number }) | undefined;

@@ -12,7 +12,7 @@ export type Order = 'cpu' | 'memory' | 'cost' | 'name';
 export interface RankedService extends Service {
   /** Projected cost of a month; null without prices or measurements. */
   cost: number | null;
-  /** Use of the quantity that orders the services, or of CPU or memory if they are ordered by name. */
+  /** Value of the service in the quantity that shares refer to (`Ranked.what`). */
   size: number;
   /** Share of all services; null if their sum is zero. */
   share: number | null;

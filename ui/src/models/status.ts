@@ -153,9 +153,9 @@ const readQueue = (row: Rows[number]): Queue => ({
   profiles: Number(row.profiles), oldest: Number(row.oldestMs), dropped: Number(row.dropped), failures: Number(row.failures),
 });
 
-/** A collector sends when it has profiles, usually every few seconds. After a longer silence it may be gone. */
+/** Milliseconds without a request after which a collector may be gone. Usually, a collector sends profiles every few seconds. */
 const QUIET_MS = 5 * 60_000;
-/** If a profile waits longer than this, the queue is behind. */
+/** If the oldest profile has waited longer than this in milliseconds, the collector is behind. */
 const BEHIND_MS = 60_000;
 
 export interface CollectorHealth {

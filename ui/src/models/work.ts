@@ -37,8 +37,8 @@ export function work<K extends keyof Jobs>(job: K, input: Parameters<Jobs[K]>[0]
 }
 
 /**
- * Returns the result for an input. If there is little to do, `here` computes it, else `beside` in the worker. Until the
- * worker is done, the previous result stays. `here` always computes the first result, and all results if the worker fails.
+ * Returns the result for an input. If `little` returns true for the input, `here` computes the result, otherwise `beside` computes it in
+ * the worker. Until the worker is done, the previous result stays. `here` always computes the first result, and all results if the worker fails.
  */
 export function createWorked<I, T>(input: Accessor<I>, little: (input: I) => boolean, here: (input: I) => T, beside: (input: I) => Promise<T>): Accessor<T> {
   let made = false;

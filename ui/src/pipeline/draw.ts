@@ -308,7 +308,7 @@ function trace(context: CanvasRenderingContext2D, path: readonly Point[]): void 
   }
 }
 
-/** Returns the camera that shows a whole layout at a scale of at most 1. If that is below `least`, it shows the beginning. */
+/** Returns the camera that shows a whole layout at a scale of at most 1. If this scale would be below `least`, the camera shows the beginning at the scale `least`. */
 export function fit(layout: Layout, width: number, height: number, least = 0): Camera {
   const margin = 32;
   const scale = Math.max(least, Math.min(1, (width - 2 * margin) / Math.max(1, layout.width), (height - 2 * margin) / Math.max(1, layout.height)));

@@ -1,9 +1,9 @@
 // Places the nodes of a graph in columns, left to right along its edges, so that few edges cross and most are short.
-// In: a number of nodes and the edges between them. Out: positions and the points of every edge. Pure; cycles are allowed.
+// In: a number of nodes and the edges between them. Out: positions and the points of every edge. Cycles are allowed.
 //
-// Unconnected parts are laid out one by one and stacked. In each part, the column of a node is the longest path from the left,
+// Unconnected parts are laid out one by one and stacked. In each part, the column of a node is the length of the longest path from the left,
 // and a node without input is moved next to the node that it feeds. Bends of long edges become small nodes, if there are not too
-// many. Sweeps back and forth order each column by the mean of the neighbours. Each node is placed near the mean
+// many. Sweeps back and forth order the nodes of each column by the mean position of their neighbours. Each node is placed near the mean
 // position of its neighbours, and nodes that would overlap are moved apart.
 
 import type { Edge } from './model.ts';
@@ -192,7 +192,7 @@ function settle(column: readonly number[], grid: Grid, wanted: (node: number) =>
     grid.y[column[0]!] = wanted(column[0]!);
     return;
   }
-  // With the offsets of stacked nodes subtracted, only the order must be kept. Blocks that overlap are merged into one block.
+  // After the offsets of the stacked nodes are subtracted, positions only have to ascend. Blocks that overlap are merged into one block.
   const starts: { sum: number; count: number; first: number }[] = [];
   const offset = new Float64Array(column.length);
   let down = 0;

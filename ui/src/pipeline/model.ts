@@ -23,7 +23,7 @@ export interface Component {
   /** Full id: the id of the module, a slash, and the local id. */
   id: string;
   localId: string;
-  /** `pyroscope.scrape` */
+  /** Name of the component, such as `pyroscope.scrape`. */
   name: string;
   label: string;
   module: string;
@@ -59,7 +59,7 @@ export interface Overview {
 /** The flow from a component within a window. */
 export interface Rate {
   from: string;
-  /** Receivers; empty for all components that refer to this one. */
+  /** Ids of the receivers; empty for targets, which go to all components that refer to this one. */
   to: string[];
   type: string;
   rate: number;

@@ -112,7 +112,7 @@ export default function Adhoc() {
   );
 }
 
-/** The flame graph of the file, or the difference to stored profiles, each with its table. */
+/** The flame graph of the file, or its difference from stored profiles, each with its table. */
 function Shown(props: { url: AdhocUrl; data: AdhocModel; look: Look; name: string }) {
   const { at, go } = props.url;
   const amount = (value: number): string => formatValue(value, props.look.type.unit);

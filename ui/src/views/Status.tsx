@@ -1,4 +1,4 @@
-// The Status view: the health of the server, what it stores, and what it accepts. The view changes nothing on the server.
+// The Status view: the health of the server, its stored data, and its accepted and refused profiles. The view changes nothing on the server.
 
 import { createSignal, For, Match, onCleanup, Show, Switch, type JSX } from 'solid-js';
 import { Grid, type Column } from '../components/Grid.tsx';
@@ -18,7 +18,7 @@ const MEMORY: Facts = [
   ['Resident memory', 'process_resident_memory_bytes', 'bytes', 'Memory of the process, as the operating system counts it'],
   ['Allocated', 'alluvium_allocator_allocated_bytes', 'bytes', 'Memory that all parts of the program have allocated'],
   ['Held by the allocator', 'alluvium_allocator_resident_bytes', 'bytes', 'Allocated memory, and free memory that the allocator keeps for reuse'],
-  ['Profiles in memory', 'alluvium_store_head_bytes', 'bytes', 'Profiles that are not yet in Parquet files; the write-ahead log has them, too'],
+  ['Profiles in memory', 'alluvium_store_head_bytes', 'bytes', 'Profiles that are not yet in Parquet files; the write-ahead log also contains them'],
   ['Bucket cache', 'alluvium_store_object_cache_bytes', 'bytes', 'Parts of files from the bucket, cached on disk'],
 ];
 const STORE: Facts = [
@@ -32,8 +32,8 @@ const STORE: Facts = [
   ['Flushes', 'alluvium_store_flushes_total', 'count', 'Writes of profiles from memory to files'],
   ['Failed flushes', 'alluvium_store_flush_failures_total', 'count', 'The server retries a failed flush'],
   ['Damaged bytes', 'alluvium_store_damaged_bytes_total', 'bytes', 'Damaged bytes of the write-ahead log that the server found at its start'],
-  ['Files to delete', 'alluvium_store_dead_files', 'count', 'Files that no table needs any more; the next vacuum deletes them'],
-  ['Pending maintenance', 'alluvium_store_jobs_waiting', 'count', 'Maintenance jobs that have not started'],
+  ['Files to delete', 'alluvium_store_dead_files', 'count', 'Files that no longer belong to a table; a vacuum deletes them after a delay'],
+  ['Pending maintenance', 'alluvium_store_jobs_waiting', 'count', 'Maintenance jobs that are due and not completed'],
 ];
 const PROCESS: Facts = [
   ['CPU time', 'process_cpu_seconds_total', 's', 'Since the start of the server'],

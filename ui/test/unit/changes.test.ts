@@ -65,7 +65,7 @@ describe('changes', () => {
       if (changes.kind !== 'tested') throw new Error(changes.kind);
       if (changes.real.self.size > 0) found += 1;
     }
-    // The false positive rate is one in a hundred; four would mean a wrong test.
+    // At a false positive rate of one in a hundred, about two of 200 comparisons find a change. More than six would mean a wrong test.
     expect(found).toBeLessThanOrEqual(6);
   });
 

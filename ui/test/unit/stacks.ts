@@ -40,7 +40,7 @@ export function flameOf(text: string): Flame {
   return layout({ names, levels });
 }
 
-/** Returns the stacks of a graph with an own value, sorted. */
+/** Returns the stacks whose own value is not 0, as sorted texts. */
 export function stacksOf(flame: Flame): string[] {
   const out: string[] = [];
   for (let node = 0; node < flame.count; node += 1) {
