@@ -187,7 +187,7 @@ impl Swarm {
         })
     }
 
-    /// Adds a target for each port. Without ports, adds one target with the fallback port.
+    /// Adds a target for each port. If there are no ports, adds one target with the port from the arguments.
     fn add_ports(&self, targets: &mut Vec<Target>, ports: impl Iterator<Item = Target>, labels: &MetaLabels, ip: &str) {
         let before = targets.len();
         targets.extend(ports);

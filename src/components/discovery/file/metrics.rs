@@ -10,7 +10,7 @@ use alluvium_telemetry::metrics::Scope;
 pub(super) struct FileMetrics {
     /// Number of refreshes. Each one reads all files.
     pub refreshes: Counter,
-    /// Number of files that could not be read. Each refresh counts a file again.
+    /// Number of failed reads of files. If a file cannot be read, each refresh counts it again.
     pub errors: Counter,
     /// Number of targets that are currently exported.
     pub targets: Gauge,

@@ -24,7 +24,7 @@ use alluvium_pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// Header that tells the service the refresh interval. Prometheus sends the same header.
+/// Header with the refresh interval in seconds. Prometheus sends the same header.
 const INTERVAL_HEADER: &str = "x-prometheus-refresh-interval-seconds";
 
 arguments! {
