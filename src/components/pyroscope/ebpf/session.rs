@@ -192,7 +192,7 @@ fn hand_over(
         .iter()
         .map(|profile| profile.labels.get(SERVICE_NAME).unwrap_or_default().to_owned())
         .collect();
-    // The last send blocks. The component receives until this thread ends, unless it is aborted.
+    // The last send blocks. The component receives until this thread ends, unless the component is aborted.
     let sent = if is_last {
         out.blocking_send(profiles).is_ok()
     } else {

@@ -162,7 +162,7 @@ impl Component<EnrichArguments> for Enrich {
         let label = &arguments.target_match_label.0;
         (self.context.health)(
             HealthState::Healthy,
-            format!("{count} values of {label} match a target"),
+            format!("number of values of {label} among the targets: {count}"),
         );
         Ok(())
     }

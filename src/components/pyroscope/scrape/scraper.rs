@@ -51,7 +51,7 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// Returns signals that fire when `shutdown` is cancelled, or earlier.
+    /// Returns two signals that fire when `shutdown` is cancelled. The component can fire each of them earlier.
     pub(super) fn by(shutdown: &Shutdown) -> Self {
         let now = shutdown.child_token();
         Self {
@@ -93,7 +93,7 @@ impl Scraper {
         loop {
             let waits_since = tokio::time::Instant::now();
             let due = tokio::select! {
-                // The stop wins even if the next scrape is already due.
+                // If the next scrape is already due, the stop takes precedence.
                 biased;
                 () = stop.soon.cancelled() => return,
                 due = ticks.tick() => due,
