@@ -87,7 +87,7 @@ impl WebApi {
         self.get(url, HeaderMap::new()).await?.json()
     }
 
-    /// Sends a GET with additional headers, which take precedence over the configured ones.
+    /// Sends a GET with additional headers, which take precedence over the configured headers.
     pub(crate) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Answer, ApiError> {
         self.send(self.request(Method::GET, url).headers(headers)).await
     }

@@ -1,7 +1,8 @@
 //! Requests to an API server: one object, one page of a list, or the start of a watch.
 //!
-//! In: a client and the URL of the server. Out: objects, or an error with the request, the server's message, and the
-//! time to wait before the next request. The size of responses and the duration of requests are limited.
+//! In: a client and the URL of the server. Out: objects, or an error. If the server refused the request, the error
+//! contains the status, the server's message, and the delay that the server requested before a retry, if any. The size
+//! of responses and the duration of requests are limited.
 
 use std::time::Duration;
 

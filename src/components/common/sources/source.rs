@@ -124,7 +124,7 @@ impl<A: 'static> Source<A> {
         match fetched {
             Ok(exports) => export(&self.context, exports),
             Err(error) => {
-                tracing::error!(component = %self.context.id, error, "cannot fetch the value, keeping the last one");
+                tracing::error!(component = %self.context.id, error, "cannot fetch the value, keeping the last value");
                 (self.context.health)(HealthState::Unhealthy, error);
             }
         }
