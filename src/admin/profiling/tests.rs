@@ -79,7 +79,7 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
         let error = profiling.cpu(Duration::from_secs(seconds)).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("a CPU profile takes from 1 to 300 seconds, not {seconds}")
+            format!("the duration of a CPU profile must be 1 to 300 seconds, not {seconds}")
         );
     }
 
