@@ -139,7 +139,7 @@ pub(crate) struct MaintenanceSection {
     pub downsample_1h_after: Option<String>,
 }
 
-/// How long the profiles of a tenant are kept.
+/// The retention period of a tenant's profiles.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum TenantRetention {

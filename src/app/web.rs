@@ -18,7 +18,7 @@ pub(crate) struct CollectorWeb {
     pub controllers: Controllers,
     pub node_name: String,
     pub address: SocketAddr,
-    /// The collectors that share targets with this one.
+    /// The collectors that share targets with this collector.
     pub cluster: Cluster,
 }
 

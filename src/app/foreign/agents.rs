@@ -287,7 +287,8 @@ fn of_coroot(interval: String) -> Pods {
 }
 
 impl Pods {
-    /// Writes the components that discover and scrape the pods. If `number` is 2 or more, it is part of their names.
+    /// Writes the components that discover and scrape the pods. If `number` is 2 or more, the names of the components
+    /// contain it.
     fn write(&self, number: usize, out: &mut Writer) {
         let name = match number {
             0 | 1 => "pods".to_owned(),

@@ -68,7 +68,7 @@ impl Protection {
         Arc::new(move || protection.0.read().tls.clone())
     }
 
-    /// Returns true if requests need a password, for all paths or for some.
+    /// Returns true if requests need a password, for all paths or for some paths.
     pub(crate) fn has_password(&self) -> bool {
         self.0.read().auth.is_some()
     }
