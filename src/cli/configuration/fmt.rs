@@ -52,7 +52,7 @@ struct Input {
     bytes: Vec<u8>,
 }
 
-/// Formats every input. Inputs that do not parse are reported and left unchanged; the others are formatted.
+/// Formats every input. Inputs that do not parse are reported and left unchanged; all other inputs are formatted.
 pub(crate) fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
     let mut found = Diagnostics::new();
     let mut unformatted = false;

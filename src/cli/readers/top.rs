@@ -25,7 +25,7 @@ pub struct TopArgs {
     pub source: SourceArgs,
     #[command(flatten)]
     pub report: ReportArgs,
-    /// Format of the result. JSON has integers in the profile's own unit.
+    /// Format of the result. JSON contains integers in the profile's own unit.
     // This argument has its own id, which differs from those of all other arguments named `format`.
     #[arg(
         id = "answer_format",

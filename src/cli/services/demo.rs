@@ -50,7 +50,7 @@ pub struct DemoArgs {
     pub rights: RightsArgs,
 }
 
-/// Runs until SIGINT or SIGTERM.
+/// Runs the demo until SIGINT or SIGTERM.
 pub(crate) async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
     let options = DemoOptions {
         listen: args.listen,

@@ -103,7 +103,7 @@ pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\timing", "\\format", "\\pager"
 /// Completes words of SQL, tables and columns.
 pub(super) struct Words;
 
-/// Returns the words that complete the partial word before `place`, and the position where it starts.
+/// Returns the words that complete the partial word before `place`, and the start position of the partial word.
 fn offered(line: &str, place: usize) -> (usize, Vec<String>) {
     let before = line.get(..place).unwrap_or(line);
     let start = before
