@@ -162,7 +162,8 @@ impl Connections {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Closes a connection if one may be closed, because a resource other than places has run out.
+    /// Closes a connection if the table contains a connection that may be closed. The caller lacks a resource other
+    /// than places.
     pub(super) fn give_way(&self) {
         self.table.lock().give_way();
     }
@@ -240,7 +241,7 @@ impl Table {
         }
     }
 
-    /// Tells a connection to close, unless one is already closing.
+    /// Makes a connection close, unless another connection is already closing.
     fn give_way(&mut self) {
         if self.leaving > 0 {
             return;
@@ -435,7 +436,7 @@ mod tests {
         let all = Connections::new(3, None);
         let places = [all.place().await, all.place().await, all.place().await];
         let first = places[0].requests().begin();
-        // This connection is the last one that has begun to wait.
+        // This connection was the last to begin to wait.
         drop(places[1].requests().begin());
         let mut next = pin!(all.place());
         assert!(futures::poll!(next.as_mut()).is_pending());

@@ -18,8 +18,8 @@ use rustix::thread::{
 };
 
 /// Capabilities that the collector's components need. `pyroscope.ebpf` needs the first seven. `pyroscope.java` needs
-/// the next three to become the user of a JVM and to signal the JVM. Receivers need the last one to listen on a low
-/// port.
+/// the next three to become the user of a JVM and to signal the JVM. Receivers need the last capability to listen on a
+/// low port.
 const OF_COLLECTOR: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::SYS_PTRACE)

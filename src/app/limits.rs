@@ -59,7 +59,7 @@ pub(crate) struct LimitsSection {
     pub max_query_length: Option<String>,
     /// Maximum number of flame graph nodes if the request sets none.
     pub max_flamegraph_nodes_default: Option<i64>,
-    /// Maximum number of flame graph nodes that a request may ask for.
+    /// Maximum number of flame graph nodes that a request may set.
     pub max_flamegraph_nodes_max: Option<i64>,
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,

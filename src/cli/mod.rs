@@ -157,7 +157,7 @@ pub fn main() -> ExitCode {
     }
     raise_limit();
     cli.command.give_up_rights();
-    // One crypto provider serves all TLS of the process. An error means that one is already installed.
+    // One crypto provider serves all TLS of the process. An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -341,8 +341,8 @@ impl Pods {
     }
 }
 
-/// Records a note for each annotation that the agent does not know, and for each annotation that would enable profiling
-/// but has a value other than `true`.
+/// Records a note for each annotation that the agent does not support, and for each annotation that would enable
+/// profiling but has a value other than `true`.
 fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut Findings) {
     for workload in all {
         for (name, value) in &workload.annotations {
@@ -351,7 +351,7 @@ fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut F
             };
             let path = format!("{}: {name}", workload.path);
             if !known.contains(&rest) {
-                found.note(&path, "is left out: the agent does not know this annotation");
+                found.note(&path, "is left out: the agent does not support this annotation");
             } else if matches!(rest, "enable" | "scrape") && *value != "true" {
                 found.note(&path, format_args!("is `{value}`, but only `true` enables profiling"));
             }

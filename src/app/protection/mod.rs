@@ -74,7 +74,7 @@ impl Protection {
     }
 }
 
-/// Forwards authorized requests, and refuses all others with status 401.
+/// Forwards authorized requests, and refuses all other requests with status 401.
 async fn check_password(State(protection): State<Protection>, request: Request, next: Next) -> Response {
     let auth = protection.0.read().auth.clone();
     match auth {

@@ -31,7 +31,7 @@ pub struct FmtArgs {
     /// Replace the files with the result instead of writing to standard output.
     #[arg(short, long)]
     pub write: bool,
-    /// Print the names of the files that are not formatted, and exit with 1 if there is one.
+    /// Print the names of the files that are not formatted, and exit with 1 if there are any.
     #[arg(short, long, conflicts_with = "write")]
     pub test: bool,
     /// Print the differences instead of the result.

@@ -59,7 +59,7 @@ pub struct Sent {
     pub result: anyhow::Result<Vec<String>>,
 }
 
-/// Sends the files. Returns an error if one of them failed.
+/// Sends the files. Returns an error if the server did not accept all files.
 #[expect(clippy::print_stderr, reason = "says which files were refused")]
 pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     args.files = folder::files(&args.files)?;
@@ -96,7 +96,7 @@ pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends the files, and calls `done` for each one as it finishes.
+/// Sends the files, and calls `done` for each file when its result is known.
 pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Result<()> {
     let now_ms = time::now_ms();
     let time_nanos = match &args.override_timestamp {
@@ -138,7 +138,7 @@ enum Time {
     OwnOr(i64),
 }
 
-/// Reads a file and adds labels. Returns the profiles, and one line that describes each.
+/// Reads a file and adds labels. Returns the profiles, and one line that describes each profile.
 fn prepare(
     path: &Path,
     content: &Bytes,

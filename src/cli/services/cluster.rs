@@ -1,4 +1,4 @@
-//! The flags `--cluster.*` of `alluvium run`: Alloy's flags and two additional ones.
+//! The flags `--cluster.*` of `alluvium run`: Alloy's flags and two additional flags.
 //!
 //! In: a command line. Out: the collector's options for the cluster. Without `--cluster.enabled` the other flags have
 //! no effect, as in Alloy. With `--cluster.enabled`, flags of unsupported features are refused by name.

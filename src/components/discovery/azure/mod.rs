@@ -1,4 +1,4 @@
-//! `discovery.azure`: discovers the virtual machines of Azure, including those of scale sets.
+//! `discovery.azure`: discovers the virtual machines of Azure, including the virtual machines of scale sets.
 //!
 //! In: machines, scale sets and network interfaces from the Resource Manager. Out: a target for each machine that has a
 //! primary network interface.

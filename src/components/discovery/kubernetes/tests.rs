@@ -279,7 +279,8 @@ async fn an_ingress_has_a_target_for_each_path() {
     );
 }
 
-/// Adds a service `web` with endpoints and slices. One of its addresses belongs to a pod and one does not.
+/// Adds a service `web` with endpoints and slices. One address of the service belongs to a pod, the other address does
+/// not.
 fn put_service(server: &ApiServer) {
     let second = json!({"name": "side", "image": "side:1", "ports": [{"name": "debug", "containerPort": 6060}]});
     let mut shop = pod("shop", "a", "10.0.0.1");
@@ -750,7 +751,7 @@ proptest! {
             let followed = Followed::start(&body);
             for happening in &happenings {
                 happening.happen(&server);
-                // The yield lets the component process some events one by one and others together.
+                // The yield lets the component process some events one by one and other events together.
                 tokio::task::yield_now().await;
             }
             let fresh = Followed::start(&body);

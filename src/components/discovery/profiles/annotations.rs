@@ -18,7 +18,7 @@ use alluvium_profile::labels::SERVICE_NAME;
 type Convention = fn(&Pod) -> Option<Requests>;
 
 /// The conventions in order of precedence, the most detailed first. Coroot's own scraper also prefers Coroot's
-/// annotations to those of Pyroscope.
+/// annotations to Pyroscope's annotations.
 const CONVENTIONS: [Convention; 4] = [grafana, coroot, pyroscope, profefe];
 
 /// Annotations that name the service. The first of these annotations that a pod has applies.

@@ -8,7 +8,7 @@ use crate::pyroscope::java::arguments::ProfilingConfig;
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// First Java version that samples allocations at a steady rate. Older versions record only the allocations that need a
-/// new buffer or do not fit into one.
+/// new buffer or do not fit into a buffer.
 const ALLOCATION_SAMPLES: u32 = 16;
 
 /// Returns the settings for a version of Java.

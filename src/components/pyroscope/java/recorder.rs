@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_mins(1);
 /// Name of the recordings in JFR.
 const NAME: &str = "alluvium";
 
-/// Size limit of a recording. One minute of a busy program takes some megabytes.
+/// Size limit of a recording. A recording of one minute of a busy program has a size of some megabytes.
 pub(super) const MAX_RECORDING_BYTES: u64 = 64 << 20;
 
 /// The reason why a recording failed.

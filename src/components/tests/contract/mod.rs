@@ -1,4 +1,4 @@
-//! Tests the contract that every component keeps.
+//! Tests the contract that every component must fulfil.
 //!
 //! A component starts, accepts new arguments, continues after a refused update, and stops. It leaves nothing behind,
 //! at whatever point it is aborted. The trial runs in its own process, so that all counted tasks, threads and files

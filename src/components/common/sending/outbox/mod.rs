@@ -2,7 +2,7 @@
 //!
 //! In: profiles, and endpoints with their settings. Out: requests, which the [`Deliver`] of each endpoint makes. A
 //! producer waits only for the disk, never for an endpoint. Every endpoint receives every profile, independently of the
-//! others. `queue` stores the profiles, and `sender` sends them. This module does not depend on a protocol.
+//! other endpoints. `queue` stores the profiles, and `sender` sends them. This module does not depend on a protocol.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
