@@ -107,7 +107,7 @@ pub(crate) fn parse_stability(text: &str) -> anyhow::Result<Stability> {
         "generally-available" => Ok(Stability::GenerallyAvailable),
         "public-preview" => Ok(Stability::PublicPreview),
         "experimental" => Ok(Stability::Experimental),
-        _ => bail!("unknown stability `{text}`; valid are generally-available, public-preview and experimental"),
+        _ => bail!("unknown stability `{text}`: expected generally-available, public-preview or experimental"),
     }
 }
 

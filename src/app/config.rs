@@ -87,7 +87,7 @@ pub(crate) struct DatabaseSection {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TenantsSection {
-    /// Tenants that may push profiles; if absent, all may.
+    /// Tenants that may push profiles; if absent, all tenants may push.
     pub allowed: Option<Vec<String>>,
     /// Maximum number of tenants with stored profiles; 0 for no limit.
     pub max: Option<usize>,

@@ -172,7 +172,7 @@ const MACHINE: &str = r#"discovery.process "machine" { }
 discovery.relabel "programs" {
 	targets = discovery.process.machine.targets
 
-	// This process profiles itself above.
+	// The components above already profile this process.
 	rule {
 		source_labels = ["__process_pid__"]
 		regex         = "PID"

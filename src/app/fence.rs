@@ -56,10 +56,10 @@ impl Fence {
             tracing::warn!(error = %error, "cannot drop privileges: unneeded capabilities stay");
         }
         if let Err(error) = set_no_new_privs(true) {
-            tracing::warn!(error = %error, "cannot drop privileges: child processes may gain new ones");
+            tracing::warn!(error = %error, "cannot drop privileges: child processes may gain new privileges");
         }
         if let Err(error) = calls::refuse() {
-            tracing::warn!(error = %error, "cannot drop privileges: no filter of system calls");
+            tracing::warn!(error = %error, "cannot drop privileges: system calls are not filtered");
         }
     }
 

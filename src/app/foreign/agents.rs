@@ -179,7 +179,7 @@ fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out:
         let path = format!("{}: {name}", workload.path);
         match (name.as_str(), value.as_str()) {
             ("enable-java-async-profiler", value) => is_java_on = matches!(value, "" | "true" | "1"),
-            ("java-async-profiler-delay", _) => found.note(&path, "has no counterpart: there is no such delay"),
+            ("java-async-profiler-delay", _) => found.note(&path, "has no counterpart: profiling starts without delay"),
             ("go-heap-profiler", "disabled") => {}
             ("go-heap-profiler", _) => {
                 let message = "has no counterpart: to get Go heap profiles, annotate pods that serve them over HTTP";

@@ -90,7 +90,10 @@ impl Session {
             }
             Some(Err(error)) => {
                 running.metrics.failed();
-                tracing::error!(error, "cannot fetch the remote configuration; the running one stays");
+                tracing::error!(
+                    error,
+                    "cannot fetch the remote configuration; the running configuration stays in force"
+                );
                 false
             }
         }
@@ -199,7 +202,7 @@ impl Session {
                 tracing::error!(
                     hash = hash(text),
                     errors = diagnostics.len(),
-                    "cannot load the remote configuration; the running one stays"
+                    "cannot load the remote configuration; the running configuration stays in force"
                 );
                 Status::Failed(messages(&diagnostics))
             }

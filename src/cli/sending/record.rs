@@ -35,7 +35,8 @@ pub struct RecordArgs {
     /// Profile the whole machine.
     #[arg(short, long, conflicts_with = "command")]
     pub all: bool,
-    /// Length of the recording, as in `30s` or `1m30s`. Defaults to the end of the command or process, or Ctrl-C.
+    /// Length of the recording, as in `30s` or `1m30s`. By default, the recording lasts until the command or process
+    /// ends, or until Ctrl-C.
     #[arg(short, long, value_parser = duration::parse)]
     pub duration: Option<Duration>,
     /// File to write: `.pb.gz` (pprof), `.pb`, `.svg` (flame graph) or `.folded` (one stack per line); `-` writes

@@ -1,7 +1,8 @@
 //! Completion at the SQL prompt: keywords, tables, columns, functions, commands.
 //!
-//! In: the line and the cursor position. Out: words that complete the text before the cursor. The words are documented
-//! in `docs/sql.md`; completion sends no requests to the server.
+//! In: the line and the cursor position. Out: words that complete the text before the cursor. The words are SQL
+//! keywords, functions of SQL, and the tables, columns and functions of `docs/sql.md`; completion sends no requests to
+//! the server.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;

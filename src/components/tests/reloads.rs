@@ -1,6 +1,6 @@
 //! Many random reloads, good and broken, while profiles flow. No profile is lost or doubled, and no resource leaks.
 //!
-//! In: `ALLUVIUM_RELOADS`, the number of reloads. `make reloads` runs ten thousand. The storm runs in its own process,
+//! In: `ALLUVIUM_RELOADS`, the number of reloads. `make reloads` runs ten thousand. The test runs in its own process,
 //! so that all tasks, file descriptors and memory that it counts belong to it. The sources and sinks are test
 //! components that count profiles. The other components are real.
 
@@ -29,7 +29,7 @@ use alluvium_pipeline::{Controller, Options};
 use alluvium_profile::sink::Receiver;
 use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
-/// Default number of reloads. They take about ten seconds in a debug build on an idle machine.
+/// Default number of reloads. These reloads take about ten seconds in a debug build on an idle machine.
 const RELOADS: usize = 500;
 /// Capacity of the lists of profiles. A run makes fewer profiles.
 const MOST_PROFILES: usize = 4 << 20;

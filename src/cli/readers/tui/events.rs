@@ -34,7 +34,7 @@ struct Work {
     types: Task<Vec<String>>,
 }
 
-/// Runs until the user quits. `refresh` is the time between two queries of a server.
+/// Handles events until the user quits. `refresh` is the time between two queries of a server.
 pub(super) async fn run(
     state: &mut State,
     screen: &mut Screen,

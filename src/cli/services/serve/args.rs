@@ -90,7 +90,8 @@ pub struct ServeArgs {
         help = "Merge small files into large ones in the background [default: true]"
     )]
     pub compaction: Option<bool>,
-    /// Address and port for PostgreSQL clients (psql, drivers). Without it, the server does not listen for them.
+    /// Address and port for PostgreSQL clients (psql, drivers). Without an address, the server accepts no PostgreSQL
+    /// clients.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
     /// URL of Prometheus, or of a compatible server, whose metrics the page shows beside profiles.

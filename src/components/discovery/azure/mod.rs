@@ -41,7 +41,8 @@ const VERSION: &str = "2023-09-01";
 const SCALE_SET_VERSION: &str = "2018-10-01";
 /// Maximum number of concurrent requests for network interfaces.
 const AT_ONCE: usize = 20;
-/// Number of refreshes for which network interfaces are cached. Interfaces seldom change, and each one costs a request.
+/// Number of refreshes for which network interfaces are cached. Interfaces seldom change, and each interface costs a
+/// request.
 const LOOKS: usize = 10;
 /// Labels of a machine, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[

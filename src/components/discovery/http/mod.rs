@@ -30,7 +30,7 @@ const INTERVAL_HEADER: &str = "x-prometheus-refresh-interval-seconds";
 arguments! {
     /// Arguments of `discovery.http`.
     pub(crate) struct HttpArguments {
-        /// Time between two refreshes of the targets. Also the timeout of each request.
+        /// Time between two refreshes of the targets, and the timeout of each request.
         refresh_interval: Interval = "60s",
         /// URL from which the component fetches the targets as JSON.
         url: HttpUrl,

@@ -497,7 +497,7 @@ async fn a_version_that_is_forgotten_means_a_new_list_and_bookmarks_keep_it_fres
     server.put("pods", pod("shop", "b", "10.0.0.2"));
     let followed = Followed::start(&body(&server, "pod"));
     followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
-    // Objects of another kind change. A bookmark tells the watch the new version.
+    // Objects of another kind change. A bookmark announces the new version to the watch.
     server.put("nodes", json!({"metadata": {"name": "x"}}));
     server.bookmark();
     server.end_watches(End::Clean);

@@ -1,4 +1,4 @@
-//! Arguments of `pyroscope.ebpf`. Alloy accepts several of them without documenting them.
+//! Arguments of `pyroscope.ebpf`. Alloy accepts several of these arguments without documenting them.
 
 use std::sync::Arc;
 use std::time::Duration;
