@@ -1,4 +1,4 @@
-//! Flags of the reports, with the same names and meanings as in `go tool pprof`.
+//! Flags of the reports. Except for `--by`, names and meanings are the same as in `go tool pprof`.
 
 use alluvium_base::re2::Expression;
 use clap::{Args, ValueEnum};

@@ -37,10 +37,10 @@ pub struct TopArgs {
     pub format: TopFormat,
 }
 
-/// Output format of the table.
+/// Output format of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TopFormat {
-    /// As `go tool pprof -top` prints it.
+    /// A table in the form of `go tool pprof -top`.
     Table,
     /// One object: `unit`, `total`, and `rows` of `function`, `file`, `flat`, `cum`.
     Json,

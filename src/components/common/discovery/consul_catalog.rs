@@ -21,7 +21,7 @@ use alluvium_wire::client::{self, ClientOptions, Credential};
 const TOKEN: HeaderName = HeaderName::from_static("x-consul-token");
 
 arguments! {
-    /// Selection of services in a Consul agent.
+    /// Arguments that both components share: address and credentials of the agent, and the selection of services.
     pub(crate) struct Catalog {
         /// Data center of the services. Defaults to the agent's data center.
         datacenter: Option<Arc<str>>,

@@ -55,7 +55,7 @@ pub(crate) enum ApiError {
         /// Delay that the server requested before a retry.
         retry_after: Option<Duration>,
     },
-    /// There was no response, or it was incomplete.
+    /// The request could not be sent, or its response is missing or incomplete.
     #[error("{0}")]
     Lost(String),
     /// The response exceeds the limit, which is given in bytes.

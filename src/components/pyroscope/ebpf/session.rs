@@ -67,8 +67,8 @@ struct Kept {
     intervals: u32,
 }
 
-/// Starts the profiler and runs until `shared.stop` is set. Profiles are sent to `out`. If `out` is full, they are
-/// dropped and counted. `started` is called once, with the result of the start.
+/// Starts the profiler and runs until `shared.stop` is set or profiling fails. Profiles are sent to `out`. If `out` is
+/// full, they are dropped and counted. `started` is called once, with the result of the start.
 pub(super) fn run(
     options: &EbpfOptions,
     shared: &Shared,
