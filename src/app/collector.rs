@@ -67,7 +67,7 @@ pub(crate) struct CollectorOptions {
     pub cluster: Option<alluvium_cluster::Options>,
     /// `User-Agent` of the components' requests.
     pub user_agent: String,
-    /// The flags as given on the command line, for the support bundle.
+    /// The effective flags as `name=value`, for the support bundle.
     pub flags: Vec<String>,
     /// Folder for the files of components.
     pub storage_path: PathBuf,

@@ -62,7 +62,7 @@ pub struct LogArgs {
 /// The commands. Each has its own file.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run server and collector in one process that profiles itself, and open the page in a browser.
+    /// Run server and collector in one process that profiles itself, and print the address of the page.
     #[cfg(feature = "server")]
     Demo(services::demo::DemoArgs),
     /// Run the collector with a configuration file or folder.

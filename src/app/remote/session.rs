@@ -52,8 +52,10 @@ impl Session {
         let text = match self.endpoint.read_cache().await {
             Ok(text) => text,
             Err(error) => {
-                tracing::warn!(%error, "there is no cached remote configuration either; the next request comes \
-                    later");
+                tracing::warn!(
+                    %error,
+                    "there is no cached remote configuration either; the next request follows after poll_frequency"
+                );
                 return;
             }
         };

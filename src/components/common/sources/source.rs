@@ -40,7 +40,7 @@ pub(crate) trait Fetch: Send + Sync + 'static {
     /// Returns the time between two fetches; `None` for a value that cannot change.
     fn interval(&self) -> Option<Duration>;
 
-    /// Returns a folder whose changes trigger a fetch.
+    /// Returns the folder whose changes trigger a fetch, or `None` if no folder is watched.
     fn watched(&self) -> Option<PathBuf> {
         None
     }
