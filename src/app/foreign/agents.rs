@@ -18,10 +18,11 @@ const FORWARD_TO: &str = "[pyroscope.write.default.receiver]";
 /// Scrape interval in milliseconds if the schedule of kprofefe cannot be read. It is the interval in kprofefe's own
 /// manifest.
 const PROFEFE_EVERY: u64 = 10 * MINUTE;
-/// Duration of a CPU profile of kprofefe and of Coroot, in milliseconds.
+/// Duration of a CPU profile of kprofefe, in milliseconds.
 const PROFEFE_CPU: u64 = 30_000;
+/// Duration of a CPU profile of Coroot's agent, in milliseconds.
 const COROOT_CPU: u64 = 10_000;
-/// Scrape interval of Coroot's agents.
+/// Interval at which Coroot's agents collect profiles.
 const COROOT_EVERY: &str = "60s";
 /// One minute in milliseconds.
 const MINUTE: u64 = 60_000;

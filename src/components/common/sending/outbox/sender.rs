@@ -48,7 +48,7 @@ pub(super) struct EndpointState {
 }
 
 impl EndpointState {
-    /// Returns true if the endpoint has failed for some time.
+    /// Returns true if at least [`UNHEALTHY_FAILURES`] consecutive requests have failed.
     pub(super) fn is_unhealthy(&self) -> bool {
         self.failures >= UNHEALTHY_FAILURES
     }
