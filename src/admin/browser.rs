@@ -6,13 +6,13 @@
 //! - **Across sites**: it posts a form, or loads a URL as an image. The browser then marks the request as cross-site in
 //!   `Sec-Fetch-Site`, or names the page in `Origin` or `Referer`. Links to our pages are allowed.
 //! - **As the same site** (DNS rebinding): the domain of the page resolves to `127.0.0.1`, so that the browser
-//!   considers our port to be the site of the page. The `Host` header still has that domain. On a loopback address a
-//!   browser may therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
+//!   considers our port to be the site of the page. The `Host` header still contains that domain. On a loopback address
+//!   a browser may therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
 //!
 //! Requests of programs, which send none of these headers, are let through. A program gains nothing from adding them.
 //!
 //! Every response tells browsers not to guess its content type (`X-Content-Type-Options`). Responses contain texts and
-//! names from others, which a browser must not render as a page.
+//! names from other sources, which a browser must not render as a page.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! place reports when its connection must close. If a new connection needs room, the connection that has waited longest
 //! for a request closes. If no connection waits for a request, the connection that has been sending a response longest
 //! closes, because its client reads slowly. A connection with a request in progress stays, because other limits end
-//! such requests. So silent and slow clients cannot block others.
+//! such requests. So silent and slow clients cannot block other clients.
 //!
 //! Responses count against a budget until the socket accepts them: an HTTP/2 client may request many responses and open
 //! no window for them. If a response exceeds the budget, its request is refused, and the slowest reader must close.
@@ -162,7 +162,8 @@ impl Connections {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Closes a connection if one may be closed, because a resource other than places has run out.
+    /// Closes a connection if the table contains a connection that may be closed. The caller lacks a resource other
+    /// than places.
     pub(super) fn give_way(&self) {
         self.table.lock().give_way();
     }
@@ -240,7 +241,7 @@ impl Table {
         }
     }
 
-    /// Tells a connection to close, unless one is already closing.
+    /// Makes a connection close, unless another connection is already closing.
     fn give_way(&mut self) {
         if self.leaving > 0 {
             return;
@@ -277,7 +278,7 @@ impl Table {
 }
 
 impl Place {
-    /// Returns when the connection must be closed.
+    /// Waits until the connection must be closed.
     pub(super) async fn gives_way(&self) {
         self.gives_way.cancelled().await;
     }
@@ -327,7 +328,7 @@ impl Request {
         held.map(Some).ok_or(Unread)
     }
 
-    /// Marks the request as having a response with this body. `held` is the memory reserved for the response.
+    /// Marks the request as answered with this body. `held` is the memory reserved for the response.
     pub(super) fn answer(mut self, body: axum::body::Body, held: Option<HeldBytes>) -> Sending {
         if body.is_end_stream() {
             return Sending { body, unsent: None };
@@ -435,7 +436,7 @@ mod tests {
         let all = Connections::new(3, None);
         let places = [all.place().await, all.place().await, all.place().await];
         let first = places[0].requests().begin();
-        // This connection is the last one that has begun to wait.
+        // This connection was the last to begin to wait.
         drop(places[1].requests().begin());
         let mut next = pin!(all.place());
         assert!(futures::poll!(next.as_mut()).is_pending());

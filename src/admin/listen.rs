@@ -57,7 +57,8 @@ pub struct ListenError {
 #[derive(Debug, Clone)]
 pub struct ListenOptions {
     /// Maximum number of connections, limited to half of the file descriptors. At the limit, an idle connection is
-    /// closed for a new one. While all connections have a request in progress, new ones wait in the kernel's queue.
+    /// closed for a new one. While all connections have a request in progress, new connections wait in the kernel's
+    /// queue.
     pub max_connections: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_streams: u32,
@@ -74,7 +75,7 @@ pub struct ListenOptions {
     pub max_handshakes: usize,
     /// Time that requests in progress have to finish after the shutdown signal.
     pub grace: Duration,
-    /// Additional host names of this port that browsers may use, besides those of this machine.
+    /// Additional host names of this port that browsers may use, besides the names of this machine.
     pub allowed_hosts: AllowedHosts,
 }
 
@@ -315,7 +316,7 @@ impl Port {
     }
 }
 
-/// Returns the response to a request, or 503 when clients leave too much unread.
+/// Returns the response to a request, or 503 if clients leave too many response bytes unread.
 fn answered(begun: connections::Request, response: Response) -> http::Response<Sending> {
     let (parts, body) = response.into_parts();
     if let Ok(held) = begun.hold(&body) {
@@ -325,7 +326,7 @@ fn answered(begun: connections::Request, response: Response) -> http::Response<S
     refused.map(|body| begun.answer(body, None))
 }
 
-/// Returns the data about the client that every request of the connection carries.
+/// Returns the data about the client that is attached to every request of the connection.
 fn peer(connection: &Connection, address: SocketAddr) -> Peer {
     let tls = match connection {
         Either::Left(_) => None,

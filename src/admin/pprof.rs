@@ -1,8 +1,8 @@
 //! `/debug/pprof/*`: profiles of this process, at the paths and in the format of Go programs.
 //!
 //! In: `?seconds=N`. Out: gzip pprof as `application/octet-stream`, and errors as text. Requests for profiles that only
-//! Go has (goroutine, block, mutex, threadcreate) receive 404 with the reason, so that users know to disable them in
-//! the scraper.
+//! Go programs have (goroutine, block, mutex, threadcreate) receive 404 with the reason, so that users know to disable
+//! them in the scraper.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const INDEX: &str = "<!doctype html>
 <li><a href=\"profile?seconds=5\">profile</a>: CPU time, 100 samples per second; <code>?seconds=N</code>, 30 by \
     default</li>
 <li><a href=\"heap\">heap</a>: memory in use, by the stack that allocated it</li>
-<li><a href=\"allocs\">allocs</a>: the same, at the path that scrapers request</li>
+<li><a href=\"allocs\">allocs</a>: the profile of <code>heap</code>, at the path that scrapers request</li>
 <li><a href=\"cmdline\">cmdline</a>: the command line, without secrets</li>
 </ul>
 </body></html>
@@ -56,7 +56,7 @@ async fn cpu(State(profiling): State<Profiling>, Query(asked): Query<Asked>) -> 
             if let Ok(seconds) = text.parse() {
                 seconds
             } else {
-                let text = format!("`seconds` is a whole number of seconds, not `{text}`\n");
+                let text = format!("`seconds` must be a whole number of seconds, not `{text}`\n");
                 return (StatusCode::BAD_REQUEST, text).into_response();
             }
         }
@@ -95,7 +95,7 @@ async fn cmdline() -> String {
 }
 
 /// If the name of a flag contains one of these words, its value is hidden. The list also hides a value that is not
-/// secret: that of `--storage.s3.access-key-id`.
+/// secret: the value of `--storage.s3.access-key-id`.
 const SECRET_WORDS: [&str; 5] = ["secret", "password", "token", "key", "credential"];
 
 /// Replacement for a hidden value.
@@ -126,7 +126,7 @@ fn without_secrets(arguments: impl Iterator<Item = String>) -> Vec<String> {
 async fn absent(Path(name): Path<String>) -> Response {
     let text = match name.as_str() {
         "goroutine" | "block" | "mutex" | "threadcreate" | "delta_heap" | "delta_block" | "delta_mutex" => {
-            format!("there is no `{name}` profile: only a Go program has it; this one has `profile` and `heap`\n")
+            format!("there is no `{name}` profile: only Go programs have it; this program has `profile` and `heap`\n")
         }
         _ => format!("there is no profile `{name}`; there are `profile`, `heap` and `allocs`\n"),
     };

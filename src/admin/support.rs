@@ -47,7 +47,7 @@ async fn bundle(State(support): State<Support>, Query(asked): Query<Asked>) -> R
         Some(text) => text.parse().ok(),
     };
     let Some(seconds) = seconds.filter(|seconds| (1..=MOST_SECONDS).contains(seconds)) else {
-        let text = format!("`duration` is a whole number of seconds from 1 to {MOST_SECONDS}\n");
+        let text = format!("`duration` must be a whole number of seconds from 1 to {MOST_SECONDS}\n");
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
     match support(Duration::from_secs(seconds)).await {

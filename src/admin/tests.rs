@@ -125,7 +125,7 @@ async fn a_support_bundle_is_a_download_with_a_checked_duration() {
     for bad in ["0", "301", "x", "-1"] {
         let (status, body) = get(good.clone(), &format!("/-/support?duration={bad}")).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{bad}");
-        assert_eq!(body, "`duration` is a whole number of seconds from 1 to 300\n");
+        assert_eq!(body, "`duration` must be a whole number of seconds from 1 to 300\n");
     }
     let busy = state(|_| Err(SupportError::Busy));
     assert_eq!(get(busy, "/-/support").await.0, StatusCode::CONFLICT);
@@ -233,7 +233,7 @@ async fn pprof_has_an_index_a_heap_and_clear_refusals() {
         (
             "goroutine",
             404,
-            "there is no `goroutine` profile: only a Go program has it; this one has `profile` and `heap`\n",
+            "there is no `goroutine` profile: only Go programs have it; this program has `profile` and `heap`\n",
         ),
         (
             "trace",
@@ -243,12 +243,12 @@ async fn pprof_has_an_index_a_heap_and_clear_refusals() {
         (
             "profile?seconds=x",
             400,
-            "`seconds` is a whole number of seconds, not `x`\n",
+            "`seconds` must be a whole number of seconds, not `x`\n",
         ),
         (
             "profile?seconds=0",
             400,
-            "a CPU profile takes from 1 to 300 seconds, not 0\n",
+            "the duration of a CPU profile must be 1 to 300 seconds, not 0\n",
         ),
     ];
     for (path, code, text) in refusals {

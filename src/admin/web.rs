@@ -2,8 +2,8 @@
 //! requests to components.
 //!
 //! In: a [`Web`], so that this layer does not depend on the engine. Out: two routers, because in Alloy only the first
-//! one is under `--server.http.ui-path-prefix`. The id of a component inside a module contains slashes; the last slash
-//! separates the module from the component.
+//! router is under `--server.http.ui-path-prefix`. The id of a component inside a module contains slashes; the last
+//! slash separates the module from the component.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub trait Web: Send + Sync + 'static {
     /// Returns the members of the cluster.
     fn peers(&self) -> serde_json::Value;
 
-    /// Returns the outcome of the last load, or null before the first one.
+    /// Returns the outcome of the last load, or null before the first load.
     fn last_load(&self) -> serde_json::Value;
 
     /// Returns true when a component has this id.
@@ -118,7 +118,7 @@ fn json(value: Option<serde_json::Value>, missing: &str) -> Response {
 }
 
 async fn serve(State(web): Api, Path(path): Path<String>, request: Request) -> Response {
-    // The shortest prefix that is an id wins, as in Alloy.
+    // The shortest prefix that is an id is used, as in Alloy.
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     let Some(end) = ends.into_iter().find(|end| web.has_component(&path[..*end])) else {
         return (StatusCode::NOT_FOUND, format!("there is no component at `{path}`\n")).into_response();

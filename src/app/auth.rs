@@ -48,9 +48,9 @@ pub(crate) struct OidcSection {
     pub jwks_url: String,
     /// PEM file of the authorities that sign the certificate of `jwks_url`.
     pub ca_file: Option<PathBuf>,
-    /// Claim that holds the identity's name for logs. Defaults to `sub`.
+    /// Claim that contains the identity's name for logs. Defaults to `sub`.
     pub name_claim: Option<String>,
-    /// Claim that holds the tenants.
+    /// Claim that contains the tenants.
     pub tenant_claim: Option<String>,
     pub role_claim: Option<String>,
     /// Maps a value of the role claim to a role of Alluvium.

@@ -63,11 +63,11 @@ pub(crate) struct CollectorOptions {
     pub watch: Option<Duration>,
     /// Name of this collector. If empty, the host name is used.
     pub node_name: String,
-    /// How this collector shares targets with other collectors. `None` if it does not share targets.
+    /// Settings for sharing targets with other collectors. `None` if this collector does not share targets.
     pub cluster: Option<alluvium_cluster::Options>,
     /// `User-Agent` of the components' requests.
     pub user_agent: String,
-    /// The flags as given on the command line, for the support bundle.
+    /// The effective flags as `name=value`, for the support bundle.
     pub flags: Vec<String>,
     /// Folder for the files of components.
     pub storage_path: PathBuf,
@@ -107,12 +107,12 @@ pub(crate) fn parse_stability(text: &str) -> anyhow::Result<Stability> {
         "generally-available" => Ok(Stability::GenerallyAvailable),
         "public-preview" => Ok(Stability::PublicPreview),
         "experimental" => Ok(Stability::Experimental),
-        _ => bail!("unknown stability `{text}`; valid are generally-available, public-preview and experimental"),
+        _ => bail!("unknown stability `{text}`: expected generally-available, public-preview or experimental"),
     }
 }
 
-/// Returns a controller for all components, whose `logging` block configures `logs`. Without the block, the command
-/// line settings apply. This controller has no listener and requests no remote configuration.
+/// Returns a controller for all components. The `logging` block of the configuration configures `logs`. Without the
+/// block, the command line settings apply. This controller has no listener and requests no remote configuration.
 #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the demo uses it"))]
 pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
     let settings = Options {

@@ -87,7 +87,7 @@ pub(crate) struct DatabaseSection {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TenantsSection {
-    /// Tenants that may push profiles; if absent, all may.
+    /// Tenants that may push profiles; if absent, all tenants may push.
     pub allowed: Option<Vec<String>>,
     /// Maximum number of tenants with stored profiles; 0 for no limit.
     pub max: Option<usize>,
@@ -139,7 +139,7 @@ pub(crate) struct MaintenanceSection {
     pub downsample_1h_after: Option<String>,
 }
 
-/// How long the profiles of a tenant are kept.
+/// The retention period of a tenant's profiles.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum TenantRetention {

@@ -35,7 +35,7 @@ pub(crate) struct DemoOptions {
     pub allowed_hosts: AllowedHosts,
     /// Data folder of the server; the collector keeps its files in the folder `collector` inside it.
     pub data: PathBuf,
-    /// Programs to profile besides this one, `host:port`.
+    /// Programs to profile besides this program, `host:port`.
     pub targets: Vec<String>,
     /// `host:port` of the PostgreSQL port, if there is one.
     pub postgres: Option<String>,
@@ -172,7 +172,7 @@ const MACHINE: &str = r#"discovery.process "machine" { }
 discovery.relabel "programs" {
 	targets = discovery.process.machine.targets
 
-	// This process profiles itself above.
+	// The components above already profile this process.
 	rule {
 		source_labels = ["__process_pid__"]
 		regex         = "PID"

@@ -18,8 +18,8 @@ use rustix::thread::{
 };
 
 /// Capabilities that the collector's components need. `pyroscope.ebpf` needs the first seven. `pyroscope.java` needs
-/// the next three to become the user of a JVM and to signal the JVM. Receivers need the last one to listen on a low
-/// port.
+/// the next three to become the user of a JVM and to signal the JVM. Receivers need the last capability to listen on a
+/// low port.
 const OF_COLLECTOR: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::SYS_PTRACE)
@@ -56,10 +56,10 @@ impl Fence {
             tracing::warn!(error = %error, "cannot drop privileges: unneeded capabilities stay");
         }
         if let Err(error) = set_no_new_privs(true) {
-            tracing::warn!(error = %error, "cannot drop privileges: child processes may gain new ones");
+            tracing::warn!(error = %error, "cannot drop privileges: child processes may gain new privileges");
         }
         if let Err(error) = calls::refuse() {
-            tracing::warn!(error = %error, "cannot drop privileges: no filter of system calls");
+            tracing::warn!(error = %error, "cannot drop privileges: system calls are not filtered");
         }
     }
 

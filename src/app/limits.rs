@@ -49,7 +49,7 @@ pub(crate) struct LimitsSection {
     pub sample_type_relabeling_rules: Option<Vec<RuleText>>,
     /// Maximum age of a profile, a duration; older profiles are refused; 0 for no limit.
     pub reject_older_than: Option<String>,
-    /// Maximum time that a profile may lie in the future, a duration; 0 for no limit.
+    /// Maximum time by which the time of a profile may be in the future, a duration; 0 for no limit.
     pub reject_newer_than: Option<String>,
     /// Retention period of profiles, a duration. With 0, profiles are kept for ever.
     pub retention_period: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) struct LimitsSection {
     pub max_query_length: Option<String>,
     /// Maximum number of flame graph nodes if the request sets none.
     pub max_flamegraph_nodes_default: Option<i64>,
-    /// Maximum number of flame graph nodes that a request may ask for.
+    /// Maximum number of flame graph nodes that a request may set.
     pub max_flamegraph_nodes_max: Option<i64>,
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
@@ -157,7 +157,7 @@ impl LimitsSection {
         RelabelRules::new(written).map_err(|error| anyhow!("limits.{error}"))
     }
 
-    /// Returns the keys of this section that have an effect only for all tenants together.
+    /// Returns the keys that this section sets and that have no effect for a single tenant.
     pub(crate) fn for_all_only(&self) -> Vec<&str> {
         let texts = [
             ("retention_period", &self.retention_period),

@@ -252,7 +252,7 @@ maintenance:
             crate::store::maintenance::retention::aging::Aging::default()
         );
         assert!(config.compaction);
-        // The newer key overrides the older one, and a flag overrides both.
+        // The newer key overrides the older key, and a flag overrides both.
         let older = "limits:\n  compactor_blocks_retention_period: 5d\n";
         assert_eq!(of(older).unwrap().aging.retention, 5 * DAY);
         let both = format!("{older}  retention_period: 6d\n");

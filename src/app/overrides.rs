@@ -26,7 +26,7 @@ pub(crate) struct OverridesFile {
 }
 
 impl OverridesFile {
-    /// The default period, the same as Pyroscope's.
+    /// The default period, the same as in Pyroscope.
     pub(crate) const PERIOD: Duration = Duration::from_secs(10);
 }
 
@@ -102,7 +102,7 @@ impl Overrides {
             }
             Err(error) => {
                 self.successful.set(0);
-                tracing::error!(%path, error, "cannot use the overrides; the last valid ones stay in force");
+                tracing::error!(%path, error, "cannot use the overrides; the last valid overrides stay in force");
             }
         }
     }

@@ -74,7 +74,7 @@ async fn a_file_that_is_written_or_replaced_is_read_again() {
     let watched = Watched::start(&path).await;
     std::fs::write(&path, config("two")).unwrap();
     watched.runs("two").await;
-    // Editors write a new file beside the old one and rename it.
+    // Editors write a new file beside the old file and rename the new file.
     let beside = folder.path().join(".config.alloy.swp");
     std::fs::write(&beside, config("three")).unwrap();
     std::fs::rename(&beside, &path).unwrap();

@@ -30,8 +30,8 @@ pub(crate) struct ServeOptions {
     /// Additional host names by which browsers may address the port. The names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
     pub data: PathBuf,
-    /// The memory limit. The sizes in `http` and `query` are derived from it, and at the start also the sizes of the
-    /// store.
+    /// The memory limit. The sizes in `http` and `query` are derived from it. When the server starts, it also derives
+    /// the sizes of the store from this limit.
     pub memory: MemoryLimit,
     /// A head is flushed when its first profile reaches this age.
     pub flush_age: Duration,

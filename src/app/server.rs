@@ -208,7 +208,8 @@ impl RunningServer {
     }
 }
 
-/// Returns an error for a non-loopback address if authentication is neither configured nor explicitly disabled.
+/// Returns an error for a non-loopback address if authentication is neither configured nor explicitly disabled. Logs a
+/// warning if authentication is disabled, or if there is no TLS.
 fn check_reach(access: &Access, address: SocketAddr, has_tls: bool) -> anyhow::Result<()> {
     if is_this_machine(address.ip()) {
         return Ok(());

@@ -56,7 +56,8 @@ impl Sources {
     }
 }
 
-/// Reads the texts at `path` with their names, sorted by name. If a text is not UTF-8, the error holds [`Diagnostics`].
+/// Reads the texts at `path` with their names, sorted by name. If a text is not UTF-8, the error contains
+/// [`Diagnostics`].
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let metadata =
         std::fs::metadata(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;

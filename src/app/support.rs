@@ -1,9 +1,9 @@
 //! The support bundle: a zip file with diagnostic data of the collector.
 //!
-//! In: the running collector. Out: its configuration without secrets, its components, metrics at the start and the end
-//! of the requested period, and the log lines and a CPU profile of that period. The layout is the same as in Alloy,
-//! with `alluvium` in the names. The bundle contains no secrets. [`alluvium_pipeline::redact`] removes them from the
-//! configuration, and component values show them as `(secret)`.
+//! In: the running collector. Out: its configuration without secrets, its components, flags and environment variables,
+//! metrics at the start and the end of the requested period, the log lines and a CPU profile of that period, and a heap
+//! profile. The layout is the same as in Alloy, with `alluvium` in the names. The bundle contains no secrets.
+//! [`alluvium_pipeline::redact`] removes them from the configuration, and component values show them as `(secret)`.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ pub(crate) struct CollectorWeb {
     pub controllers: Controllers,
     pub node_name: String,
     pub address: SocketAddr,
-    /// The collectors that share targets with this one.
+    /// The collectors that share targets with this collector.
     pub cluster: Cluster,
 }
 
@@ -71,8 +71,7 @@ impl Web for CollectorWeb {
         self.controllers.of(&id).component(&id).map(to_json)
     }
 
-    /// Returns the members of the cluster in the form of Alloy's peers. A collector that runs alone is a cluster of
-    /// one.
+    /// Returns the members of the cluster in the form of Alloy's peers. A collector that runs alone is the only peer.
     fn peers(&self) -> Value {
         match self.cluster.view() {
             Some(view) => peers(&view),

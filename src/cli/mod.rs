@@ -62,7 +62,7 @@ pub struct LogArgs {
 /// The commands. Each has its own file.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run server and collector in one process that profiles itself, and open the page in a browser.
+    /// Run server and collector in one process that profiles itself, and print the address of the page.
     #[cfg(feature = "server")]
     Demo(services::demo::DemoArgs),
     /// Run the collector with a configuration file or folder.
@@ -157,7 +157,7 @@ pub fn main() -> ExitCode {
     }
     raise_limit();
     cli.command.give_up_rights();
-    // One crypto provider serves all TLS of the process. An error means that one is already installed.
+    // One crypto provider serves all TLS of the process. An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()

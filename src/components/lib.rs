@@ -1,7 +1,7 @@
 //! The components. Each component has its own folder. The path of the folder is the component's name.
 //!
 //! [`ALL`] lists all components. Components do not import each other. [`common`] contains the code that they share. To
-//! remove a component, delete its folder and its line here.
+//! remove a component, delete its folder, the `mod` line in the parent module, and the line in [`ALL`].
 
 use alluvium_pipeline::component::AnyDefinition;
 

@@ -12,7 +12,7 @@ pub enum ProfilingError {
     #[error("a CPU profile of this process is already being taken: try again when it is done")]
     Busy,
     /// The duration is zero or too long.
-    #[error("a CPU profile takes from 1 to {longest} seconds, not {asked}", longest = LONGEST.as_secs())]
+    #[error("the duration of a CPU profile must be 1 to {longest} seconds, not {asked}", longest = LONGEST.as_secs())]
     Duration {
         /// Requested duration in seconds.
         asked: u64,

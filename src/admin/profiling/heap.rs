@@ -2,8 +2,8 @@
 //!
 //! In: jemalloc's dump (`heap_v2` text: return addresses, sampled objects and bytes). Out: gzip pprof with
 //! `inuse_objects/count` and `inuse_space/bytes`, scaled up from the sample as `jeprof` does. Requires jemalloc as the
-//! allocator, started with `prof:true` (set in `main.rs`). The profile has no freed memory, because jemalloc does not
-//! count it.
+//! allocator, started with `prof:true` (set in `main.rs`). The profile contains no freed memory, because jemalloc does
+//! not count it.
 
 use std::io::Read;
 use std::sync::Arc;

@@ -63,7 +63,7 @@ impl Profiling {
     }
 
     /// Returns the live allocations by the stack that allocated them. Sample types are `inuse_objects/count` and
-    /// `inuse_space/bytes`, the last two of Go's four, because jemalloc does not count freed memory.
+    /// `inuse_space/bytes`, the last two of Go's four sample types, because jemalloc does not count freed memory.
     pub async fn heap(&self) -> Result<Vec<u8>, ProfilingError> {
         let dump = heap::dump().await?;
         let process = self.process.clone();

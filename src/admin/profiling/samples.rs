@@ -31,7 +31,7 @@ pub(super) fn program() -> String {
 }
 
 impl<'a> Samples<'a> {
-    /// Creates an empty set of samples. `about` has the sample types and the period.
+    /// Creates an empty set of samples. `about` contains the sample types and the period.
     pub(super) fn new(program: &'a str, about: Profile<'a>) -> Self {
         let mut builder = Builder::new(about);
         let mapping = builder.mapping(Mapping {

@@ -79,7 +79,7 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
         let error = profiling.cpu(Duration::from_secs(seconds)).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("a CPU profile takes from 1 to 300 seconds, not {seconds}")
+            format!("the duration of a CPU profile must be 1 to 300 seconds, not {seconds}")
         );
     }
 
@@ -106,8 +106,8 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
     let total = sum(&profile, "");
     assert_eq!(total[1], total[0] * profile.period);
     let burnt = sum(&profile, "burn_for_the_cpu_test");
-    // Three seconds of a processor are 300 samples. A busy machine may deliver only a twentieth of them, and a kernel
-    // with a slow tick samples less often.
+    // Three seconds of CPU time are 300 samples. A busy machine may deliver only a twentieth of them, and a kernel with
+    // a slow tick samples less often.
     assert!(burnt[0] >= 3, "only {burnt:?} of {total:?}");
     // The process also uses time after the last sample, for resolving symbols and for other tests. A tighter bound is
     // not possible.

@@ -18,10 +18,11 @@ const FORWARD_TO: &str = "[pyroscope.write.default.receiver]";
 /// Scrape interval in milliseconds if the schedule of kprofefe cannot be read. It is the interval in kprofefe's own
 /// manifest.
 const PROFEFE_EVERY: u64 = 10 * MINUTE;
-/// Duration of a CPU profile of kprofefe and of Coroot, in milliseconds.
+/// Duration of a CPU profile of kprofefe, in milliseconds.
 const PROFEFE_CPU: u64 = 30_000;
+/// Duration of a CPU profile of Coroot's agent, in milliseconds.
 const COROOT_CPU: u64 = 10_000;
-/// Scrape interval of Coroot's agents.
+/// Interval at which Coroot's agents collect profiles.
 const COROOT_EVERY: &str = "60s";
 /// One minute in milliseconds.
 const MINUTE: u64 = 60_000;
@@ -179,7 +180,7 @@ fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out:
         let path = format!("{}: {name}", workload.path);
         match (name.as_str(), value.as_str()) {
             ("enable-java-async-profiler", value) => is_java_on = matches!(value, "" | "true" | "1"),
-            ("java-async-profiler-delay", _) => found.note(&path, "has no counterpart: there is no such delay"),
+            ("java-async-profiler-delay", _) => found.note(&path, "has no counterpart: profiling starts without delay"),
             ("go-heap-profiler", "disabled") => {}
             ("go-heap-profiler", _) => {
                 let message = "has no counterpart: to get Go heap profiles, annotate pods that serve them over HTTP";
@@ -287,7 +288,8 @@ fn of_coroot(interval: String) -> Pods {
 }
 
 impl Pods {
-    /// Writes the components that discover and scrape the pods. If `number` is 2 or more, it is part of their names.
+    /// Writes the components that discover and scrape the pods. If `number` is 2 or more, the names of the components
+    /// contain it.
     fn write(&self, number: usize, out: &mut Writer) {
         let name = match number {
             0 | 1 => "pods".to_owned(),
@@ -340,8 +342,8 @@ impl Pods {
     }
 }
 
-/// Records a note for each annotation that the agent does not know, and for each annotation that would enable profiling
-/// but has a value other than `true`.
+/// Records a note for each annotation that the agent does not support, and for each annotation that would enable
+/// profiling but has a value other than `true`.
 fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut Findings) {
     for workload in all {
         for (name, value) in &workload.annotations {
@@ -350,7 +352,7 @@ fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut F
             };
             let path = format!("{}: {name}", workload.path);
             if !known.contains(&rest) {
-                found.note(&path, "is left out: the agent does not know this annotation");
+                found.note(&path, "is left out: the agent does not support this annotation");
             } else if matches!(rest, "enable" | "scrape") && *value != "true" {
                 found.note(&path, format_args!("is `{value}`, but only `true` enables profiling"));
             }

@@ -128,7 +128,7 @@ impl<'a> Jobs<'a> {
                 ("scrape_timeout", Value::String(text)) => self.timeout = Some(text.clone()),
                 ("scrape_interval" | "scrape_timeout", _) => self.found.problem(&path, "must be a duration"),
                 ("external_labels", _) => {
-                    let message = "are labels of metrics that leave Prometheus: set them in pyroscope.write if needed";
+                    let message = "are added to metrics that Prometheus sends: set them in pyroscope.write if needed";
                     self.found.note(&path, message);
                 }
                 _ => self.found.note(&path, "is left out: it does not concern profiles"),

@@ -228,7 +228,7 @@ impl Kind {
         let block = block_of(name);
         let is_on = |known: &&Known| known.name == name && known.block.is_some_and(|block| ON.contains(&block));
         let known = KNOWN.iter().find(is_on);
-        // A kind that is enabled by default and keeps its defaults is not written.
+        // A kind that is enabled by default and has its default settings is not written.
         if known.is_some_and(|known| known.path == self.path && known.delta == self.delta) {
             return;
         }

@@ -2,8 +2,8 @@
 //! Alloy text.
 //!
 //! In: YAML. Out: equivalent components, and notes on keys that have no effect here. If a key changes which profiles
-//! are collected but cannot be expressed in Alloy's language, it is a problem. Each note and problem has the path of
-//! its key. The conversion makes no network requests and does not open files that the configuration names.
+//! are collected but cannot be expressed in Alloy's language, it is a problem. Each note and problem contains the path
+//! of its key. The conversion makes no network requests and does not open files that the configuration names.
 
 mod agents;
 mod blocks;
@@ -74,7 +74,9 @@ impl Conversion {
         for argument in arguments.split_whitespace() {
             match argument.strip_prefix("push-url=") {
                 Some(url) if url::Url::parse(url).is_ok_and(|url| url.has_host()) => url.clone_into(&mut push_url),
-                _ => anyhow::bail!("unknown converter argument `{argument}`; valid is push-url=URL"),
+                _ => anyhow::bail!(
+                    "invalid converter argument `{argument}`: expected `push-url=URL` with an absolute URL"
+                ),
             }
         }
         Ok(Self {

@@ -337,7 +337,7 @@ pyroscope.write "default" {
         converted.notes,
         [
             "Deployment cart: profefe.com/enable: is `yes`, but only `true` enables profiling",
-            "Deployment cart: profefe.com/ports: is left out: the agent does not know this annotation",
+            "Deployment cart: profefe.com/ports: is left out: the agent does not support this annotation",
             "CronJob kprofefe: --profefe-hostport: is left out: profiles go to push-url, not to profefe's collector",
         ]
     );

@@ -68,13 +68,13 @@ impl Protection {
         Arc::new(move || protection.0.read().tls.clone())
     }
 
-    /// Returns true if requests need a password, for all paths or for some.
+    /// Returns true if requests need a password, for all paths or for some paths.
     pub(crate) fn has_password(&self) -> bool {
         self.0.read().auth.is_some()
     }
 }
 
-/// Forwards authorized requests, and refuses all others with status 401.
+/// Forwards authorized requests, and refuses all other requests with status 401.
 async fn check_password(State(protection): State<Protection>, request: Request, next: Next) -> Response {
     let auth = protection.0.read().auth.clone();
     match auth {

@@ -1,4 +1,4 @@
-//! Basic authentication: which paths require the password, and whether a request has it.
+//! Basic authentication: determines the paths that require the password, and checks the password of a request.
 //!
 //! In: settings, a request. Out: whether the request is authorized, or the 401 response.
 

@@ -73,7 +73,7 @@ impl House {
         self.controller.load(vec![("main.alloy", config)]).await
     }
 
-    /// Returns the status and body of the response, or the reason why there is none.
+    /// Returns the status and body of the response, or the reason why there is no response.
     async fn get(&self, scheme: &str, path: &str, options: ClientOptions) -> Result<(u16, String), String> {
         // A new client, because an open connection would keep its old TLS settings.
         let client = HttpClient::new(&options).map_err(|error| error.to_string())?;

@@ -17,7 +17,7 @@ use alluvium_pipeline::check::settings::remote::RemoteSettings;
 use alluvium_wire::client::HttpClient;
 use alluvium_wire::collector::Identity;
 
-/// Id of the module that holds the remote components, and name of the folder below the storage path.
+/// Id of the module that contains the remote components, and name of the folder below the storage path.
 pub const MODULE: &str = "remotecfg";
 
 /// A remote configuration server and the client for it.

@@ -1,4 +1,4 @@
-//! The default id of this collector. It is generated once and stored in the same file as Alloy's, so that a collector
+//! The default id of this collector. It is generated once and stored in the same file as in Alloy, so that a collector
 //! that takes over Alloy's storage folder keeps its id.
 
 use std::io;
@@ -13,7 +13,7 @@ use alluvium_base::file::replace;
 /// Name of the file, the same as Alloy's.
 const FILE: &str = "alloy_seed.json";
 
-/// Reads the id under `storage`; generates one if there is none or it cannot be read.
+/// Reads the id under `storage`. If the id is missing or cannot be read, generates and stores a new id.
 pub(super) fn id(storage: &Path) -> io::Result<String> {
     let path = storage.join(FILE);
     if let Ok(bytes) = std::fs::read(&path) {

@@ -52,8 +52,10 @@ impl Session {
         let text = match self.endpoint.read_cache().await {
             Ok(text) => text,
             Err(error) => {
-                tracing::warn!(%error, "there is no cached remote configuration either; the next request comes \
-                    later");
+                tracing::warn!(
+                    %error,
+                    "there is no cached remote configuration either; the next request follows after poll_frequency"
+                );
                 return;
             }
         };
@@ -90,7 +92,10 @@ impl Session {
             }
             Some(Err(error)) => {
                 running.metrics.failed();
-                tracing::error!(error, "cannot fetch the remote configuration; the running one stays");
+                tracing::error!(
+                    error,
+                    "cannot fetch the remote configuration; the running configuration stays in force"
+                );
                 false
             }
         }
@@ -199,7 +204,7 @@ impl Session {
                 tracing::error!(
                     hash = hash(text),
                     errors = diagnostics.len(),
-                    "cannot load the remote configuration; the running one stays"
+                    "cannot load the remote configuration; the running configuration stays in force"
                 );
                 Status::Failed(messages(&diagnostics))
             }

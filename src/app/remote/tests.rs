@@ -338,7 +338,7 @@ async fn a_bad_configuration_changes_nothing_and_the_server_is_told_why() {
 async fn while_the_server_is_away_what_it_sent_last_runs() {
     let fleet = Fleet::start(&relabel("a")).await;
     let collector = fleet.collector();
-    // Without an `id`, the collector generates and stores one.
+    // Without an `id`, the collector generates and stores an id.
     let block = fleet.block("");
     collector.load(&block).await;
     until("it runs", || collector.running().len() == 1).await;

@@ -83,7 +83,7 @@ macro_rules! sections {
 }
 
 sections! {
-    /// Location of the tables. Names are Pyroscope's.
+    /// Location of the tables. The names are the same as in Pyroscope.
     #[derive(Args)]
     #[command(next_help_heading = "Storage")]
     struct StorageSection {
@@ -148,7 +148,7 @@ sections! {
             num_args = 0..=1, default_missing_value = "true"
         )]
         insecure: Option<bool>,
-        /// If true, the credentials come from the environment, as if no keys are set.
+        /// If true, the credentials come from the environment, as if no keys were set.
         #[arg(skip)]
         native_aws_auth_enabled: Option<bool>,
         /// Style of bucket URLs: `auto`, `path-style` or `virtual-hosted`.

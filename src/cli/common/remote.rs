@@ -53,11 +53,11 @@ pub struct ServerArgs {
     /// Bearer token of the server, or of a proxy in front of it.
     #[arg(long, value_name = "TOKEN", env = "ALLUVIUM_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// File with the bearer token, unless --token is given. Unlike --token, it is not visible to other users in the
-    /// list of processes.
+    /// File with the bearer token, unless --token is given. Unlike with --token, other users cannot see the token in
+    /// the list of processes.
     #[arg(long, value_name = "FILE", env = "ALLUVIUM_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
-    /// PEM file of the certificate authorities of the server, instead of the system's.
+    /// PEM file of the certificate authorities to trust, instead of the system's authorities.
     #[arg(long, value_name = "FILE", env = "ALLUVIUM_CA")]
     pub ca: Option<PathBuf>,
 }
@@ -115,7 +115,7 @@ pub struct QueryArgs {
     /// name that Go uses, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" determines it.
     #[arg(value_name = "SELECTOR")]
     pub selector: Option<String>,
-    /// Profile type, if SELECTOR does not name one.
+    /// Profile type, if SELECTOR names no profile type.
     #[arg(long = "type", value_name = "TYPE")]
     pub profile_type: Option<String>,
     #[command(flatten)]

@@ -5,7 +5,8 @@ use clap::Args;
 /// The flag of long-running commands.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct RightsArgs {
-    /// Keep all capabilities and system calls. By default the process drops the unneeded ones at the start.
+    /// Keep all capabilities and system calls. By default, the process drops at its start the capabilities and system
+    /// calls that it does not need.
     #[arg(long, help_heading = "Process")]
     pub keep_rights: bool,
 }

@@ -13,7 +13,7 @@ pub struct RangeArgs {
     /// Start of the time range: `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time.
     #[arg(long, value_name = "TIME", default_value = "now-1h")]
     pub from: String,
-    /// End of the time range, not included, in the same forms.
+    /// End of the time range, not included, in the same forms as the start.
     #[arg(long, value_name = "TIME", default_value = "now")]
     pub until: String,
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
-/// Time limit for finding the shortest difference; after it the result is correct but may be longer.
+/// Time limit for finding the shortest difference; after this limit the result is correct but may be longer.
 const TIME: Duration = Duration::from_secs(1);
 
 /// Returns the difference in the unified format, with three lines of context; empty for equal texts.

@@ -31,7 +31,7 @@ pub struct FmtArgs {
     /// Replace the files with the result instead of writing to standard output.
     #[arg(short, long)]
     pub write: bool,
-    /// Print the names of the files that are not formatted, and exit with 1 if there is one.
+    /// Print the names of the files that are not formatted, and exit with 1 if there are any.
     #[arg(short, long, conflicts_with = "write")]
     pub test: bool,
     /// Print the differences instead of the result.
@@ -52,7 +52,7 @@ struct Input {
     bytes: Vec<u8>,
 }
 
-/// Formats every input. Inputs that do not parse are reported and left unchanged; the others are formatted.
+/// Formats every input. Inputs that do not parse are reported and left unchanged; all other inputs are formatted.
 pub(crate) fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
     let mut found = Diagnostics::new();
     let mut unformatted = false;

@@ -1,4 +1,4 @@
-//! `alluvium diff`: shows what changed between two time ranges, two selections, or two files.
+//! `alluvium diff`: shows the changes between two time ranges, two selections, or two files.
 
 use std::path::PathBuf;
 

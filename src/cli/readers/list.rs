@@ -16,7 +16,7 @@ use alluvium_profile::report::{Focus, Listing, SourcePaths};
                         alluvium list main.work alloc_space --file heap.pb.gz --trim-path /build"
 )]
 pub struct ListArgs {
-    /// Functions to show: all whose name matches.
+    /// Functions to show: all functions whose name matches.
     #[arg(value_name = "REGEX")]
     pub functions: Expression,
     #[command(flatten)]

@@ -15,7 +15,7 @@ use alluvium_profile::report::Trim;
                         alluvium peek main.work alloc_space --file heap.pb.gz"
 )]
 pub struct PeekArgs {
-    /// Functions to show: all whose name matches.
+    /// Functions to show: all functions whose name matches.
     #[arg(value_name = "REGEX")]
     pub functions: Expression,
     #[command(flatten)]

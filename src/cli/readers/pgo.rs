@@ -64,7 +64,7 @@ pub(crate) async fn run(args: PgoArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the merged profile of a server or a data folder. The type is CPU unless another is given.
+/// Returns the merged profile of a server or a data folder. If no type is given, the type is CPU.
 async fn stored(args: &PgoArgs) -> anyhow::Result<Columns> {
     let mut query = args.source.query.clone();
     let has_type = |selector: &str| !matches!(selector.trim_start().chars().next(), None | Some('{'));
@@ -93,7 +93,7 @@ async fn stored(args: &PgoArgs) -> anyhow::Result<Columns> {
     source::merged(bytes, &question)
 }
 
-/// Encodes the profile for Go's compiler, or returns why the compiler would refuse it.
+/// Encodes the profile for Go's compiler, or returns the reason why the compiler would refuse it.
 fn packed(profile: &Profile<'_>) -> anyhow::Result<Vec<u8>> {
     let kinds = [("samples", "count"), ("cpu", "nanoseconds")];
     let is_cpu = |kind: &pprof::ValueType<'_>| kinds.contains(&(kind.kind, kind.unit));

@@ -1,4 +1,4 @@
-//! Flags of the reports, with the names and meaning that `go tool pprof` gives them.
+//! Flags of the reports. Except for `--by`, names and meanings are the same as in `go tool pprof`.
 
 use alluvium_base::re2::Expression;
 use clap::{Args, ValueEnum};
@@ -110,7 +110,7 @@ impl ReportArgs {
         }
     }
 
-    /// Returns the report of a profile. If a filter matched nothing, standard error says so.
+    /// Returns the report of a profile. If a filter matched no frame, prints a message to standard error.
     #[expect(clippy::print_stderr, reason = "standard output is the report")]
     pub(in crate::cli) fn report<'a>(&self, loaded: &'a Loaded, default: Trim) -> Report<'a> {
         let report = Report::new(loaded.profile().clone(), loaded.value(), &self.options(default));

@@ -81,7 +81,8 @@ impl Loaded {
 }
 
 impl SourceArgs {
-    /// Reads the profile. If it has no samples, the error repeats the query.
+    /// Reads the profile from the files, or from the server if there are no files. If the server has no samples, the
+    /// error repeats the query.
     pub(in crate::cli) async fn load(&self) -> anyhow::Result<Loaded> {
         if self.files.is_empty() {
             return self.stored().await;

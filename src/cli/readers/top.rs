@@ -25,7 +25,7 @@ pub struct TopArgs {
     pub source: SourceArgs,
     #[command(flatten)]
     pub report: ReportArgs,
-    /// Format of the result. JSON has integers in the profile's own unit.
+    /// Format of the result. JSON contains integers in the profile's own unit.
     // This argument has its own id, which differs from those of all other arguments named `format`.
     #[arg(
         id = "answer_format",
@@ -37,10 +37,10 @@ pub struct TopArgs {
     pub format: TopFormat,
 }
 
-/// Output format of the table.
+/// Output format of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TopFormat {
-    /// As `go tool pprof -top` prints it.
+    /// A table in the form of `go tool pprof -top`.
     Table,
     /// One object: `unit`, `total`, and `rows` of `function`, `file`, `flat`, `cum`.
     Json,

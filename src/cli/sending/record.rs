@@ -35,14 +35,15 @@ pub struct RecordArgs {
     /// Profile the whole machine.
     #[arg(short, long, conflicts_with = "command")]
     pub all: bool,
-    /// Length of the recording, as in `30s` or `1m30s`. Defaults to the end of the command or process, or Ctrl-C.
+    /// Length of the recording, as in `30s` or `1m30s`. By default, the recording lasts until the command or process
+    /// ends, or until Ctrl-C.
     #[arg(short, long, value_parser = duration::parse)]
     pub duration: Option<Duration>,
-    /// File to write: `.pb.gz` (pprof), `.pb`, `.svg` (flame graph) or `.folded` (one stack a line); `-` writes
+    /// File to write: `.pb.gz` (pprof), `.pb`, `.svg` (flame graph) or `.folded` (one stack per line); `-` writes
     /// `.folded` to standard output.
     #[arg(short, long, value_name = "FILE", default_value = "profile.pb.gz")]
     pub output: PathBuf,
-    /// Ticks a second of busy time on each CPU.
+    /// Number of ticks per second of busy time on each CPU.
     #[arg(
         short = 'F', long, value_name = "HERTZ", default_value_t = 99,
         value_parser = clap::value_parser!(u32).range(1..=10000)
@@ -54,7 +55,8 @@ pub struct RecordArgs {
     /// Form of C++ and Rust names: none, simplified, templates or full.
     #[arg(long, default_value = "templates", value_parser = parse_demangle)]
     pub demangle: Demangle,
-    /// Percent of one CPU that profiling may take. Above it the rate is lowered, and each sample counts for more.
+    /// Maximum CPU usage of profiling, in percent of one CPU. Above this limit the rate is lowered, and each sample
+    /// stands for more time.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub cpu_budget: Option<f64>,
     /// Maximum memory of tables, names and buffers, in MiB.
@@ -82,7 +84,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be a number greater than 0".to_owned())
 }
 
-/// Interval between checks of whether the recording is over.
+/// Interval between two checks for the end of the recording.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Records and writes the file. An error reports the exit status of the command if it was not 0.
@@ -273,7 +275,8 @@ fn name_all(window: &Window, opener: &Opener, span: Span, args: &RecordArgs) -> 
     namer.profile(&parts, &window.places, span)
 }
 
-/// Returns a summary: the number of all ticks, and of samples, lost, idle, filtered and missed ticks among them.
+/// Returns a summary: the number of all ticks, and among them the numbers of samples and of lost, idle, filtered and
+/// missed ticks.
 fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     let after = &window.accounts;
     let lost = after.ring_full + after.malformed;
@@ -338,7 +341,7 @@ fn counted<'a>(what: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> Stri
     format!("{what}: {}\n", counts.join(", "))
 }
 
-/// Returns the folded format: one stack a line, root first, then its value in nanoseconds. In names, a colon replaces
+/// Returns the folded format: one stack per line, root first, then its value in nanoseconds. In names, a colon replaces
 /// the characters that end a frame or a line.
 fn folded(tree: &Tree) -> String {
     use std::fmt::Write as _;

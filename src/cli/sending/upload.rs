@@ -1,7 +1,7 @@
 //! `alluvium upload`, also `alluvium import`: sends profile files to a server, one push for each file.
 //!
-//! The format of each file is recognised by its contents. The file is read and checked before it is sent, so that an
-//! error names the file. If the server refuses a file, the others are still sent. A terminal shows a progress bar.
+//! The format of each file is recognized by its content. The file is read and checked before it is sent, so that an
+//! error names the file. If the server refuses a file, the other files are still sent. A terminal shows a progress bar.
 
 use std::path::{Path, PathBuf};
 
@@ -43,8 +43,8 @@ pub struct UploadArgs {
     /// the name of the file.
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
     pub labels: Vec<(String, String)>,
-    /// Time of the profiles, instead of their own: `now`, `now-5m`, RFC 3339, or a Unix time. Profiles without a time
-    /// get the current time.
+    /// Time of the profiles, instead of their own time: `now`, `now-5m`, RFC 3339, or a Unix time. Profiles without a
+    /// time get the current time.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "now")]
     pub override_timestamp: Option<String>,
     #[command(flatten)]
@@ -55,11 +55,11 @@ pub struct UploadArgs {
 #[derive(Debug)]
 pub struct Sent {
     pub path: PathBuf,
-    /// One line that describes each profile of the file, or why the file was not sent.
+    /// One line that describes each profile of the file, or the reason why the file was not sent.
     pub result: anyhow::Result<Vec<String>>,
 }
 
-/// Sends the files. Returns an error if one of them failed.
+/// Sends the files. Returns an error if the server did not accept all files.
 #[expect(clippy::print_stderr, reason = "says which files were refused")]
 pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     args.files = folder::files(&args.files)?;
@@ -96,7 +96,7 @@ pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends the files, and calls `done` for each one as it finishes.
+/// Sends the files, and calls `done` for each file when its result is known.
 pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Result<()> {
     let now_ms = time::now_ms();
     let time_nanos = match &args.override_timestamp {
@@ -132,13 +132,13 @@ pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Re
 /// Time of the profiles, in Unix nanoseconds.
 #[derive(Debug, Clone, Copy)]
 enum Time {
-    /// This time replaces the profile's own.
+    /// This time replaces the profile's own time.
     Of(i64),
     /// The profile keeps its own time. If it has none, it gets this time.
     OwnOr(i64),
 }
 
-/// Reads a file and adds labels. Returns the profiles, and one line that describes each.
+/// Reads a file and adds labels. Returns the profiles, and one line that describes each profile.
 fn prepare(
     path: &Path,
     content: &Bytes,

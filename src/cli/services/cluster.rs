@@ -1,7 +1,7 @@
-//! The flags `--cluster.*` of `alluvium run`: Alloy's flags and two additional ones.
+//! The flags `--cluster.*` of `alluvium run`: Alloy's flags and two additional flags.
 //!
 //! In: a command line. Out: the collector's options for the cluster. Without `--cluster.enabled` the other flags have
-//! no effect, as in Alloy. With it, flags of unsupported features are refused by name.
+//! no effect, as in Alloy. With `--cluster.enabled`, flags of unsupported features are refused by name.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,8 +24,8 @@ pub struct ClusterArgs {
     /// Name of this collector, unique in the cluster. Defaults to the host's name.
     #[arg(long = "cluster.node-name", default_value = "")]
     pub node_name: String,
-    /// Address that other collectors use to reach this one, HOST or HOST:PORT. Defaults to the listen address, or to
-    /// the address of an interface.
+    /// Address that other collectors use to reach this collector, HOST or HOST:PORT. Defaults to the listen address, or
+    /// to the address of an interface.
     #[arg(long = "cluster.advertise-address", default_value = "")]
     pub advertise_address: String,
     /// Network interfaces whose address is advertised if the port is open on all interfaces; `all` for any.
@@ -78,13 +78,14 @@ pub struct ClusterArgs {
     /// Number of collectors that must be present before this collector scrapes its share of the targets.
     #[arg(long = "cluster.wait-for-size", default_value_t = 0)]
     pub wait_for_size: u32,
-    /// Maximum time to wait for these collectors; 0 for ever.
+    /// Maximum time to wait for these collectors; 0 for no limit.
     #[arg(long = "cluster.wait-timeout", default_value = "0s", value_parser = go_duration)]
     pub wait_timeout: Duration,
 }
 
 impl ClusterArgs {
-    /// Refuses flags of unsupported features by name.
+    /// Returns an error that names the flag if `--cluster.enabled` is set together with a flag of an unsupported
+    /// feature.
     pub(in crate::cli) fn check(&self) -> anyhow::Result<()> {
         let absent = [
             (

@@ -29,7 +29,8 @@ pub struct DemoArgs {
     /// Go program, or any other program that serves /debug/pprof, to profile as well; may be repeated.
     #[arg(long = "target", value_name = "HOST:PORT")]
     pub targets: Vec<String>,
-    /// Address and port for PostgreSQL clients (psql, drivers). Without it, the server does not listen for them.
+    /// Address and port for PostgreSQL clients (psql, drivers). Without an address, the server accepts no PostgreSQL
+    /// clients.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
     /// URL of Prometheus, or of a compatible server, whose metrics the page shows beside profiles.
@@ -50,7 +51,7 @@ pub struct DemoArgs {
     pub rights: RightsArgs,
 }
 
-/// Runs until SIGINT or SIGTERM.
+/// Runs the demo until SIGINT or SIGTERM.
 pub(crate) async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
     let options = DemoOptions {
         listen: args.listen,

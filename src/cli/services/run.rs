@@ -1,8 +1,8 @@
 //! `alluvium run`: runs the collector, with Alloy's flags and defaults.
 //!
 //! In: a command line for Alloy. Flags of supported features work. A flag of an unsupported feature is accepted with
-//! its default value, and refused by name with any other value. Variables of the environment that tune Go's runtime
-//! have no effect, and the log mentions them.
+//! its default value, and refused by name with any other value. Environment variables that tune Go's runtime have no
+//! effect; if they are set, they are logged.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub struct RunArgs {
         value_parser = ["generally-available", "public-preview", "experimental"], help_heading = None
     )]
     pub stability: String,
-    /// Accepted for compatibility with Alloy; nothing is ever reported.
+    /// Accepted for compatibility with Alloy; the collector never reports its usage.
     #[arg(long = "disable-reporting", go_bool = false, help_heading = None)]
     pub disable_reporting: bool,
     /// Priority of the process on Windows. Only `normal` is supported.
@@ -90,7 +90,7 @@ pub struct ServerArgs {
     pub enable_graphql_playground: bool,
 }
 
-/// Flags that say how the configuration is read.
+/// Flags for reading the configuration.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
@@ -133,7 +133,7 @@ pub struct FeatureArgs {
     pub metric_validation_scheme: String,
 }
 
-/// Runs until SIGINT or SIGTERM.
+/// Runs the collector until SIGINT or SIGTERM.
 pub(crate) async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
     check(&args)?;
     mention(&|name| std::env::var(name).ok());
@@ -179,7 +179,7 @@ fn conversion(config: &ConfigArgs) -> anyhow::Result<Option<Conversion>> {
     conversion.context("--config.extra-args").map(Some)
 }
 
-/// Refuses flags of unsupported features by name.
+/// Returns an error that names the flag if a flag enables an unsupported feature.
 fn check(args: &RunArgs) -> anyhow::Result<()> {
     let (server, cluster, feature) = (&args.server, &args.cluster, &args.feature);
     let absent = [
@@ -201,7 +201,7 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
         (
             feature.direct_fanout,
             "feature.prometheus.direct-fanout.enabled",
-            "components do not pass on metrics",
+            "components do not forward metrics",
         ),
         (
             args.windows_priority != "normal",

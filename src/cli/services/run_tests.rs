@@ -160,7 +160,7 @@ fn a_configuration_of_another_program_is_converted() {
     let error = of(&["--config.format=conprof", "--config.extra-args=-x"]).unwrap_err();
     let error = format!("{error:#}");
     assert!(
-        error.starts_with("--config.extra-args: unknown converter argument `-x`"),
+        error.starts_with("--config.extra-args: invalid converter argument `-x`"),
         "{error}"
     );
 }

@@ -35,7 +35,7 @@ pub enum TokenCommand {
     New(NewArgs),
     /// List the tokens: names, roles, tenants, times.
     List(FileArgs),
-    /// Revoke a token and end the sessions that it began.
+    /// Revoke a token, and end the sessions that were started with it.
     Revoke(RevokeArgs),
     /// Print a line for the users file of `serve --auth`; the password is read from standard input.
     Password(PasswordArgs),

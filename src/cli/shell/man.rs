@@ -1,7 +1,7 @@
 //! `alluvium man`: writes the manual pages, one for the program and one for each command.
 //!
 //! In: a folder, which is created if it does not exist. Out: `alluvium.1`, `alluvium-serve.1` and so on. Other files in
-//! the folder stay.
+//! the folder are not changed.
 
 use std::path::PathBuf;
 

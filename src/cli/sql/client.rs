@@ -66,8 +66,8 @@ impl SqlClient {
         Ok(answer)
     }
 
-    /// Writes the result to `out` as it arrives; only a table is collected first. If the reader closes the output pipe,
-    /// the remaining chunks are dropped without an error.
+    /// Writes each chunk of the result to `out` when it arrives. In the table format, the whole result is collected
+    /// first. If the reader closes the output pipe, the remaining chunks are dropped without an error.
     pub(crate) async fn answer_to(
         &self,
         statement: &str,
@@ -152,7 +152,7 @@ impl DataFolder {
         })
     }
 
-    /// Opens the folder that the flags of a command name.
+    /// Opens the folder at `path`, with the bucket and the tenants that the flags of a command name.
     pub(crate) fn of(path: &Path, storage: &StorageSource, server: &ServerArgs) -> anyhow::Result<Self> {
         let bucket = storage.bucket()?;
         let tenants = match &server.tenant {
@@ -162,7 +162,7 @@ impl DataFolder {
         Self::open(path, bucket.as_ref(), tenants)
     }
 
-    /// Returns the merged profile of a query, for Go's compiler.
+    /// Returns the merged profile that `question` selects, as a pprof file for Go's compiler.
     pub(crate) async fn merge_for_pgo(&self, question: &Question, pgo: GoPgo) -> anyhow::Result<Bytes> {
         let range = TimeRange::new(question.start_ms, question.end_ms);
         let mut query = StackQuery::new(question.profile_type.clone(), question.matchers.clone(), range);

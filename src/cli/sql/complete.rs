@@ -1,7 +1,8 @@
 //! Completion at the SQL prompt: keywords, tables, columns, functions, commands.
 //!
-//! In: the line and the cursor position. Out: words that complete the text before the cursor. The words are those of
-//! `docs/sql.md`; completion sends no requests to the server.
+//! In: the line and the cursor position. Out: words that complete the text before the cursor. The words are SQL
+//! keywords, functions of SQL, and the tables, columns and functions of `docs/sql.md`; completion sends no requests to
+//! the server.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
@@ -103,7 +104,7 @@ pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\timing", "\\format", "\\pager"
 /// Completes words of SQL, tables and columns.
 pub(super) struct Words;
 
-/// Returns the words that complete the partial word before `place`, and the position where it starts.
+/// Returns the words that complete the partial word before `place`, and the start position of the partial word.
 fn offered(line: &str, place: usize) -> (usize, Vec<String>) {
     let before = line.get(..place).unwrap_or(line);
     let start = before

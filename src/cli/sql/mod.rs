@@ -33,7 +33,8 @@ pub use format::Format;
                         alluvium sql --data ./alluvium-data \"SELECT count(*) FROM profiles\"   # without a server"
 )]
 pub struct SqlArgs {
-    /// Statement to run. Without it, the command reads one from standard input, or opens a prompt on a terminal.
+    /// Statement to run. Without a statement, the command reads a statement from standard input, or opens a prompt if
+    /// standard input is a terminal.
     #[arg(value_name = "STATEMENT")]
     pub statement: Option<String>,
     /// Output format of the result.

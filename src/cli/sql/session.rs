@@ -18,7 +18,7 @@ use crate::cli::sql::{Format, SqlClient};
 
 /// Maximum number of history lines that are kept.
 const HISTORY_LINES: usize = 5_000;
-/// If the terminal does not report its height, results of this many lines or more go through the pager.
+/// If the environment variable `LINES` is not set, results of this many lines or more go through the pager.
 const USUAL_LINES: usize = 40;
 
 const HELP: &str = "Statements end with a semicolon; Tab completes; Ctrl-C stops a query. Other than SQL:\n  \
@@ -153,7 +153,7 @@ enum Done {
     Statement(String),
 }
 
-/// Adds `line` to the statement being typed.
+/// Adds `line` to the statement being typed, or recognizes a command of the prompt.
 fn take_line(pending: &mut String, line: &str) -> Input {
     let trimmed = line.trim();
     if pending.is_empty() {
@@ -225,7 +225,7 @@ fn switch(setting: &mut bool, words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints a result; a long one goes through the pager.
+/// Prints a result. A long result goes through the pager.
 async fn show(answer: Vec<u8>, settings: &Settings) -> anyhow::Result<()> {
     let lines = memchr::memchr_iter(b'\n', &answer).count();
     let height = std::env::var("LINES").ok().and_then(|text| text.parse().ok());
@@ -240,7 +240,7 @@ async fn show(answer: Vec<u8>, settings: &Settings) -> anyhow::Result<()> {
     if is_shown { Ok(()) } else { print(&answer) }
 }
 
-/// Returns true if the pager has shown the result.
+/// Shows the result in the pager. Returns false if the pager could not be started.
 fn page(answer: &[u8]) -> bool {
     let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
     // Options of `less`: do not wrap lines, and print directly if the text fits on the screen.
@@ -256,7 +256,8 @@ fn page(answer: &[u8]) -> bool {
     child.wait().is_ok_and(|status| status.code() != Some(127))
 }
 
-/// Returns `$XDG_STATE_HOME/alluvium/sql_history`, by default under `~/.local/state`; `None` without a home folder.
+/// Returns `$XDG_STATE_HOME/alluvium/sql_history`, by default under `~/.local/state`. Returns `None` if neither
+/// `XDG_STATE_HOME` nor `HOME` is set.
 fn history_path() -> Option<PathBuf> {
     let folder = |name: &str| {
         std::env::var_os(name)
@@ -267,7 +268,7 @@ fn history_path() -> Option<PathBuf> {
     Some(state.join("alluvium/sql_history"))
 }
 
-/// Prints a result; on a terminal with a final line end.
+/// Prints a result. On a terminal, adds a final line end if it is missing.
 pub(super) fn print(bytes: &[u8]) -> anyhow::Result<()> {
     output::write_text(bytes)?;
     // The prompt must start on a line of its own.

@@ -1,4 +1,5 @@
-//! `alluvium series`: lists the label sets of stored profiles, or the label sets that the profiles of files would get.
+//! `alluvium series`: lists the label sets of stored profiles, or the label sets that `import` would give to the
+//! profiles in files.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

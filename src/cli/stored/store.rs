@@ -64,7 +64,8 @@ enum StoreCommand {
         #[arg(long)]
         accept_loss: bool,
     },
-    /// Copy the folder and check the copy; a server may write to it meanwhile. Tables in a bucket are not copied.
+    /// Copy the folder and check the copy; a server may write to the folder meanwhile. Tables in a bucket are not
+    /// copied.
     Backup {
         #[command(flatten)]
         folder: Folder,
@@ -76,7 +77,7 @@ enum StoreCommand {
     Stats(Folder),
     /// Merge all files that can be merged.
     Compact(Folder),
-    /// Delete files that left their table at least --grace ago.
+    /// Delete files that were removed from their table at least --grace ago.
     Vacuum {
         #[command(flatten)]
         folder: Folder,
@@ -111,7 +112,7 @@ struct DeleteArgs {
     /// Start of the time range: `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time.
     #[arg(long, value_name = "TIME", default_value = "0")]
     from: String,
-    /// End of the time range, not included, in the same forms.
+    /// End of the time range, not included, in the same forms as the start.
     #[arg(long, value_name = "TIME", default_value = "now")]
     to: String,
 }

@@ -172,7 +172,7 @@ pub(crate) fn short(targets: &[Target]) -> Vec<String> {
     targets.iter().map(labels).collect()
 }
 
-/// A context that records what a component reports.
+/// A context that records the exports and the health of a component.
 #[derive(Clone)]
 pub(crate) struct Recorder {
     pub context: Context,
@@ -247,7 +247,7 @@ impl<A: FromBody + Send + Sync> Running<A> {
         Self::start_or(definition, recorder, body).expect("component builds")
     }
 
-    /// Starts the component, or returns why it cannot be built.
+    /// Starts the component, or returns the reason why it cannot be built.
     pub(crate) fn start_or(
         definition: &Definition<A>,
         recorder: &Recorder,

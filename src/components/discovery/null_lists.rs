@@ -1,4 +1,4 @@
-//! Tests that `null` is read as an empty list. Servers written in Go answer `null` for a list without entries.
+//! Tests that components read `null` as an empty list. Servers written in Go send `null` for a list without entries.
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;

@@ -1,4 +1,5 @@
-//! `otelcol.*`: components that receive and send OpenTelemetry profiles. They reject all other signals by name.
+//! `otelcol.*`: components that receive and send OpenTelemetry profiles. The components reject all other signals by
+//! name.
 
 pub(crate) mod exporter;
 pub(crate) mod receiver;

@@ -1,6 +1,6 @@
 //! Many random reloads, good and broken, while profiles flow. No profile is lost or doubled, and no resource leaks.
 //!
-//! In: `ALLUVIUM_RELOADS`, the number of reloads. `make reloads` runs ten thousand. The storm runs in its own process,
+//! In: `ALLUVIUM_RELOADS`, the number of reloads. `make reloads` runs ten thousand. The test runs in its own process,
 //! so that all tasks, file descriptors and memory that it counts belong to it. The sources and sinks are test
 //! components that count profiles. The other components are real.
 
@@ -29,27 +29,27 @@ use alluvium_pipeline::{Controller, Options};
 use alluvium_profile::sink::Receiver;
 use alluvium_profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
-/// Default number of reloads. They take some ten seconds in a debug build on an idle machine.
+/// Default number of reloads. These reloads take about ten seconds in a debug build on an idle machine.
 const RELOADS: usize = 500;
 /// Capacity of the lists of profiles. A run makes fewer profiles.
 const MOST_PROFILES: usize = 4 << 20;
 /// Allowed growth of memory after the first tenth of the reloads.
 const GROWTH_BYTES: u64 = 16 << 20;
 
-/// The fate of each profile, by its number.
+/// The outcome of each profile, by the profile's number.
 struct Book {
     next: AtomicUsize,
     /// True for profiles whose append succeeded for the sender.
     taken: Mutex<Vec<bool>>,
     /// Profiles whose append failed for the sender, with the error.
     refused: Mutex<Vec<(usize, String)>>,
-    /// How often sinks of each kind received a profile.
+    /// Number of times that sinks of each kind received each profile.
     received: [Mutex<Vec<u8>>; 2],
     /// True while sources refuse updates.
     stubborn: AtomicBool,
 }
 
-/// The book of this process. It is static because a definition cannot hold it.
+/// The book of this process. It is static because a definition cannot contain a reference to it.
 static BOOK: OnceLock<Book> = OnceLock::new();
 
 fn book() -> &'static Book {

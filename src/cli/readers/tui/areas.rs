@@ -20,7 +20,7 @@ pub(super) struct Areas {
     pub status: Rect,
 }
 
-/// Returns the areas of a screen; `None` when it is too small.
+/// Returns the areas of a screen, or `None` if the screen is too small.
 pub(super) fn areas(screen: Rect) -> Option<Areas> {
     if screen.width < SMALLEST.0 || screen.height < SMALLEST.1 {
         return None;

@@ -34,7 +34,7 @@ struct Work {
     types: Task<Vec<String>>,
 }
 
-/// Runs until the user quits. `refresh` is the time between two queries of a server.
+/// Handles events until the user quits. `refresh` is the time between two queries of a server.
 pub(super) async fn run(
     state: &mut State,
     screen: &mut Screen,
@@ -146,8 +146,8 @@ impl Work {
     }
 }
 
-/// Returns the result of a task when it has ended; without a task it never returns. A task that panicked ends the
-/// command, because the screen has already been restored.
+/// Returns the result of a task when the task has ended. Without a task, the function never returns. A task that
+/// panicked ends the command, because the screen has already been restored.
 async fn finished<T>(task: &mut Task<T>) -> anyhow::Result<anyhow::Result<T>> {
     let Some(handle) = task else {
         return std::future::pending().await;

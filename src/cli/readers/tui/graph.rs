@@ -11,7 +11,7 @@ use crate::cli::common::plain;
 use alluvium_profile::flamegraph::{Block, FlameGraph, TOTAL};
 use alluvium_profile::package;
 
-/// The root frame, which contains all others.
+/// The root frame, which contains all other frames.
 pub(super) const ROOT: usize = 0;
 
 /// The name and file of frames.

@@ -78,7 +78,7 @@ pub(super) fn step(graph: &Graph, root: usize, columns: u16, from: usize, step: 
     to.unwrap_or(from)
 }
 
-/// Returns the frame with the largest total; the first of equal ones.
+/// Returns the frame with the largest total; the first of several equal frames.
 pub(super) fn largest(graph: &Graph, frames: impl Iterator<Item = usize>) -> Option<usize> {
     frames.reduce(|best, frame| {
         if graph.frame(frame).total > graph.frame(best).total {

@@ -68,7 +68,7 @@ fn expression(text: &str) -> Option<(&str, &str)> {
 /// The matching names and frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// For each name, whether it matches.
+    /// For each name, true if the name matches.
     names: Vec<bool>,
     /// Matching frames that lie within no other match, the largest first.
     pub frames: Vec<usize>,

@@ -1,4 +1,4 @@
-//! The content of the screen, and how keys change it.
+//! The content of the screen, and the changes that keys cause.
 //!
 //! In: keys, the size of the screen, pictures and messages. Out: a state that can be drawn, and [`Action`]s that the
 //! event loop must perform. Nothing here waits.
@@ -83,14 +83,14 @@ pub(super) struct State {
     pub view: View,
     pub mode: Mode,
     pub selected: usize,
-    /// The zoomed frames, each within the previous one. The last frame fills the width.
+    /// The zoomed frames, each within the previous frame. The last frame fills the width.
     zooms: Vec<usize>,
     /// First visible level of the flame graph.
     pub first: usize,
     pub table: Table,
     /// The search text as the user typed it.
     pub search: String,
-    /// Why the search text is invalid.
+    /// The reason why the search text is invalid.
     pub wrong: Option<String>,
     pub found: Option<Found>,
     pub message: Message,

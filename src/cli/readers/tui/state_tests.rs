@@ -84,7 +84,7 @@ fn a_search_lights_matches_while_it_is_typed_and_steps_through_them() {
     assert_eq!(selected(&state), "leaf");
     press(&mut state, "N");
     assert_eq!(selected(&state), "rest");
-    // A cancelled search leaves the previous one.
+    // After a cancelled search, the previous search still applies.
     press(&mut state, "/ w o <esc>");
     assert_eq!((state.search.as_str(), &state.mode), ("e", &Mode::Browse));
     press(&mut state, "/ /(/");

@@ -49,11 +49,11 @@ pub struct ServeArgs {
     /// Age at which profiles are written from memory to the tables.
     #[arg(long = "flush-age", value_name = "DURATION", default_value = "5m")]
     pub flush_age: String,
-    /// How long profiles are kept; 0 for ever.
+    /// Retention period of profiles; 0 for no limit.
     #[arg(
         long,
         value_name = "DURATION",
-        help = "How long profiles are kept; 0 for ever [default: 0]"
+        help = "Retention period of profiles; 0 for no limit [default: 0]"
     )]
     pub retention: Option<String>,
     /// Maximum size of the tables, above which the oldest profiles are deleted.
@@ -78,7 +78,7 @@ pub struct ServeArgs {
         value_name = "SIZE",
         env = "ALLUVIUM_MEMORY_LIMIT",
         help = "Maximum memory of the server, such as 512MiB, without cached pages of files [default: half of the \
-                machine's, or three quarters of the cgroup's]"
+                machine's memory, or three quarters of the cgroup's limit if that is less]"
     )]
     pub memory_limit: Option<String>,
     /// Merge small files into large ones in the background.
@@ -90,7 +90,8 @@ pub struct ServeArgs {
         help = "Merge small files into large ones in the background [default: true]"
     )]
     pub compaction: Option<bool>,
-    /// Address and port for PostgreSQL clients (psql, drivers). Without it, the server does not listen for them.
+    /// Address and port for PostgreSQL clients (psql, drivers). Without an address, the server accepts no PostgreSQL
+    /// clients.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
     /// URL of Prometheus, or of a compatible server, whose metrics the page shows beside profiles.
@@ -111,7 +112,8 @@ pub struct ServeArgs {
     /// Tokens file, which `alluvium token` writes. Defaults to tokens.json in the data folder.
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// PEM file of the port's certificate, which is read again when it changes. With it the port speaks only TLS.
+    /// PEM file of the port's certificate, which is read again when it changes. With this file, the port accepts only
+    /// TLS.
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
     /// PEM file of the certificate's key.
@@ -120,7 +122,7 @@ pub struct ServeArgs {
     /// PEM file of the certificate authorities whose client certificates are accepted.
     #[arg(long, value_name = "FILE")]
     pub tls_client_ca: Option<PathBuf>,
-    /// Take the tenant from the header X-Scope-OrgID, which is then required.
+    /// Read the tenant from the header X-Scope-OrgID, which is then required.
     #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub multi_tenant: Option<bool>,
     #[command(flatten)]
@@ -132,7 +134,7 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Returns the data folder; `None` when a configuration file may name it.
+    /// Returns the data folder, or `None` if only the configuration file may name it.
     pub(crate) fn known_data(&self) -> Option<&Path> {
         let default = self.config.is_none().then_some(Path::new(DEFAULT_DATA));
         self.data.as_deref().or(default)

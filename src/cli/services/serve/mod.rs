@@ -12,7 +12,7 @@ use options::options;
 pub(crate) use args::ServeArgs;
 pub(in crate::cli) use options::prometheus;
 
-/// Runs until SIGINT or SIGTERM.
+/// Runs the server until SIGINT or SIGTERM.
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     server::run(options(args)?, signals::shutdown_signal()?).await
 }

@@ -1,8 +1,8 @@
 //! Builds the options of the server from flags and configuration file. Flags take precedence over the file, and the
 //! file over the defaults.
 //!
-//! In: parsed flags. This module reads the configuration file and the secret files that it names. Out: options, or an
-//! error that names the wrong key.
+//! In: parsed flags. This module reads the configuration file and the secret files that the configuration file names.
+//! Out: options, or an error that names the wrong key.
 
 use std::path::PathBuf;
 
@@ -159,7 +159,7 @@ fn overrides(flag: Option<PathBuf>, file: RuntimeConfigSection) -> anyhow::Resul
     Ok(path.map(|path| OverridesFile { path, period }))
 }
 
-/// Returns the Prometheus server at an address.
+/// Returns the Prometheus server at `address`, or `None` without an address.
 pub(crate) fn prometheus(address: Option<String>) -> anyhow::Result<Option<Prometheus>> {
     // The address may contain a password, so the error does not show it.
     address
@@ -231,8 +231,8 @@ fn sql_limits(file: &SqlSection, limits: &mut QueryLimits) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Builds the options of the PostgreSQL port from file and flag; `None` when neither gives an address. Without its own
-/// certificate the port uses that of the HTTP port.
+/// Builds the options of the PostgreSQL port from file and flag; `None` if neither contains an address. If the port has
+/// no certificate of its own, it uses the certificate of the HTTP port.
 fn postgres_options(
     file: PostgresSection,
     flag: Option<String>,
@@ -281,7 +281,7 @@ fn postgres_options(
     Ok(Some(options))
 }
 
-/// Returns the prefix with a leading `/` and without a trailing one; empty for `/`.
+/// Returns the prefix with a leading `/` and without a trailing `/`. For `/`, returns an empty text.
 fn normal_prefix(prefix: &str) -> String {
     let trimmed = prefix.trim_matches('/');
     if trimmed.is_empty() {

@@ -1,5 +1,5 @@
 //! Retention by tenant and type, downsampling and deletion over HTTP, starting from the text of a configuration file.
-//! The tests cover weeks, because they set the clock.
+//! The tests set the clock, and so cover weeks.
 //!
 //! Scenario: a whole server configured from YAML; the test pushes profiles of two types for three tenants over HTTP.
 //! Guarantee: at each moment exactly those profiles are left whose retention has not ended, and a token deletes only

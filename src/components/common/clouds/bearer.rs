@@ -23,7 +23,7 @@ struct Token {
     expires_in: Option<Value>,
 }
 
-/// Requests a token from a token server with a form.
+/// Sends a form to a token server, and returns the token from the response.
 pub(crate) async fn ask(api: &WebApi, url: Url, form: &[(&str, &str)]) -> Result<Lasting<Arc<str>>, ApiError> {
     let form = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(form)

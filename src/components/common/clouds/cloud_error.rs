@@ -1,4 +1,4 @@
-//! Why a request to a cloud failed, or why there are no credentials for it.
+//! The errors of requests to clouds, and of the search for credentials.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use http::header::InvalidHeaderValue;
 use crate::common::discovery::discovery_error::DiscoveryError;
 use crate::common::http::api_error::ApiError;
 
-/// Why a request to a cloud failed.
+/// The reason why a request to a cloud failed, or why no credentials were found for the request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CloudError {
     /// A request failed, or its response has an unexpected form.
@@ -59,7 +59,7 @@ pub(crate) enum CloudError {
         /// Type of the file, as Google names it.
         kind: &'static str,
     },
-    /// The key in a credentials file cannot sign. The signing code returns the reason as text.
+    /// The key in a credentials file cannot be used to sign. The signing code returns the reason as text.
     #[error("{}: {reason}", path.display())]
     Key {
         path: PathBuf,

@@ -9,7 +9,7 @@ const RENEW_BEFORE: Duration = Duration::from_mins(2);
 #[derive(Debug)]
 pub(crate) struct Expiring<T>(tokio::sync::Mutex<Option<Lasting<T>>>);
 
-/// Credentials, and when they expire.
+/// Credentials and their expiration time.
 #[derive(Clone, Debug)]
 pub(crate) struct Lasting<T> {
     /// The credentials themselves.
@@ -32,8 +32,8 @@ impl<T> Default for Expiring<T> {
 }
 
 impl<T: Clone> Expiring<T> {
-    /// Returns valid credentials, and awaits `renew` if there are none. Concurrent callers wait for the same renewal
-    /// instead of starting their own.
+    /// Returns valid credentials. If no valid credentials are cached, awaits `renew` first. Concurrent callers wait for
+    /// the same renewal instead of starting their own.
     pub(crate) async fn get<E>(&self, renew: impl Future<Output = Result<Lasting<T>, E>>) -> Result<T, E> {
         let mut held = self.0.lock().await;
         let soon = SystemTime::now() + RENEW_BEFORE;

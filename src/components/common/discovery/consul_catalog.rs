@@ -21,7 +21,7 @@ use alluvium_wire::client::{self, ClientOptions, Credential};
 const TOKEN: HeaderName = HeaderName::from_static("x-consul-token");
 
 arguments! {
-    /// Selection of services in a Consul agent.
+    /// Arguments that both components share: address and credentials of the agent, and the selection of services.
     pub(crate) struct Catalog {
         /// Data center of the services. Defaults to the agent's data center.
         datacenter: Option<Arc<str>>,
@@ -141,7 +141,8 @@ pub(crate) struct Check {
     pub(crate) service_id: String,
 }
 
-/// Returns the worst status of the checks: `passing` if there are none, empty if a status is unknown.
+/// Returns the worst status of the checks. If there are no checks, returns `passing`. If a status is unknown, returns
+/// an empty text.
 pub(crate) fn health<'a>(checks: impl Iterator<Item = &'a Check>) -> &'static str {
     const ORDER: [&str; 4] = ["passing", "warning", "critical", "maintenance"];
     let rank = |check: &Check| match &*check.id {

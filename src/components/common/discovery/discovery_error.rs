@@ -1,4 +1,4 @@
-//! Why a discovery cannot list its targets.
+//! The errors of discoveries that cannot list their targets.
 //!
 //! Each kind of error requires a different action of the operator: to wait for a service, to correct credentials, a
 //! file or the configuration, or to shorten a list.
@@ -15,7 +15,7 @@ use alluvium_wire::zookeeper::ZooKeeperError;
 /// An error of another layer, as the source of a [`DiscoveryError`].
 pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a discovery cannot list its targets.
+/// The reason why a discovery cannot list its targets.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiscoveryError {
     /// A request failed, or its response has an unexpected form.
@@ -37,7 +37,7 @@ pub(crate) enum DiscoveryError {
     /// All of several equivalent servers failed, each with its own error.
     #[error("{}", joined(.0))]
     Servers(Vec<DiscoveryError>),
-    /// A response can be parsed, but lacks a value or has a wrong one.
+    /// A response can be parsed, but lacks a value or contains a wrong value.
     #[error("{0}")]
     Response(String),
     /// A part of a response cannot be parsed.

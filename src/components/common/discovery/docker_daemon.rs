@@ -49,7 +49,7 @@ enum Place {
     Web(Url),
 }
 
-/// Labels of an object. Docker omits them or sends null if there are none.
+/// Labels of an object. If an object has no labels, Docker omits the field or sends null.
 pub(crate) type ObjectLabels = Option<BTreeMap<String, String>>;
 
 /// A client of a Docker daemon.

@@ -37,10 +37,10 @@ pub(crate) trait Discovery: Sized + Send + Sync + 'static {
     /// Returns the time between two refreshes of the targets.
     fn interval(&self) -> Duration;
 
-    /// Returns the current targets, or why they cannot be listed.
+    /// Returns the current targets, or the reason why they cannot be listed.
     fn targets(&self) -> impl Future<Output = Result<Vec<Target>, DiscoveryError>> + Send;
 
-    /// Returns why some of the last listed targets are out of date; `None` if all of them are current.
+    /// Returns the reason why some of the last listed targets are out of date, or `None` if all of them are current.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -134,7 +134,7 @@ impl<D: Discovery> Polled<D> {
 
     fn failed(&self, error: String) {
         self.metrics.failures.inc();
-        tracing::warn!(component = %self.context.id, error, "cannot list targets, keeping the last ones");
+        tracing::warn!(component = %self.context.id, error, "cannot list targets, keeping the last targets");
         (self.context.health)(HealthState::Unhealthy, error);
     }
 

@@ -8,7 +8,7 @@ use http::header::InvalidHeaderValue;
 
 use alluvium_wire::client::{BodyError, ClientError, error_chain};
 
-/// Why a web API returned no usable result.
+/// The reason why a web API returned no usable result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     /// The request is invalid and was not sent.
@@ -45,7 +45,7 @@ pub(crate) enum ApiError {
     TooManyPages(usize),
 }
 
-/// Why a request received no response with a success status.
+/// The reason why a request received no response with a success status.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     /// The credentials of the client could not be obtained.
@@ -73,10 +73,10 @@ pub(crate) enum RequestError {
     },
 }
 
-/// Why a response with a success status cannot be parsed.
+/// The reason why a response with a success status cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ResponseError {
-    /// The body is invalid JSON, or not the expected value. The error has line and column.
+    /// The body is invalid JSON, or not the expected value. The error contains line and column.
     #[error("invalid JSON: {0}")]
     Json(#[source] serde_json::Error),
     /// The body is invalid XML, or not the expected value.

@@ -69,7 +69,7 @@ pub(crate) struct Request {
     client: HttpClient,
 }
 
-/// Why a text cannot be fetched.
+/// The reason why a text cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     /// The caller's thread has no Tokio runtime.
@@ -84,14 +84,14 @@ pub(crate) enum FetchError {
     },
 }
 
-/// Why a request to a URL returned no text.
+/// The reason why a request to a URL returned no text.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The request failed, or the server refused it.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// There was no complete response within the timeout.
-    #[error("no response in time")]
+    #[error("no response within the timeout")]
     Timeout,
     #[error("the response is not UTF-8 text")]
     Encoding(#[from] FromUtf8Error),

@@ -1,4 +1,4 @@
-//! A client of a web API, for the discoveries that poll one.
+//! A client of a web API, for the discoveries that poll a web API.
 //!
 //! In: a client, and the base URL of all paths of the API. Out: responses as JSON or text. The size of a response and
 //! the duration of a request are limited. An error names the request without its secrets.
@@ -87,17 +87,17 @@ impl WebApi {
         self.get(url, HeaderMap::new()).await?.json()
     }
 
-    /// Sends a GET with additional headers, which take precedence over the configured ones.
+    /// Sends a GET with additional headers, which take precedence over the configured headers.
     pub(crate) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Answer, ApiError> {
         self.send(self.request(Method::GET, url).headers(headers)).await
     }
 
-    /// Sends a request with the configured headers and credentials. Its own headers take precedence.
+    /// Sends a request with the configured headers and credentials. The request's own headers take precedence.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, ApiError> {
         self.execute(built(request)?).await
     }
 
-    /// Sends a complete request, such as a signed one.
+    /// Sends a complete request, such as a signed request.
     pub(crate) async fn execute(&self, request: reqwest::Request) -> Result<Answer, ApiError> {
         self.exchange(request).await?.accepted()
     }

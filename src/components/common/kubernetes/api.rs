@@ -1,7 +1,8 @@
 //! Requests to an API server: one object, one page of a list, or the start of a watch.
 //!
-//! In: a client and the URL of the server. Out: objects, or an error with the request, the server's message, and the
-//! time to wait before the next request. The size of responses and the duration of requests are limited.
+//! In: a client and the URL of the server. Out: objects, or an error. If the server refused the request, the error
+//! contains the status, the server's message, and the delay that the server requested before a retry, if any. The size
+//! of responses and the duration of requests are limited.
 
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ pub(crate) enum ApiError {
         /// Delay that the server requested before a retry.
         retry_after: Option<Duration>,
     },
-    /// There was no response, or it was incomplete.
+    /// The request could not be sent, or its response is missing or incomplete.
     #[error("{0}")]
     Lost(String),
     /// The response exceeds the limit, which is given in bytes.

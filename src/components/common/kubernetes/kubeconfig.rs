@@ -1,8 +1,8 @@
 //! Reads a kubeconfig file: cluster and user of the current context, as the options of a client.
 //!
-//! In: the path of the file. Out: options and the URL of the server. Relative paths in the file are relative to its
-//! folder. The credential plugin of a user (`exec`) runs when a token is needed. A user with `auth-provider` or `as` is
-//! rejected with an error that names the setting.
+//! In: the path of the file. Out: options and the URL of the server. Relative paths in the file start at the folder of
+//! the file. The credential plugin of a user (`exec`) runs when a token is needed. A user with `auth-provider` or `as`
+//! is rejected with an error that names the setting.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,7 +130,7 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
             insecure_skip_verify: cluster.insecure_skip_tls_verify,
             ..TlsOptions::default()
         },
-        // As in kubectl, the proxy comes from the environment if the file names none.
+        // If the file names no proxy, the proxy comes from the environment, as in kubectl.
         proxy: ProxyOptions {
             from_environment: proxy.is_none(),
             url: proxy,

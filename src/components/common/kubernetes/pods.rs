@@ -1,4 +1,4 @@
-//! Targets of a pod, with the labels that Prometheus gives them.
+//! Targets of a pod, with the same labels as in Prometheus.
 //!
 //! In: a pod from the API server or a kubelet. Out: a target for each port of each container, and a target without a
 //! port for each container that declares no port. The labels of the whole pod are built once, the labels of a port for
@@ -63,7 +63,7 @@ pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
         let mut labels = container_labels(pod, index, container);
         labels.set("pod_container_id", container_id(pod, index, container));
         if container.ports.is_empty() {
-            // The target has no port; a relabel rule of the user adds one.
+            // The target has no port; a relabel rule of the user can add a port.
             targets.push(with(whole, labels.at(ip.as_str())));
         }
         for port in &container.ports {

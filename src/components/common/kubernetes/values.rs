@@ -95,7 +95,7 @@ impl<T: Values> Fetch for Object<T> {
         let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
         let failed = |reason: String| format!("cannot get {}: {reason}", self.url.path());
         let asked = handle.block_on(async { tokio::time::timeout(self.timeout, self.object()).await });
-        let object = asked.map_err(|_| failed("no response in time".to_owned()))?;
+        let object = asked.map_err(|_| failed("no response within the timeout".to_owned()))?;
         let (values, others) = object.map_err(|error| failed(error.to_string()))?.values();
         for key in others {
             tracing::warn!(component = %self.id, key, "ignoring a value that is not UTF-8 text");

@@ -2,7 +2,7 @@
 //!
 //! In: an API, and a selection of objects. Out: [`Event`]s and [`State`]s, to a [`Sink`]. A list is read page by page.
 //! A watch that ends is resumed from its last version. All objects are listed again only if the server no longer has
-//! that version (410) or keeps refusing it. A failed request is repeated after a pause, which doubles with each
+//! that version (410) or refuses to resume from it. A failed request is repeated after a pause, which doubles with each
 //! failure, or after the delay that the server requests.
 
 use std::convert::Infallible;
@@ -47,9 +47,9 @@ pub(crate) struct Query {
 /// A change of the objects, or the bounds of a list.
 #[derive(Debug)]
 pub(crate) enum Event<T> {
-    /// A list begins: the objects found until `ListEnds` are all that exist.
+    /// A list begins: the objects found until `ListEnds` are all objects that exist.
     ListBegins,
-    /// These objects exist; they are new or changed.
+    /// These objects exist. They are new, changed, or part of a list.
     Found(Vec<T>),
     /// The object with this key no longer exists.
     Gone(Key),
@@ -300,7 +300,7 @@ impl<T: Resource> Follower<T> {
         self.pause(error.retry_after()).await;
     }
 
-    /// Waits before the next attempt. The pause has a random part, so that clients do not retry together.
+    /// Waits before the next attempt. The pause has a random part, so that clients do not retry at the same time.
     async fn pause(&mut self, wanted: Option<Duration>) {
         let pause = self.pace.pause(self.failures, wanted);
         self.failures = self.failures.saturating_add(1);

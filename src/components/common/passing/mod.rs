@@ -1,4 +1,4 @@
-//! Passes profiles to the next component: receivers, the fan-out to several of them, and relabelling on the way.
+//! Passes profiles to the next component: receivers, the fan-out to several receivers, and relabeling.
 
 pub(crate) mod fanout;
 pub(crate) mod receiver;

@@ -102,7 +102,7 @@ impl Intake {
     pub(crate) fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         self.budget.try_take(bytes.min(self.budget.total())).ok_or_else(|| {
             let message = format!(
-                "request bodies in progress use {} of {} bytes, and {bytes} more are not free: try again later",
+                "request bodies in progress use {} of {} bytes, so {bytes} more are not available: try again later",
                 self.budget.total() - self.budget.free(),
                 self.budget.total()
             );

@@ -34,8 +34,8 @@ impl FolderWatcher {
         })
     }
 
-    /// Watches the folders of `patterns` and the `further` folders, and no others. A folder that does not exist is
-    /// tried again at the next call.
+    /// Watches the folders of `patterns` and the `further` folders, and no other folders. A folder that does not exist
+    /// is tried again at the next call.
     pub(crate) fn watch<'a>(&mut self, patterns: impl Iterator<Item = &'a str>, further: Vec<PathBuf>) {
         let wanted: BTreeSet<PathBuf> = patterns.map(folder_of).chain(further).collect();
         for folder in self.watched.difference(&wanted) {

@@ -40,7 +40,7 @@ pub(crate) trait Fetch: Send + Sync + 'static {
     /// Returns the time between two fetches; `None` for a value that cannot change.
     fn interval(&self) -> Option<Duration>;
 
-    /// Returns a folder whose changes trigger a fetch.
+    /// Returns the folder whose changes trigger a fetch, or `None` if no folder is watched.
     fn watched(&self) -> Option<PathBuf> {
         None
     }
@@ -124,7 +124,7 @@ impl<A: 'static> Source<A> {
         match fetched {
             Ok(exports) => export(&self.context, exports),
             Err(error) => {
-                tracing::error!(component = %self.context.id, error, "cannot fetch the value, keeping the last one");
+                tracing::error!(component = %self.context.id, error, "cannot fetch the value, keeping the last value");
                 (self.context.health)(HealthState::Unhealthy, error);
             }
         }

@@ -25,7 +25,7 @@ pub(crate) enum CloudName {
 pub(super) struct Cloud {
     /// Base URL of the server that issues tokens.
     pub(super) login: Url,
-    /// Base URL of the Resource Manager. It is also the scope of the requested tokens.
+    /// Base URL of the Resource Manager. The scope of the requested tokens is derived from this URL.
     pub(super) manager: Url,
 }
 

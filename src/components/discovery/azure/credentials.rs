@@ -16,7 +16,7 @@ use alluvium_wire::client::ClientOptions;
 /// Type of a client assertion: a token of another issuer that proves the client's identity.
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// Where the credentials come from.
+/// The source of the access tokens.
 #[derive(Clone, Debug)]
 pub(super) enum Way {
     /// An application and its secret.
@@ -30,7 +30,8 @@ pub(super) enum Way {
     /// An identity of the machine, by its client ID. An empty ID selects the machine's default identity.
     Machine(Arc<str>),
     /// The first of these that is available: a secret in environment variables, a workload identity, the identity of
-    /// the machine. The secret and the workload identity use the tenant.
+    /// the machine. The field is the tenant for the secret and for the workload identity. It defaults to the
+    /// environment variable `AZURE_TENANT_ID`.
     Any(Option<Arc<str>>),
 }
 

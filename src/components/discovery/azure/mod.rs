@@ -1,4 +1,4 @@
-//! `discovery.azure`: discovers the virtual machines of Azure, including those of scale sets.
+//! `discovery.azure`: discovers the virtual machines of Azure, including the virtual machines of scale sets.
 //!
 //! In: machines, scale sets and network interfaces from the Resource Manager. Out: a target for each machine that has a
 //! primary network interface.
@@ -41,7 +41,8 @@ const VERSION: &str = "2023-09-01";
 const SCALE_SET_VERSION: &str = "2018-10-01";
 /// Maximum number of concurrent requests for network interfaces.
 const AT_ONCE: usize = 20;
-/// Number of refreshes for which network interfaces are cached, because they seldom change and each costs a request.
+/// Number of refreshes for which network interfaces are cached. Interfaces seldom change, and each interface costs a
+/// request.
 const LOOKS: usize = 10;
 /// Labels of a machine, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[

@@ -80,7 +80,7 @@ impl Watches {
         let mut is_changed = false;
         loop {
             let next = if is_changed && state.unseen.is_empty() {
-                // Take the other responses that have already arrived.
+                // Also process the other responses that have already arrived.
                 state.queries.next().now_or_never().flatten()
             } else {
                 state.queries.next().await
@@ -102,7 +102,8 @@ impl Watches {
         }
     }
 
-    /// Returns why the last query of a subject failed; `None` if no query failed.
+    /// Returns the reason why the last query for a subject failed, or `None` if the last query for each subject
+    /// succeeded.
     pub(super) fn failure(&self) -> Option<String> {
         self.parts.failure()
     }

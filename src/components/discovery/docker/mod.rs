@@ -36,7 +36,7 @@ arguments! {
         match_first_network: bool = true,
         /// Port in the address of a container that has no TCP port.
         port: Port = 80,
-        /// Time between two refreshes of the targets. Also the timeout of each request.
+        /// Time between two refreshes of the targets, and the timeout of each request.
         refresh_interval: Interval = "1m",
     }
     blocks {

@@ -31,7 +31,7 @@ arguments! {
     pub(crate) struct SwarmArguments {
         /// Port in the address of each node, and of each service or task that has no TCP port.
         port: Port = 80,
-        /// Time between two refreshes of the targets. Also the timeout of each request.
+        /// Time between two refreshes of the targets, and the timeout of each request.
         refresh_interval: Interval = "60s",
         /// Kind of targets to discover: `services`, `tasks` or `nodes`.
         role: SwarmRole,
@@ -187,7 +187,7 @@ impl Swarm {
         })
     }
 
-    /// Adds a target for each port. Without ports, adds one target with the fallback port.
+    /// Adds a target for each port. If there are no ports, adds one target with the port from the arguments.
     fn add_ports(&self, targets: &mut Vec<Target>, ports: impl Iterator<Item = Target>, labels: &MetaLabels, ip: &str) {
         let before = targets.len();
         targets.extend(ports);

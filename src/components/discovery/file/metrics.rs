@@ -8,9 +8,9 @@ use alluvium_telemetry::metrics::Scope;
 /// Handles of the component's metrics.
 #[derive(Default)]
 pub(super) struct FileMetrics {
-    /// Number of refreshes. Each one reads all files.
+    /// Number of refreshes. Each refresh reads all files.
     pub refreshes: Counter,
-    /// Number of files that could not be read. Each refresh counts a file again.
+    /// Number of failed reads of files. If a file cannot be read, each refresh counts it again.
     pub errors: Counter,
     /// Number of targets that are currently exported.
     pub targets: Gauge,

@@ -115,7 +115,7 @@ impl Files {
             .collect()
     }
 
-    /// Returns the files that have an error. The error names the file and the position.
+    /// Returns the files that have an error, each with its error. The error names the file and the reason.
     pub(super) fn errors(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.states
             .iter()

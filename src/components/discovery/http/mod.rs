@@ -24,13 +24,13 @@ use alluvium_pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// Header that tells the service the refresh interval. Prometheus sends the same header.
+/// Header with the refresh interval in seconds. Prometheus sends the same header.
 const INTERVAL_HEADER: &str = "x-prometheus-refresh-interval-seconds";
 
 arguments! {
     /// Arguments of `discovery.http`.
     pub(crate) struct HttpArguments {
-        /// Time between two refreshes of the targets. Also the timeout of each request.
+        /// Time between two refreshes of the targets, and the timeout of each request.
         refresh_interval: Interval = "60s",
         /// URL from which the component fetches the targets as JSON.
         url: HttpUrl,

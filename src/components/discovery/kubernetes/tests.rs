@@ -279,7 +279,8 @@ async fn an_ingress_has_a_target_for_each_path() {
     );
 }
 
-/// Adds a service `web` with endpoints and slices. One of its addresses belongs to a pod and one does not.
+/// Adds a service `web` with endpoints and slices. One address of the service belongs to a pod, the other address does
+/// not.
 fn put_service(server: &ApiServer) {
     let second = json!({"name": "side", "image": "side:1", "ports": [{"name": "debug", "containerPort": 6060}]});
     let mut shop = pod("shop", "a", "10.0.0.1");
@@ -496,7 +497,7 @@ async fn a_version_that_is_forgotten_means_a_new_list_and_bookmarks_keep_it_fres
     server.put("pods", pod("shop", "b", "10.0.0.2"));
     let followed = Followed::start(&body(&server, "pod"));
     followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
-    // Objects of another kind change. A bookmark tells the watch the new version.
+    // Objects of another kind change. A bookmark announces the new version to the watch.
     server.put("nodes", json!({"metadata": {"name": "x"}}));
     server.bookmark();
     server.end_watches(End::Clean);
@@ -750,7 +751,7 @@ proptest! {
             let followed = Followed::start(&body);
             for happening in &happenings {
                 happening.happen(&server);
-                // The yield lets the component process some events one by one and others together.
+                // The yield lets the component process some events one by one and other events together.
                 tokio::task::yield_now().await;
             }
             let fresh = Followed::start(&body);

@@ -45,7 +45,7 @@ const LABELS: &[(&str, &str)] = &[
     ("status", "/status"),
     ("type", "/type"),
 ];
-/// Sizes of an instance, each with the JSON path of its value. The API gives sizes in MiB.
+/// Sizes of an instance, each with the JSON path of its value. The API returns sizes in MiB.
 const SIZES: &[(&str, &str)] = &[
     ("specs_disk_bytes", "/specs/disk"),
     ("specs_memory_bytes", "/specs/memory"),

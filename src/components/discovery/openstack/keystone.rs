@@ -173,7 +173,7 @@ impl Keystone {
         }
     }
 
-    /// Returns a valid session. Logs in if there is none.
+    /// Returns a valid session. Logs in if no valid session is cached.
     pub(super) async fn session(&self) -> Result<Arc<Session>, DiscoveryError> {
         let session = self.held.get(self.log_in()).await;
         session.map_err(|error| DiscoveryError::Operation {

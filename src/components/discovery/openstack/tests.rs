@@ -16,7 +16,7 @@ use alluvium_lang::value::Value;
 /// The requests that the cloud has received, oldest first.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// Starts the cloud. It issues a new token at each login and rejects the first one.
+/// Starts the cloud. It issues a new token at each login and rejects the first token.
 async fn cloud() -> (String, Asked, Server) {
     let asked: Asked = Arc::default();
     let heard = asked.clone();

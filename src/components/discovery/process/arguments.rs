@@ -21,19 +21,19 @@ arguments! {
 arguments! {
     /// The body of `discover_config { }`: the attributes of a process that become labels.
     pub(crate) struct Wanted {
-        /// If true, `__meta_process_cgroup_path` has the paths of the control groups.
+        /// If true, `__meta_process_cgroup_path` contains the paths of the control groups.
         cgroup_path: bool = false,
-        /// If true, `__meta_process_commandline` has the command line.
+        /// If true, `__meta_process_commandline` contains the command line.
         commandline: bool = true,
-        /// If true, `__container_id__` has the ID of the container.
+        /// If true, `__container_id__` contains the ID of the container.
         container_id: bool = true,
-        /// If true, `__meta_process_cwd` has the working directory.
+        /// If true, `__meta_process_cwd` contains the working directory.
         cwd: bool = true,
-        /// If true, `__meta_process_exe` has the path of the executable.
+        /// If true, `__meta_process_exe` contains the path of the executable.
         exe: bool = true,
-        /// If true, `__meta_process_uid` has the ID of the user.
+        /// If true, `__meta_process_uid` contains the ID of the user.
         uid: bool = false,
-        /// If true, `__meta_process_username` has the name of the user.
+        /// If true, `__meta_process_username` contains the name of the user.
         username: bool = false,
     }
 }

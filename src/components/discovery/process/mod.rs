@@ -83,7 +83,7 @@ fn build(
 }
 
 impl ProcessDiscovery {
-    /// Reads processes, and exports the targets if they changed.
+    /// Reads processes. Exports the targets if they changed, or if `look` is [`Look::All`].
     fn refresh(&self, look: Look) {
         let all = look == Look::All;
         let arguments = self.arguments.lock().clone();

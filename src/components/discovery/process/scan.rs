@@ -96,7 +96,8 @@ pub(crate) fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
 }
 
 /// Adds to each process the labels of the container with the same container ID. The labels of the process take
-/// precedence. Processes and containers without a match stay unchanged, as in Alloy.
+/// precedence. A process that matches several containers becomes one target for each of them. Processes and containers
+/// without a match stay unchanged, as in Alloy.
 pub(crate) fn join(processes: Vec<Target>, others: &[Target]) -> Vec<Target> {
     let mut by_container: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
     for (index, other) in others.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Reads from the annotations of a pod which profiles to scrape, by the conventions of four programs.
+//! Determines from the annotations of a pod which profiles to scrape. Four programs have conventions for such
+//! annotations.
 //!
 //! In: the targets of a pod, one for each port, with the labels of `discovery.kubernetes`. Out: targets for
 //! `pyroscope.scrape`, which need no relabeling. If a pod follows several conventions, the first of [`CONVENTIONS`]
@@ -13,11 +14,11 @@ use crate::common::kubernetes::pods::PREFIX;
 use crate::discovery::profiles::requests::{Complaint, Place, Request, Requests};
 use alluvium_profile::labels::SERVICE_NAME;
 
-/// Reads the annotations of one program. Returns `None` if the pod has none of them.
+/// Reads the annotations of one program. Returns `None` if these annotations do not enable profiling.
 type Convention = fn(&Pod) -> Option<Requests>;
 
 /// The conventions in order of precedence, the most detailed first. Coroot's own scraper also prefers Coroot's
-/// annotations to those of Pyroscope.
+/// annotations to Pyroscope's annotations.
 const CONVENTIONS: [Convention; 4] = [grafana, coroot, pyroscope, profefe];
 
 /// Annotations that name the service. The first of these annotations that a pod has applies.
@@ -31,7 +32,7 @@ const SERVICES: [&str; 4] = [
 /// Kinds of profiles that `pyroscope.scrape` scrapes by default.
 const USUAL: [&str; 5] = ["block", "goroutine", "memory", "mutex", "process_cpu"];
 
-/// Kinds of profiles, each with the path below the base path from which kube-profefe scrapes it.
+/// Kinds of profiles, each with the path from which kube-profefe scrapes it. The path is relative to the base path.
 const OF_PROFEFE: [(&str, &str); 5] = [
     ("block", "block"),
     ("goroutine", "goroutine"),
@@ -147,8 +148,8 @@ fn grafana(pod: &Pod) -> Option<Requests> {
     (!requests.is_empty()).then_some(requests)
 }
 
-/// Reads `coroot.com/profile-scrape`, which needs a port. As in Coroot, the port comes from Pyroscope's annotation if
-/// Coroot's is missing.
+/// Reads `coroot.com/profile-scrape`, which needs a port. If Coroot's annotation for the port is missing, the port
+/// comes from Pyroscope's annotation, as in Coroot.
 fn coroot(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("coroot.com/profile-scrape") {
         return None;
@@ -160,7 +161,7 @@ fn coroot(pod: &Pod) -> Option<Requests> {
     Some(Requests::one(port.map(|port| Request::at(Place::Port(port)))))
 }
 
-/// Reads `pyroscope.io/scrape`, with a port or without one.
+/// Reads `pyroscope.io/scrape`. If no annotation contains a port, the request selects all declared ports.
 fn pyroscope(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("pyroscope.io/scrape") {
         return None;
@@ -179,7 +180,7 @@ fn pyroscope(pod: &Pod) -> Option<Requests> {
     Some(Requests::one(request))
 }
 
-/// Reads `profefe.com/enable`. The service has the name of the pod if no annotation names it.
+/// Reads `profefe.com/enable`. If no annotation names the service, the service has the name of the pod.
 fn profefe(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("profefe.com/enable") {
         return None;

@@ -33,24 +33,24 @@ pub(super) enum Place {
     Named(Arc<str>, Option<u16>),
 }
 
-/// Why a request of a pod is invalid.
+/// The reason why a request of a pod is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Complaint {
-    /// An annotation should contain a port number.
+    /// The value of an annotation for a port is not a port number.
     #[error("annotation {annotation}: `{text}` is not a port number")]
     Port {
         /// Name of the annotation.
         annotation: String,
         text: String,
     },
-    /// An annotation should contain a scheme.
+    /// The value of an annotation for a scheme is neither `http` nor `https`.
     #[error("annotation {annotation}: `{text}` is neither http nor https")]
     Scheme {
         /// Name of the annotation.
         annotation: String,
         text: String,
     },
-    /// Coroot's annotation needs a port.
+    /// Coroot's annotation enables profiling, but no annotation contains a port.
     #[error("coroot.com/profile-scrape needs coroot.com/profile-port")]
     NoPort,
     /// No port has the requested name.
@@ -70,7 +70,7 @@ impl Request {
         }
     }
 
-    /// Returns the target of a port with the labels of the request.
+    /// Adds the labels of the request to the target of a port, and returns the target.
     fn target(&self, mut target: Target) -> Target {
         if let Some(scheme) = self.scheme {
             target.insert("__scheme__".into(), scheme.into());
@@ -85,7 +85,7 @@ impl Request {
     }
 }
 
-/// All valid requests of a pod, and the error of the first invalid one.
+/// All valid requests of a pod, and the error of the first invalid request.
 #[derive(Default)]
 pub(super) struct Requests {
     requests: Vec<Request>,

@@ -1,7 +1,7 @@
 //! `discovery.relabel`: changes the labels of targets by relabeling rules.
 //!
-//! The component applies the rules when it gets new arguments, and its `run` only waits for the shutdown. A target is
-//! not exported if a rule drops it or if it has no label left.
+//! The component applies the rules when it receives new arguments. Its function `run` only waits for the shutdown. A
+//! target is not exported if a rule drops it or if it has no label left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

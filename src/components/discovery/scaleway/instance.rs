@@ -53,7 +53,7 @@ pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) ->
     Ok(servers.iter().filter_map(target).collect())
 }
 
-/// Returns the addresses of network interfaces by ID, for instances that have no other address.
+/// Returns the IPv4 addresses of network interfaces by ID, for instances that have no other address.
 async fn private_addresses(
     lists: &Lists<'_>,
     servers: &[Value],

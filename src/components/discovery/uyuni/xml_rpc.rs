@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// Maximum nesting of elements. A response of Uyuni needs 17 levels.
 const MAX_DEPTH: usize = 64;
 
-/// Why a response has no usable value.
+/// The reason why a response has no usable value.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum XmlRpcError {
     /// The response is not UTF-8.
@@ -41,7 +41,7 @@ pub(super) enum XmlRpcError {
     Member,
 }
 
-/// Why a document is invalid XML.
+/// The reason why a document is invalid XML.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum XmlError {
     /// A tag or reference is invalid.

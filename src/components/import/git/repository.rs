@@ -2,7 +2,8 @@
 //!
 //! In: URL, revision and credentials. Out: texts of files. Secrets reach git through its environment and through files
 //! that only Alluvium's user can read. They are never arguments, because every user of the machine can see arguments.
-//! Git has no terminal and runs no hooks, and it cannot run programs other than ssh.
+//! Git has no terminal and runs no hooks. The only programs that it can run are ssh and the credential helper that this
+//! module configures.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -317,7 +318,7 @@ impl Repository {
     }
 }
 
-/// Returns true if `revision` is the hash of a commit, which may be abbreviated.
+/// Returns true if `revision` has the form of a commit hash, complete or abbreviated: 7 to 64 hexadecimal digits.
 fn is_commit(revision: &str) -> bool {
     (7..=64).contains(&revision.len()) && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

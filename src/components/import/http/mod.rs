@@ -1,7 +1,7 @@
 //! `import.http`: modules from a URL that is polled.
 //!
 //! In: a request. Out: the body of the response, named after the ID of the import. Imported modules must not import
-//! files, because a server must not choose files of this machine.
+//! files, because a server must not choose which files of this machine are read.
 
 use std::time::Duration;
 

@@ -56,7 +56,7 @@ async fn follows(detector: &str, frequency: &str) {
         "the last text stays"
     );
 
-    // Another file replaces the first one, as editors and Kubernetes do.
+    // Another file replaces the first file, as editors and Kubernetes do.
     fs::write(folder.path().join("new"), "third").unwrap();
     fs::rename(folder.path().join("new"), &path).unwrap();
     eventually("the replaced file", || {

@@ -28,7 +28,7 @@ const EXCLUDE: &str = "__path_exclude__";
 arguments! {
     /// Arguments of `local.file_match`.
     pub(crate) struct FileMatchArguments {
-        /// Files whose last write is longer ago than this are excluded. With 0 no file is excluded.
+        /// Files whose last write is longer ago than this duration are excluded. With 0 no file is excluded.
         ignore_older_than: Duration = "0s",
         /// Targets with a pattern of files in the label `__path__`. The optional label `__path_exclude__` has a pattern
         /// of files to exclude.

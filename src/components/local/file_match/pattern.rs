@@ -13,7 +13,7 @@ const MAX_PATTERNS: usize = 256;
 /// Maximum number of files that one pattern may match.
 const MAX_FILES: usize = 100_000;
 
-/// The wildcards `*` and `?` do not match `/`.
+/// Options for comparing paths with patterns: the wildcards `*` and `?` do not match `/`.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,

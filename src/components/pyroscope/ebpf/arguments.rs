@@ -1,4 +1,4 @@
-//! Arguments of `pyroscope.ebpf`. Alloy accepts several of them without documenting them.
+//! Arguments of `pyroscope.ebpf`. Alloy accepts several of these arguments without documenting them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ arguments! {
         lazy_mode: bool = false,
         /// If true, the BPF program for probes is loaded even without a probe. Accepted without an effect.
         load_probe: bool = false,
-        /// If true, a kernel that is too old is not refused. Accepted without an effect.
+        /// If true, the version of the kernel is not checked. Accepted without an effect.
         no_kernel_version_check: bool = false,
         /// If true, the process context that OpenTelemetry's instrumentation leaves in memory is read. Accepted without
         /// an effect.
@@ -301,7 +301,7 @@ impl EbpfOptions {
             .collect()
     }
 
-    /// Returns where the thread name is stored. An empty text means `none`, as in Alloy.
+    /// Returns the form in which profiles store the thread name. An empty text means `none`, as in Alloy.
     fn comm(&self) -> Comm {
         self.comm.map(Comm::from).unwrap_or_default()
     }

@@ -152,7 +152,7 @@ impl EbpfMetrics {
         }
     }
 
-    /// Sets the gauges at the end of an interval.
+    /// Sets the gauges and the CPU time at the end of an interval.
     pub(super) fn state(&self, accounts: &Accounts, hertz: u32, name_bytes: usize) {
         let gauge = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         self.table_bytes.set(gauge(accounts.table_bytes));

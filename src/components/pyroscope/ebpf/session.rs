@@ -67,8 +67,8 @@ struct Kept {
     intervals: u32,
 }
 
-/// Starts the profiler and runs until `shared.stop` is set. Profiles are sent to `out`. If `out` is full, they are
-/// dropped and counted. `started` is called once, with the result of the start.
+/// Starts the profiler and runs until `shared.stop` is set or profiling fails. Profiles are sent to `out`. If `out` is
+/// full, they are dropped and counted. `started` is called once, with the result of the start.
 pub(super) fn run(
     options: &EbpfOptions,
     shared: &Shared,
@@ -192,7 +192,7 @@ fn hand_over(
         .iter()
         .map(|profile| profile.labels.get(SERVICE_NAME).unwrap_or_default().to_owned())
         .collect();
-    // The last send blocks. The component receives until this thread ends, unless it is aborted.
+    // The last send blocks. The component receives until this thread ends, unless the component is aborted.
     let sent = if is_last {
         out.blocking_send(profiles).is_ok()
     } else {

@@ -21,7 +21,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Indexes targets by process and container. A target that names neither of them matches nothing.
+    /// Indexes targets by process and container. A target that names neither a process nor a container matches nothing.
     pub(super) fn new(arguments: &EbpfArguments) -> Self {
         let mut sorted = Self::sorted(arguments.targets.iter());
         if !arguments.options.targets_only {

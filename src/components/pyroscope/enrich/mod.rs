@@ -31,7 +31,7 @@ arguments! {
     pub(crate) struct EnrichArguments {
         /// Receivers of the profiles.
         forward_to: Receivers,
-        /// Labels of the target to copy to the profile. If not set, all labels are copied.
+        /// Labels of the target to copy to the profile. If not set or empty, all labels are copied.
         labels_to_copy: Option<Vec<Arc<str>>>,
         /// Label of the profile to compare. Defaults to the value of target_match_label.
         profiles_match_label: Option<Arc<str>>,
@@ -162,7 +162,7 @@ impl Component<EnrichArguments> for Enrich {
         let label = &arguments.target_match_label.0;
         (self.context.health)(
             HealthState::Healthy,
-            format!("{count} values of {label} match a target"),
+            format!("number of values of {label} among the targets: {count}"),
         );
         Ok(())
     }

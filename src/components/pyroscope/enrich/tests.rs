@@ -56,7 +56,7 @@ async fn a_profile_gets_the_labels_of_the_target_with_its_value() {
             r#"{service_name="s"}"#,
         ]
     );
-    assert_eq!(recorder.health().1, "1 values of ip match a target");
+    assert_eq!(recorder.health().1, "number of values of ip among the targets: 1");
     let metrics = recorder.context.metrics.encode();
     assert!(
         metrics.contains("pyroscope_enrich_profiles_total{outcome=\"unmatched\"} 2"),

@@ -1,4 +1,4 @@
-//! Arguments of `pyroscope.java`. They are the same as Alloy's.
+//! Arguments of `pyroscope.java`, the same as in Alloy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl ProfilingConfig {
             if text.contains([',', '\0']) {
                 return Err(ArgumentError::new(
                     name,
-                    "must not contain a comma: async-profiler would take the rest as another option",
+                    "must not contain a comma: async-profiler would parse the text after it as an option",
                 ));
             }
         }

@@ -61,7 +61,7 @@ pub(super) enum AttachError {
     },
 }
 
-/// Sends a command to a JVM and returns the answer. Blocks for up to a minute.
+/// Sends a command to a JVM and returns the answer. Blocks until the answer is complete or a timeout ends the wait.
 pub(super) fn command(jvm: &Jvm, command: Command<'_>) -> Result<String, AttachError> {
     let pid = jvm.key.pid;
     let answer = as_user(jvm, || {

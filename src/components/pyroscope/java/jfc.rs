@@ -8,7 +8,7 @@ use crate::pyroscope::java::arguments::ProfilingConfig;
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// First Java version that samples allocations at a steady rate. Older versions record only the allocations that need a
-/// new buffer or do not fit into one.
+/// new buffer or do not fit into a buffer.
 const ALLOCATION_SAMPLES: u32 = 16;
 
 /// Returns the settings for a version of Java.
@@ -54,7 +54,7 @@ pub(super) fn major_version(answer: &str) -> u32 {
 }
 
 /// Parses a time in async-profiler's form: a number with the unit `ns`, `us`, `ms` or `s`. A number without a unit is
-/// in nanoseconds. Returns `None` if the text has no number. Lock samples are then turned off.
+/// in nanoseconds. Returns `None` if the text does not begin with a number. Lock samples are then turned off.
 fn lock_threshold(text: &str) -> Option<Duration> {
     let digits = text.trim_start_matches(|character: char| character.is_ascii_digit());
     let number: u64 = text.strip_suffix(digits)?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! `pyroscope.java`: profiles Java processes of this machine. They need no agent on their command line.
+//! `pyroscope.java`: profiles Java processes of this machine. The processes need no agent on their command line.
 //!
 //! In: targets with process ids. Out: one set of profiles per process and interval. The component attaches to each JVM
 //! by HotSpot's attach protocol. It then loads async-profiler or starts JDK Flight Recorder (JFR). Each JVM has its own

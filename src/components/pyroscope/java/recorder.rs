@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_mins(1);
 /// Name of the recordings in JFR.
 const NAME: &str = "alluvium";
 
-/// Size limit of a recording. One minute of a busy program takes some megabytes.
+/// Size limit of a recording. A recording of one minute of a busy program has a size of some megabytes.
 pub(super) const MAX_RECORDING_BYTES: u64 = 64 << 20;
 
 /// The reason why a recording failed.
@@ -106,7 +106,7 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// Returns true if these arguments need the same files in the same folder.
+    /// Returns true if these arguments need the same recorder and the same folder as this value.
     pub(super) fn is_for(&self, arguments: &JavaArguments) -> bool {
         let folder = arguments.tmp_dir.trim_end_matches('/');
         folder == self.folder && Recorder::find(&arguments.dist).is_ok_and(|recorder| recorder == self.recorder)
@@ -175,7 +175,7 @@ impl Recorded {
         options::stop(&self.path(RECORDING), &self.path(LOG))
     }
 
-    /// Calls async-profiler. If it refuses the command, it writes the reason to its log.
+    /// Calls async-profiler. If async-profiler refuses the command, the error contains the reason from its log.
     fn profiler(&self, library: &Library, options: &str) -> Result<(), RecordError> {
         let load = Command::Load {
             library: &format!("{}/{}", self.folder, library.name),

@@ -52,7 +52,7 @@ impl ReceiveMetrics {
         self.requests.get_or_create_owned(&labels).inc();
     }
 
-    /// Counts profiles that were received.
+    /// Counts received profiles and their bytes.
     pub(super) fn came(&self, profiles: usize, bytes: usize) {
         self.profiles.inc_by(profiles as u64);
         self.bytes.inc_by(bytes as u64);

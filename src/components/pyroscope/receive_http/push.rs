@@ -19,8 +19,8 @@ pub(super) struct Push {
     pub outcome: PushOutcome,
 }
 
-/// Reads a decompressed message. The second value reserves memory for the push until it is dropped. JSON is decoded on
-/// a blocking thread.
+/// Reads a decompressed message. The second value reserves memory for the push until the value is dropped. JSON is
+/// decoded on a blocking thread.
 pub(super) async fn read(
     intake: &Intake,
     codec: Codec,

@@ -65,7 +65,7 @@ pub(crate) const DEFINITION: Definition<RelabelArguments> = Definition {
     metrics: |scope| drop((RelabelMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
     doc: "`pyroscope.relabel` changes the labels of profiles by relabel rules, drops the profiles that the rules \
-        exclude, and forwards the rest.",
+        exclude, and forwards all other profiles.",
 };
 
 struct Relabel {

@@ -1,4 +1,5 @@
-//! Tests of the component from outside: profiles go in, profiles come out.
+//! Tests of the component from outside: the tests pass profiles to the component and check the profiles that the
+//! component forwards.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -166,7 +166,7 @@ pub(crate) struct ProfileKind {
     pub increase: bool,
 }
 
-/// Whether a kind is scraped from targets without the label `__profile_kinds__`.
+/// Selects kinds: only enabled kinds are scraped from targets without the label `__profile_kinds__`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Enabled {
     Yes,
@@ -272,7 +272,7 @@ impl Settings {
 }
 
 impl SettingsArguments {
-    /// Checks times and kinds together, like Alloy.
+    /// Checks the times together with the enabled kinds, in the same way as Alloy.
     fn check(&self) -> Result<(), ArgumentError> {
         let error = |path: &str, message: &str| Err(ArgumentError::new(path, message));
         let has_delta = self.profiling_config.kinds(Enabled::Yes).iter().any(|kind| kind.delta);

@@ -1,8 +1,8 @@
 //! `pyroscope.scrape`: fetches pprof profiles from targets over HTTP.
 //!
 //! In: targets and settings. Out: profiles to the receivers. Each kind of profile of each target has its own loop, so a
-//! slow or dead target delays no other. `sharing` removes the targets of other collectors, `target` builds URLs and
-//! labels, `scraper` is the loop, and `response` checks responses.
+//! slow or dead target does not delay other targets. `sharing` removes the targets of other collectors, `target` builds
+//! URLs and labels, `scraper` is the loop, and `response` checks responses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -249,7 +249,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// Returns every kind of profile of every target.
+/// Returns a scrape target, or an error, for every kind of profile of every target.
 fn scrape_targets(
     discovered: &[Target],
     settings: &Settings,

@@ -1,6 +1,8 @@
-//! Decides by the bytes of a response whether it is a profile.
+//! Decides whether a response is a profile.
 //!
-//! The content type and the path only help to describe a response that is not a profile.
+//! Bytes in gzip or in a textual format of Go are accepted, whatever the content type and the path are. Other bytes are
+//! rejected if the bytes, the content type or the path indicate HTML, JSON, text or another output of Go. All remaining
+//! bytes must begin like protobuf.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -81,7 +83,7 @@ pub(super) fn check(body: &[u8], path: &str, content_type: &str) -> Result<(), R
         .to_ascii_lowercase();
     if start.starts_with(b"<") || kind == "text/html" {
         return Err(ResponseError::NotAProfile(format!(
-            "HTML; is the path that of a web page? it starts with `{}`",
+            "HTML; does the path belong to a web page? it starts with `{}`",
             excerpt(body)
         )));
     }

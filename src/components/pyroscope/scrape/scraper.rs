@@ -51,7 +51,7 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// Returns signals that fire when `shutdown` is cancelled, or earlier.
+    /// Returns two signals that fire when `shutdown` is cancelled. The component can fire each of them earlier.
     pub(super) fn by(shutdown: &Shutdown) -> Self {
         let now = shutdown.child_token();
         Self {
@@ -87,13 +87,13 @@ impl Scraper {
         let interval = self.settings.interval;
         let start = tokio::time::Instant::now() + first_wait(interval, self.target.spread(), SystemTime::now());
         let mut ticks = tokio::time::interval_at(start, interval);
-        // If a scrape takes longer than the interval, the next one waits for the next full interval.
+        // If a scrape takes longer than the interval, the next scrape waits for the next full interval.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut delta = Delta::new();
         loop {
             let waits_since = tokio::time::Instant::now();
             let due = tokio::select! {
-                // The stop wins even if the next scrape is already due.
+                // If the next scrape is already due, the stop takes precedence.
                 biased;
                 () = stop.soon.cancelled() => return,
                 due = ticks.tick() => due,
@@ -139,7 +139,7 @@ impl Scraper {
             is_new
         };
         if let Some(error) = error {
-            // A target that is down causes one warning, not one per interval.
+            // A target that is down causes one warning, not one warning per interval.
             if is_new {
                 tracing::warn!(component = %self.live.id(), target = %self.target, error = %error, "scrape failed");
             } else {

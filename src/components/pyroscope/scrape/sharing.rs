@@ -30,8 +30,8 @@ pub(super) struct Own {
     pub beyond: usize,
 }
 
-/// Returns the targets that this collector scrapes. These are all targets if there is no cluster or the arguments do
-/// not enable clustering.
+/// Returns the targets that this collector scrapes, at most `max_targets`. If there is no cluster or the arguments do
+/// not enable clustering, no target belongs to another collector.
 pub(super) fn share(arguments: &ScrapeArguments, cluster: &Cluster) -> (Own, Shares) {
     let settings = &arguments.settings;
     let limit = settings.limits.targets().unwrap_or(usize::MAX);

@@ -1,7 +1,7 @@
 //! Sends the profiles of a batch to an endpoint, in as many requests as they need.
 //!
 //! In: profiles of a batch. Out: one [`Outcome`] for the whole batch, which lists the refused profiles. This module
-//! retries nothing.
+//! does not retry requests.
 
 use std::time::Instant;
 
@@ -166,8 +166,8 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             }
         }
     }
-    // The failure that a retry most likely resolves represents all failures. So no profile is dropped that a retry may
-    // still deliver.
+    // The failure that a retry most likely resolves represents all failures. Therefore no profile is dropped that a
+    // retry may still deliver.
     match failures.into_iter().min_by_key(|failure| failure.kind) {
         None => Outcome::Taken,
         Some(failure) if took_nothing == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),

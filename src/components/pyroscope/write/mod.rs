@@ -2,7 +2,7 @@
 //!
 //! In: profiles through the exported receiver. Out: requests. A producer waits for the disk only, never for an
 //! endpoint. Each endpoint receives every profile, and `common::sending::outbox` sends to each endpoint independently
-//! of the others. `delivery` makes the requests.
+//! of the other endpoints. `delivery` makes the requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

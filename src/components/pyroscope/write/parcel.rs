@@ -32,7 +32,7 @@ pub(super) enum Content {
     Upload(Upload, String),
 }
 
-/// Positions in the batch, and the profiles at them.
+/// Positions in the batch, and the profiles at these positions.
 type Push = (Vec<usize>, Vec<RawProfile>);
 
 /// Splits a batch into parcels. `tenant_label` is the label that names the tenant of a profile.
@@ -78,8 +78,8 @@ fn query(upload: &Upload, labels: &Labels) -> String {
 }
 
 /// Returns the name of an upload. A server sets `service_name` to the part before the brace, or `app_name` if the name
-/// has a `service_name`. If one of these labels has that value, it is therefore omitted. The form has no escapes, so
-/// `_` replaces characters that would end a value.
+/// has a `service_name`. Therefore the name omits `service_name` or `app_name` if the value of this label is the part
+/// before the brace. The form has no escapes, so `_` replaces characters that would end a value.
 fn name(labels: &Labels) -> String {
     let service = labels.get(SERVICE_NAME).unwrap_or_default();
     let app = labels.get(PROFILE_NAME).unwrap_or(service);

@@ -64,7 +64,7 @@ arguments! {
     pub(crate) struct S3Client {
         /// If true, the certificate of the server is not verified.
         disable_ssl: bool = false,
-        /// URL of the service instead of Amazon's.
+        /// URL of an S3-compatible service, which replaces the URL of Amazon's service.
         endpoint: Option<HttpUrl>,
         /// Access key. If it is not set, the component looks for credentials in the same places as Amazon's tools.
         key: Option<Arc<str>>,

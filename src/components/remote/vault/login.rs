@@ -28,7 +28,7 @@ pub(super) struct Login {
     pub(super) namespace: Option<String>,
 }
 
-/// Returns the way in which the arguments obtain a token. `unwrapped` stores the secret ID of an AppRole, since a
+/// Returns the way to obtain a token that the arguments select. `unwrapped` stores the secret ID of an AppRole, since a
 /// wrapping token can be unwrapped only once.
 pub(super) async fn way(
     arguments: &VaultArguments,

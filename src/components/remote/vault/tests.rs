@@ -249,7 +249,7 @@ async fn a_change_is_followed_and_a_token_that_was_revoked_is_replaced() {
     *vault.secret.lock() = "newer".to_owned();
     eventually("the change", || password(&recorder).as_deref() == Some("newer")).await;
     assert!(vault.logins.load(Ordering::SeqCst) >= 2);
-    // The server stays sealed: the last value stays, and the health gives the reason.
+    // The server stays sealed: the last value stays exported, and the health message contains the reason.
     vault.outages.store(usize::MAX, Ordering::SeqCst);
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
     assert!(

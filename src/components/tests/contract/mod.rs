@@ -1,4 +1,4 @@
-//! Tests the contract that every component keeps.
+//! Tests the contract that every component must fulfil.
 //!
 //! A component starts, accepts new arguments, continues after a refused update, and stops. It leaves nothing behind,
 //! at whatever point it is aborted. The trial runs in its own process, so that all counted tasks, threads and files
@@ -37,7 +37,7 @@ use world::{Api, World};
 const MOST_CUTS: usize = 24;
 /// A component that is not polled within this time counts as waiting.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Timeout for everything that must end.
+/// Timeout for each step that must end by itself.
 const LONGEST: Duration = Duration::from_secs(30);
 
 #[test]
@@ -176,7 +176,7 @@ fn try_one(definition: &'static dyn AnyDefinition, row: &Row, world: &World, api
     });
 }
 
-/// Returns a runtime like that of the program, except that idle threads end at once.
+/// Returns a runtime like the program's runtime, except that idle threads end at once.
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -80,7 +80,7 @@ fn converse(mut stream: TcpStream, answer: fn(&str) -> Option<String>) {
     }
 }
 
-/// Returns the responses that components need to be built.
+/// Returns the response that a component needs to be built.
 fn help(path: &str) -> String {
     let body = match path {
         path if path.starts_with("/text") => "text",

@@ -99,7 +99,7 @@ impl CredentialSource {
         self.assume(&role, &found.value, region).await
     }
 
-    /// Returns the base credentials. If the argument `role_arn` is set, they are used to assume that role.
+    /// Returns the base credentials. If the argument `role_arn` is set, the caller assumes that role with them.
     async fn own(&self, region: &str) -> Result<Lasting<Credentials>, CloudError> {
         if let (Some(access_key), Some(secret_key)) = (&self.account.access_key, &self.account.secret_key) {
             return Ok(Lasting::forever(Credentials {

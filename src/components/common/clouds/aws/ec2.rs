@@ -19,7 +19,7 @@ const SERVICE: QueryService = QueryService {
 /// Number of instances on a page: the maximum that the API allows.
 const PAGE: &str = "1000";
 
-/// Ids of availability zones by name. The name of a zone differs between accounts, its id does not.
+/// Ids of availability zones by name. The name of a zone differs between accounts, but its id is the same.
 #[derive(Debug, Default)]
 pub(crate) struct Zones(OnceCell<BTreeMap<String, String>>);
 
@@ -194,7 +194,7 @@ pub(crate) async fn targets(
     Ok(reservations.iter().flat_map(of_reservation).collect())
 }
 
-/// Returns the instances with these ids, at most a thousand.
+/// Returns the instances with these ids. `ids` may contain at most a thousand ids.
 pub(crate) async fn by_id(aws: &Aws, ids: &[String]) -> Result<Vec<Instance>, CloudError> {
     let reservations = reservations(aws, &numbered("InstanceId", ids)).await?;
     Ok(reservations
@@ -243,7 +243,8 @@ fn with_token(parameters: &[(String, String)], token: Option<String>) -> Vec<(St
 }
 
 impl Zones {
-    /// Returns the ids by zone name, or `None` if they cannot be listed. Without them, only one label is missing.
+    /// Returns the ids by zone name, or `None` if the zones cannot be listed. Without the ids, only one label is
+    /// missing.
     async fn ids(&self, aws: &Aws) -> Option<&BTreeMap<String, String>> {
         let ask = async || {
             let answer: ZonesAnswer = aws.query(SERVICE, "DescribeAvailabilityZones", &[]).await?;

@@ -67,7 +67,7 @@ impl<'a> Backing<'a> {
         self.targets.push(with(&self.whole, target));
     }
 
-    /// Returns all targets, including those of the pods' other ports.
+    /// Returns all targets, including the targets of the pods' other ports.
     pub(super) fn finish(mut self) -> Vec<Target> {
         for Seen { pod, ports, covered } in self.seen.values() {
             let ip = &pod.object.status.pod_ip;

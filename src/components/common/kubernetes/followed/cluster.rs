@@ -50,7 +50,8 @@ macro_rules! stores {
                 $( self.$store.settle(is_settled); )*
             }
 
-            /// Returns how many objects are stored, and how many are left out because a store is full.
+            /// Returns the number of stored objects, and the number of objects that are left out because a store is
+            /// full.
             pub(super) fn count(&self) -> Count {
                 let mut count = Count::default();
                 $(

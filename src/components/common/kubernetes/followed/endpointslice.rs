@@ -80,8 +80,8 @@ fn node(endpoint: &SliceEndpoint) -> Option<&str> {
     }
 }
 
-/// Returns true if a slice has the second address family of a dual-stack service. The slice of the first family
-/// contains the same endpoints.
+/// Returns true if a slice contains addresses of the second address family of a dual-stack service. The slice of the
+/// first family contains the same endpoints.
 fn is_second_family(service: &Service, slice: &EndpointSlice) -> bool {
     let is_dual = matches!(
         service.spec.ip_family_policy.as_str(),

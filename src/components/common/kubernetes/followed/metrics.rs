@@ -12,7 +12,7 @@ pub(super) struct KubernetesMetrics {
     pub(super) requests: Counter,
     /// Number of failed lists and watches.
     pub(super) failures: Counter,
-    /// Number of times that all objects of a kind were listed.
+    /// Number of started lists of all objects of a kind.
     pub(super) lists: Counter,
     /// Number of objects that were found, changed or removed.
     pub(super) events: Counter,

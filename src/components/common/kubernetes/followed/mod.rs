@@ -150,7 +150,7 @@ impl Followed {
         }
     }
 
-    /// Exports targets, or returns why they cannot be exported.
+    /// Exports targets, or returns the reason why they cannot be exported.
     fn export_all(&self, targets: Vec<Value>) -> Option<String> {
         let count = targets.len();
         if count > MAX_TARGETS {

@@ -50,7 +50,7 @@ impl Discovered for Node {
             let name = format!("node_condition_{}", label_name(&condition.kind.to_lowercase()));
             labels.set(&name, condition.status.to_lowercase());
         }
-        // If a type has several addresses, the first address overwrites the later ones.
+        // If a type has several addresses, the first address overwrites the later addresses.
         for address in status.addresses.iter().rev() {
             labels.set(&format!("node_address_{}", label_name(&address.kind)), &address.address);
         }

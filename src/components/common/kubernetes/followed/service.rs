@@ -49,8 +49,8 @@ impl Discovered for Service {
     }
 }
 
-/// Returns the addresses of the load balancer, separated by commas. If it has no address yet, returns the address that
-/// the service requests for it.
+/// Returns the addresses of the load balancer, separated by commas. If the load balancer has no address yet, returns
+/// the address that the service requests for it.
 fn load_balancer(service: &Service) -> String {
     let ingress = &service.status.load_balancer.ingress;
     let addresses: Vec<&str> = ingress

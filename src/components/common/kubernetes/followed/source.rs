@@ -166,7 +166,7 @@ impl Source {
         Box::pin(follow::<T>(self.api.clone(), query, pace, Arc::new(sink)))
     }
 
-    /// Returns the current targets. This takes milliseconds. The first complete set counts as changed, since the
+    /// Returns the current targets. This takes milliseconds. The first complete set is treated as changed, since the
     /// targets of former arguments may still be exported.
     pub(super) fn targets(&self) -> Found {
         let mut known = self.known.lock();

@@ -1,4 +1,4 @@
-//! The currently known objects of one kind, and which of them have changed since the last refresh.
+//! The currently known objects of one kind, and the keys of the objects that have changed since the last refresh.
 //!
 //! In: events of a watch. Out: objects by key, each with the labels that do not depend on other objects.
 

@@ -25,11 +25,11 @@ pub(crate) struct Wanted {
 /// Receives all targets of one object and returns the targets to export.
 pub(crate) type Choose = fn(Vec<Target>) -> Chosen;
 
-/// The targets of one object to export.
+/// The targets to export for one object.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Chosen {
     pub(crate) targets: Vec<Target>,
-    /// Why the object has fewer targets than it requests, if that is the case.
+    /// The reason why the object has fewer targets than it requests, or `None` if no target is missing.
     pub(crate) complaint: Option<String>,
 }
 

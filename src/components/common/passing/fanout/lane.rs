@@ -21,7 +21,7 @@ use alluvium_profile::sink::Receiver;
 use alluvium_profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 use alluvium_telemetry::metrics::Scope;
 
-/// Maximum number of profiles in a lane.
+/// Maximum number of profiles in a lane. A single batch may be larger.
 const MAX_PROFILES: usize = 1024;
 /// Maximum number of bytes in a lane. A single batch may be larger.
 const MAX_BYTES: usize = 32 << 20;

@@ -1,10 +1,10 @@
 //! The producers' end of `forward_to`: passes one batch to several receivers.
 //!
 //! In: profiles. Out: the same profiles to every receiver, and the combined errors. If there is a single receiver, the
-//! fan-out waits for it, so the sender is as slow as the receiver. If there are several, each receiver has a bounded
-//! queue of its own, a `lane`. A slow receiver does not delay the others, and profiles that do not fit into its lane
-//! are dropped and counted. Receivers can be replaced at any time. A batch for a receiver that has just ended goes to
-//! its replacement.
+//! fan-out waits for this receiver, so the sender is as slow as the receiver. If there are several receivers, each
+//! receiver has a bounded queue of its own, a `lane`. A slow receiver does not delay the other receivers, and profiles
+//! that do not fit into its lane are dropped and counted. Receivers can be replaced at any time. A batch for a receiver
+//! that has just ended goes to its replacement.
 
 use std::fmt;
 use std::sync::Arc;

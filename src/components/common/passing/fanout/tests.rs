@@ -1,5 +1,5 @@
-//! Guarantees for producers: a slow receiver does not delay the others, dropped profiles are counted, and a replacement
-//! of receivers neither loses nor duplicates profiles.
+//! Guarantees for producers: a slow receiver does not delay the other receivers, dropped profiles are counted, and a
+//! replacement of receivers neither loses nor duplicates profiles.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -15,7 +15,7 @@ use alluvium_wire::refusals::Refused;
 pub(crate) enum Outcome {
     /// The endpoint accepted the whole batch.
     Taken,
-    /// The endpoint refused these profiles and accepted the others.
+    /// The endpoint refused these profiles and accepted all other profiles.
     Partly(Vec<Refused>, Failure),
     /// The endpoint accepted no profile.
     Failed(Failure),

@@ -7,7 +7,7 @@ use alluvium_profile::SinkErrorKind;
 use alluvium_wire::call::CallError;
 use alluvium_wire::connect::Code;
 
-/// Why a request failed, and what to do about it.
+/// The reason why a request failed, and whether and when to retry it.
 #[derive(Clone)]
 pub(crate) struct Failure {
     /// Description of the failure, for logs and health.
@@ -18,7 +18,7 @@ pub(crate) struct Failure {
     pub retry_after: Option<Duration>,
 }
 
-/// The cause of a failure. The causes are ordered: a retry helps most for the first.
+/// The cause of a failure. The causes are ordered by the chance that a retry succeeds, the highest chance first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureKind {
     /// The endpoint cannot accept anything at present: network error, timeout, 429, 502, 503, 504, wrong credentials,

@@ -1,5 +1,5 @@
-//! Gauges of the queues of a component, which are computed when the metrics are read. Alloy has no queue on disk, so
-//! these names are not Alloy's.
+//! Gauges of the queues of a component, which are computed when the metrics are read. Alloy has no queue on disk, so it
+//! has no such metrics.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

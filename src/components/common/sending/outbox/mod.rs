@@ -2,7 +2,7 @@
 //!
 //! In: profiles, and endpoints with their settings. Out: requests, which the [`Deliver`] of each endpoint makes. A
 //! producer waits only for the disk, never for an endpoint. Every endpoint receives every profile, independently of the
-//! others. `queue` stores the profiles, and `sender` sends them. This module does not depend on a protocol.
+//! other endpoints. `queue` stores the profiles, and `sender` sends them. This module does not depend on a protocol.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ const SYNC_EVERY: Duration = Duration::from_millis(100);
 const DISK_PATIENCE: Duration = Duration::from_secs(30);
 /// Maximum number of concurrent writes. It bounds the threads that wait if the disk does not respond.
 const WRITERS: usize = 64;
-/// Maximum time until all senders have ended. They need less, unless the disk does not respond.
+/// Maximum time until all senders have ended. They need less time if the disk responds.
 const END_PATIENCE: Duration = Duration::from_secs(15);
 /// Maximum wait for the last sync when a component ends.
 const SYNC_PATIENCE: Duration = Duration::from_secs(5);
@@ -180,7 +180,7 @@ impl Outbox {
         self.context.data_path.join("queue")
     }
 
-    /// Logs the queues of endpoints that are no longer configured. They stay on disk.
+    /// Logs the queues of endpoints that are no longer configured. These queues stay on disk.
     pub(crate) fn report_orphans(&self) {
         let Ok(folders) = std::fs::read_dir(self.queue_root()) else {
             return;
@@ -222,7 +222,7 @@ impl Outbox {
     }
 
     /// Changes each profile with `prepare` and appends it to the queues of all endpoints. Returns the refused profiles.
-    /// All others are queued.
+    /// All other profiles are queued.
     pub(crate) async fn append(
         &self,
         profiles: Vec<RawProfile>,
@@ -260,7 +260,7 @@ impl Outbox {
     }
 
     /// Writes to all queues. If the disk does not respond in time, returns an error, but sends the profiles if the disk
-    /// stores them later. If the producer sends them again with the same ids, servers recognise the duplicates.
+    /// stores them later. If the producer sends them again with the same ids, servers recognize the duplicates.
     async fn write(&self, endpoints: Vec<Endpoint>, profiles: Vec<RawProfile>) -> Option<SinkError> {
         let senders = endpoints.clone();
         let count = profiles.len() as u64;
@@ -388,8 +388,8 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     let (failed, error) = loop {
         match append(&senders, &encoded) {
             Ok(()) => return None,
-            // While the disk is full, the oldest profiles of the largest queue are dropped: a dead endpoint must not
-            // take the space of the others.
+            // While the disk is full, the oldest profiles of the largest queue are dropped: the queue of a dead
+            // endpoint must not use the space of the other queues.
             Err((_, error)) if is_want_of_room(&error) && make_room(&senders) => {}
             Err(failed) => break failed,
         }

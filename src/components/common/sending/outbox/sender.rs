@@ -2,7 +2,7 @@
 //!
 //! In: a queue. Out: requests. Handled profiles leave the queue. If the endpoint fails as a whole, no profile is lost:
 //! the profiles stay in the queue within its limits. A profile is dropped only if the endpoint refuses it permanently,
-//! or if it keeps failing alone while others succeed.
+//! or if it keeps failing alone while other profiles succeed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) struct EndpointState {
 }
 
 impl EndpointState {
-    /// Returns true if the endpoint has failed for some time.
+    /// Returns true if at least [`UNHEALTHY_FAILURES`] consecutive requests have failed.
     pub(super) fn is_unhealthy(&self) -> bool {
         self.failures >= UNHEALTHY_FAILURES
     }
@@ -258,8 +258,8 @@ impl Sender {
         false
     }
 
-    /// Sends the profiles of a refused batch one by one, so that a bad profile does not affect the others. The profiles
-    /// at the indices `settled` are already handled; `passed` of them were accepted.
+    /// Sends the profiles of a refused batch one by one, so that a bad profile does not affect the other profiles. The
+    /// profiles at the indices `settled` are already handled; `passed` of them were accepted.
     async fn send_singly(&self, batch: Batch, settled: &HashSet<usize>, mut passed: usize, timeout: Duration) -> bool {
         let mut done: Vec<u64> = settled.iter().map(|&index| batch.ids[index]).collect();
         let mut stuck: Vec<usize> = Vec::new();
@@ -294,7 +294,7 @@ impl Sender {
                 },
             }
         }
-        // A profile that fails alone after all retries, while others succeed, is itself at fault.
+        // If a profile fails alone after all retries, while other profiles succeed, the profile itself is the cause.
         if passed > 0 && self.is_patience_over() {
             for index in stuck {
                 if let Some(failure) = &last_failure {
@@ -334,7 +334,7 @@ impl Sender {
         self.delivery.deliver(profiles, sending).await
     }
 
-    /// Returns the report about the queue that a request with `under_way` profiles carries.
+    /// Returns the report about the queue for a request with `under_way` profiles.
     fn report(&self, under_way: u64) -> QueueReport {
         let waiting = self.queue.waiting();
         QueueReport {

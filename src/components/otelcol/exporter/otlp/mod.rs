@@ -50,7 +50,7 @@ arguments! {
         headers: PlainHeaders = {},
     }
     blocks {
-        /// TLS settings of the connection. They can also select a plain connection.
+        /// TLS settings of the connection. The settings can also select a plain connection.
         tls: ClientTls,
     }
 }

@@ -1,4 +1,5 @@
-//! Arguments of `otelcol.receiver.otlp`. Names and defaults are those of Alloy, except `limits` and `output.profiles`.
+//! Arguments of `otelcol.receiver.otlp`. Names and defaults are the same as in Alloy, except for `limits` and
+//! `output.profiles`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -226,7 +227,7 @@ impl Tls {
 }
 
 impl TlsVersion {
-    /// Returns the number of the version in listener settings.
+    /// Returns the version as the number that listener settings use: 12 or 13.
     fn number(self) -> u8 {
         match self {
             Self::Tls12 => 12,

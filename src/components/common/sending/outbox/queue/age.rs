@@ -88,7 +88,7 @@ impl Queued {
         }
     }
 
-    /// Returns how long the profile has waited.
+    /// Returns the age of the profile at `now`.
     pub(super) fn age(self, now: Moment) -> Duration {
         let by_wall = Duration::from_millis(now.wall_ms.saturating_sub(self.wall_ms));
         if self.is_restored {
@@ -121,8 +121,8 @@ impl Drops {
         }) += 1;
     }
 
-    /// Returns how many profiles were dropped for their age and for lack of space since the last report. Returns `None`
-    /// if none were dropped, or if the last report is less than [`TELL_EVERY`] ago.
+    /// Returns the numbers of profiles that were dropped since the last report: for their age, and for the size of the
+    /// queue. Returns `None` if no profile was dropped, or if the last report is less than [`TELL_EVERY`] ago.
     pub(super) fn take_untold(&mut self, now: Moment) -> Option<(u64, u64)> {
         let is_soon = |told: Duration| now.running.saturating_sub(told) < TELL_EVERY;
         if (self.for_age, self.for_size) == (0, 0) || self.told.is_some_and(is_soon) {

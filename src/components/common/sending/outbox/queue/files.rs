@@ -41,7 +41,7 @@ pub(super) fn lock(path: &Path) -> io::Result<File> {
             Err(fs::TryLockError::WouldBlock) => {
                 return Err(io::Error::new(
                     io::ErrorKind::ResourceBusy,
-                    format!("{} is held by another process", path.display()),
+                    format!("{} is locked by another process", path.display()),
                 ));
             }
             Err(fs::TryLockError::Error(error)) => return Err(error),

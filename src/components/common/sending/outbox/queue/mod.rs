@@ -192,8 +192,8 @@ impl Queue {
         batch
     }
 
-    /// Finishes a batch of [`Queue::take`]: the profiles with the ids `done` leave the queue, the others of the batch
-    /// wait again. Blocks on the disk.
+    /// Finishes a batch of [`Queue::take`]: the profiles with the ids `done` leave the queue, and the other profiles of
+    /// the batch wait again. Blocks on the disk.
     pub(super) fn finish(&self, done: &[u64]) {
         let mut state = self.state.lock();
         state.remove(done);

@@ -1,4 +1,4 @@
-//! The index of a queue's segment files: which records wait in them, and where the next one is written.
+//! The index of a queue's segment files: the records that wait in them, and the segment for the next record.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -33,7 +33,7 @@ pub(super) struct State {
     pub(super) limits: Limits,
     /// Records that wait, oldest first.
     pub(super) entries: VecDeque<Entry>,
-    /// Number of entries at the front that are being sent. Limits do not drop them.
+    /// Number of entries at the front that are being sent. The limits do not drop these entries.
     pub(super) in_flight: usize,
     pub(super) bytes: u64,
     /// Segments, oldest first. If `is_writing` is true, new records are written to the last segment.
