@@ -465,8 +465,8 @@ struct Case<'a> {
     expected: &'a str,
 }
 
-/// Returns the cases of a file. `-- name --` alone on a line opens a section; `-- expect --` opens the last section of a
-/// case. If a text contains such a line, the file has `\-- name --` instead.
+/// Returns the cases of a file. `-- name --` alone on a line opens a section; `-- expect --` opens the last section of
+/// a case. If a text contains such a line, the file has `\-- name --` instead.
 fn split(text: &str) -> Vec<Case<'_>> {
     let mut cases: Vec<Case<'_>> = Vec::new();
     let mut sections: Vec<Section> = Vec::new();
