@@ -1,5 +1,5 @@
-//! Tables in an Azure Blob Storage container, on Azure's emulator. One or two servers neither lose nor duplicate
-//! acknowledged profiles.
+//! Tables in an Azure Blob Storage container, on Azure's emulator. Two servers, one of which is killed and restarted,
+//! neither lose nor duplicate acknowledged profiles.
 //!
 //! `ALLUVIUM_AZURITE` names Azurite's program, which runs on Node (`make tools` sets it up). The test does not cover
 //! features that only the real service has: roles, customer-managed keys, and encryption.

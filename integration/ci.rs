@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::tidy::root;
 
-/// Output of a successful `cargo test`.
+/// Shell command that prints the last line of a successful `cargo test`.
 const PASSED: &str = "echo 'test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out'";
 
 /// A repository with `.ci` and the `Makefile`, all committed, and a folder of stand-ins.

@@ -83,7 +83,8 @@ struct Wires {
 }
 
 impl Wires {
-    /// Starts a proxy for the collector `to` and returns its address. `addresses` has the address of every collector.
+    /// Starts a proxy for the collector `to` and returns the proxy's address. `addresses` contains the address of every
+    /// collector.
     async fn stand_for(&self, to: usize, addresses: Vec<SocketAddr>) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let own = socket.local_addr().unwrap();
@@ -189,8 +190,8 @@ impl Cluster {
         all
     }
 
-    /// Returns true if one collector of `side` scraped each target once per interval during the last two intervals.
-    /// Each collector of `side` must have targets.
+    /// Returns true if, during the last two intervals, each target was scraped by a single collector of `side`, about
+    /// once per interval. Each collector of `side` must have targets.
     fn is_settled(&self, side: &[usize]) -> bool {
         let end = before(Instant::now(), ON_THE_WAY);
         let mut owners = BTreeSet::new();
@@ -203,8 +204,8 @@ impl Cluster {
         is_of_one && owners.len() == side.len()
     }
 
-    /// Waits until each target has a single collector on each side, and prints how long the last target took after
-    /// `begin`.
+    /// Waits until each target has a single collector on each side. Adds the time until the last target had moved after
+    /// `begin` to the report, and checks it against [`PROMISE`].
     async fn settle(&mut self, begin: Instant, what: &str, sides: &[&[usize]]) {
         while !sides.iter().all(|side| self.is_settled(side)) {
             for program in self.running.values_mut() {

@@ -2,8 +2,8 @@
 //!
 //! In: C programs compiled here by gcc. The claims are statistical: with ten thousand samples, three standard
 //! deviations of a share of one half are 1.5 points. A recording with too few samples proves nothing and is repeated.
-//! `make test` runs these recordings after all other tests, one at a time. Needs root, or the capabilities that
-//! `alluvium record` names.
+//! `make test` runs these recordings after all other tests, one at a time. The tests need root, or the capabilities
+//! that `alluvium record` names.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -305,7 +305,7 @@ fn a_frame_of_600_000_bytes_is_walked_over() {
             };
             let whole = recorded.sum(is_whole);
             println!("{whole} of {large} ns end at _start; {}", recorded.summary.trim());
-            // 100 ms are at least fifty ticks.
+            // 100 ms are about fifty ticks.
             if large >= 100_000_000 && whole as f64 >= 0.99 * large as f64 {
                 return Ok(());
             }

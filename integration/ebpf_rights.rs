@@ -2,7 +2,7 @@
 //! that still work, and the objects that remain in the kernel.
 //!
 //! In: the program behind launchers that remove permissions, and a C program that refuses system calls. Out: messages,
-//! exit statuses, files, and the objects that the kernel still has. Needs root.
+//! exit statuses, files, and the objects that the kernel still has. The tests need root.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -190,7 +190,7 @@ fn killed_at_any_moment_it_leaves_nothing_in_the_kernel() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Each round kills a little later: during loading, and during sampling.
+        // Each round kills the process later than the previous round: first during loading, then during sampling.
         let until = Instant::now() + Duration::from_millis(round * 150);
         let (mut programs, mut maps) = (Vec::new(), Vec::new());
         while Instant::now() < until || (round > 3 && maps.len() < 4 && Instant::now() < until + PATIENCE) {

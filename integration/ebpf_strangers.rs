@@ -2,7 +2,7 @@
 //! keeps running.
 //!
 //! In: running programs, and pipes, links and foreign files that replace the files of these programs. Out: output and
-//! files of `record`. Needs root.
+//! files of `record`. The tests need root.
 
 use std::io::Read;
 use std::os::unix::fs::{chown, symlink};
@@ -45,8 +45,8 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Records a process for a moment. Returns the output and the stacks. If the recorder does not end,
-/// kills it and fails.
+/// Records a process for one second. Returns the output and the stacks. If the recorder does not end, kills the
+/// recorder and fails.
 fn record(folder: &Path, pid: u32) -> (String, String) {
     let output = folder.join("out.folded");
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_alluvium"))

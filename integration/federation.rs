@@ -172,7 +172,7 @@ impl Shared {
         rows[0]["n"].as_i64().unwrap_or_default()
     }
 
-    /// Compares every response about several tenants with the responses about each and with the pushed profiles.
+    /// Compares every response about several tenants with the responses about each tenant and with the pushed profiles.
     async fn check(&self) {
         for (asked, each) in [
             ("a|b", ["a", "b"].as_slice()),

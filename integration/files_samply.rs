@@ -1,7 +1,7 @@
 //! A file of samply: perf events record a program that alternately burns CPU and waits.
 //!
 //! Guarantee: the CPU time is the sum of the values in the file, as a separate JSON reader computes it, and about the
-//! time that the program reports. Addresses belong to the program's functions in the symbol table. Needs root.
+//! time that the program reports. Addresses belong to the program's functions in the symbol table. The test needs root.
 
 use std::path::Path;
 use std::process::Command;

@@ -191,7 +191,8 @@ fn outermost_micros(json: &[u8]) -> i64 {
     sum
 }
 
-/// Runs a virtual machine with async-profiler from its start for two seconds of CPU time. Returns the profiler's file.
+/// Runs a Java virtual machine with async-profiler until the machine has used two seconds of CPU time. Returns the
+/// profiler's file.
 fn profiled(folder: &Path, options: &str, name: &str) -> Option<PathBuf> {
     let library = file_of("ALLUVIUM_ASYNC_PROFILER", "tools.profiler:async-profiler")?;
     let path = folder.join(name);

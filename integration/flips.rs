@@ -293,7 +293,7 @@ impl Flip {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// Nothing was noticed, and the response is correct.
+    /// No error occurred, and the response is correct.
     Right,
     /// An error named the file.
     Named,
@@ -421,7 +421,7 @@ fn try_one(base: &Base, runtime: &Runtime, number: u64) -> (&'static str, Outcom
     );
 }
 
-/// Every part of a Parquet file is verified when a query reads it. Without that, some flips change values.
+/// Every part of a Parquet file is verified when a query reads it. Without this verification, some flips change values.
 #[test]
 fn a_query_of_an_altered_file_is_an_error_that_names_it() {
     const PLACES: u64 = 12;

@@ -1,7 +1,7 @@
 //! A server in this process for tests: real sockets on 127.0.0.1 and real routes. Dropping the value shuts everything
 //! down.
 //!
-//! In: a store (a mock or a real one). Out: a base URL and a client. Tests of several subjects share it.
+//! In: a store (a mock or a real one). Out: a base URL and a client. Many test modules use this server.
 
 use std::sync::Arc;
 

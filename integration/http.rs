@@ -347,7 +347,7 @@ async fn ingest_takes_raw_bodies_forms_and_compressed_ones() {
     let query = "name=shop.api%7Bregion%3Deu%7D&from=1700000000&until=1700000010&spyName=gospy";
     for (path, kind, body) in [
         ("/ingest", "application/octet-stream", packed.clone()),
-        // The last member claims that there are no bytes.
+        // The last gzip member states a length of 0.
         (
             "/ingest",
             "application/octet-stream",

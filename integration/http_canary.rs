@@ -90,8 +90,8 @@ fn pushed(time_nanos: i64, id: &str) -> RawProfile {
     }
 }
 
-/// Returns the profile for OTLP: 10 in `func2` called by `func1`, and 20 in `func1`. The first entry of its locations
-/// is not empty.
+/// Returns the profile for OTLP: 10 in `func2` called by `func1`, and 20 in `func1`. The first entry of the location
+/// table is not empty.
 fn exported(time_nanos: i64, method: &str) -> ExportProfilesServiceRequest {
     let strings = ["", "otlp_test", "samples", "count", "func1", "func2"];
     let attribute = |key: &str, value: &str| KeyValue {
@@ -211,7 +211,7 @@ fn sizes(graph: &Value) -> (usize, usize) {
     (length("names"), length("levels"))
 }
 
-/// Sends the queries of a round that began at this time.
+/// Sends the queries of a round that began at this time, and checks the responses.
 async fn probe(site: &Site, start_ms: i64) {
     let sum = |pairs: &[(&str, i64)]| -> BTreeMap<String, i64> {
         pairs

@@ -103,7 +103,7 @@ async fn download(site: &Site, path: &str) -> (String, String, Bytes) {
     (kind, name, body)
 }
 
-/// Returns the nanoseconds of a service from `querier.v1`.
+/// Returns the CPU time in nanoseconds that `querier.v1` reports for a selector.
 async fn called(site: &Site, selector: &str, from: i64, to: i64) -> i64 {
     let question = json!({
         "profileTypeID": CPU, "labelSelector": selector, "start": from * 1000, "end": (to + 1) * 1000,

@@ -210,7 +210,8 @@ async fn a_heatmap_counts_every_profile_once() {
     }
 }
 
-/// Pushes a profile of the types in `kinds`, each with the value in the unit `count`, in the service `counted`.
+/// Pushes a profile of the service `counted` with one sample. `kinds` contains the sample types, all with the unit
+/// `count`, and the values of the sample.
 async fn push_counts(site: &Site, name: &str, kinds: &[(&str, i64)], period: &str) {
     let count = |kind| ValueType { kind, unit: "count" };
     let mut builder = Builder::new(Profile {

@@ -33,7 +33,7 @@ pub(crate) fn numbered(number: u64, client: u64) -> RawProfile {
     numbered_at(number, &format!("client-{client}"), now)
 }
 
-/// Returns the profile of [`numbered`] for any service and any time since 1970.
+/// Returns a profile like [`numbered`], for any service and any time since 1970.
 pub(crate) fn numbered_at(number: u64, service: &str, time: Duration) -> RawProfile {
     let function = format!("work_{}", number % 50);
     let profile = Profile {
@@ -82,7 +82,7 @@ pub(crate) async fn push_until_gone(url: String, client_number: u64, next: Arc<A
     push_by(caller, client_number, next, stop).await
 }
 
-/// Does the same as [`push_until_gone`] with a caller that names a tenant.
+/// Pushes like [`push_until_gone`], with a caller that may name a tenant.
 async fn push_by(caller: Caller, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
     let pusher = PushClient::new(caller.with_timeout(Duration::from_secs(30)));
     let mut acknowledged = Vec::new();

@@ -30,12 +30,12 @@ const ROUNDS: u64 = 200;
 /// Number of rounds with the same folder. Entries of the table logs stay for a week, so later rounds would take longer
 /// and longer.
 const ROUNDS_A_FOLDER: usize = 40;
-/// Names the child's data folder. Without it, the child's test does nothing.
+/// Environment variable with the child's data folder. If it is not set, the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_KILL_CHILD";
-/// Names the class of operations and the number of the event at which the child stops, as `class count`. Empty if the
-/// child does not stop.
+/// Environment variable with the class of operations and the number of the event at which the child stops, as
+/// `class count`.
 const TARGET: &str = "ALLUVIUM_TEST_KILL_TARGET";
-/// Contains the number of the first profile of the round.
+/// Environment variable with the number of the first profile of the round.
 const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";
 /// Time limit of a round. No round depends on speed; the limit ends a test that hangs.
 const PATIENCE: Duration = Duration::from_mins(5);

@@ -74,7 +74,8 @@ async fn peak(process: u32, stop: Shutdown) -> u64 {
     peak
 }
 
-/// Pushes profile after profile until none is left. Retries a push as often as the server requests a retry.
+/// Pushes profile after profile until none is left. Retries a push until it succeeds, and fails if an error is not
+/// retryable.
 async fn push_all(url: String, fleet: Arc<Fleet>, start: i64, next: Arc<AtomicUsize>, refused: Arc<AtomicU64>) {
     let pusher = PushClient::new(Caller::new(client(), url.parse().unwrap()).with_timeout(PATIENCE));
     let each = fleet.profiles_per_tick();

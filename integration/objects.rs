@@ -108,7 +108,7 @@ impl Server {
     }
 }
 
-/// Pushes for a while and returns the acknowledged numbers.
+/// Lets four clients push for `time` and returns the acknowledged numbers.
 pub(crate) async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -> Vec<u64> {
     let stop = Shutdown::new();
     let clients: Vec<_> = (0..4)
@@ -232,7 +232,7 @@ async fn nothing_is_lost_or_doubled_when_server_and_bucket_are_killed_in_turn() 
     );
 }
 
-/// Counts the rows in the bucket with the Python package `deltalake`.
+/// Checks with the Python package `deltalake` that the table `profiles` in the bucket has this many rows.
 fn foreign_reader(weed: &Seaweed, prefix: &str, rows: u64) {
     let python = std::env::var("ALLUVIUM_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let Some(python) = other(

@@ -56,7 +56,7 @@ struct Liar {
 }
 
 impl Liar {
-    /// Starts the proxy before the server at `target`, until the test's runtime ends. Returns the proxy
+    /// Starts the proxy before the server at `target`. The proxy runs until the test's runtime ends. Returns the proxy
     /// and its address, `127.0.0.1:PORT`.
     async fn start(target: String) -> (Self, String) {
         let liar = Self {

@@ -160,7 +160,7 @@ async fn post(site: &Site, path: &str, headers: &[(&str, &str)], body: Vec<u8>) 
     )
 }
 
-/// Returns the nanoseconds of a service by function.
+/// Returns the CPU time in nanoseconds of the profiles that match a selector, by leaf function.
 async fn times(site: &Site, selector: &str) -> Vec<(String, i64)> {
     let now_ms = (now_nanos() / 1_000_000) as i64;
     let selection = Selection {

@@ -498,7 +498,7 @@ impl Limited {
         }
     }
 
-    /// Returns the peak resident memory of the process.
+    /// Returns the peak resident memory of the process in bytes.
     fn peak(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.program.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

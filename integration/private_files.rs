@@ -12,7 +12,7 @@ use crate::harness::client;
 use crate::known;
 use crate::program::{Address, PATIENCE, Program};
 
-/// Returns a command that runs the program with umask 022, which is usual.
+/// Returns a command that runs the program with the usual umask 022.
 fn behind_a_wide_mask(arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command

@@ -157,7 +157,7 @@ async fn a_bad_reload_changes_nothing_and_a_dead_endpoint_loses_nothing() {
     assert!(server.terminate().success());
 }
 
-/// Starts a target that responds to every pprof path with the known profile.
+/// Starts a target that responds to every path with the known profile. Returns its address.
 async fn serve_known_profiles() -> String {
     let answer = async || ([("content-type", "application/octet-stream")], known::bytes());
     let routes = axum::Router::new().fallback(answer);

@@ -1,5 +1,5 @@
-//! Metrics beside profiles: the server forwards queries to a real Prometheus, and to fake servers that try to redirect
-//! it.
+//! Metrics beside profiles: the server forwards queries to a real Prometheus. Fake servers send redirects and responses
+//! that are too long; the server neither follows the redirects nor forwards these responses.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

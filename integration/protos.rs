@@ -46,7 +46,7 @@ const SERVED: [&str; 12] = [
     "Health",
 ];
 
-/// Bytes fields that are hexadecimal in JSON, as OTLP specifies for ids. Others are base64.
+/// Bytes fields that are hexadecimal in JSON, as OTLP specifies for ids. All other bytes fields are base64.
 const HEXADECIMAL: [&str; 3] = ["profile_id", "span_id", "trace_id"];
 
 const HEADER: &str = "\
@@ -284,7 +284,7 @@ fn rust_name(field: &FieldDescriptorProto) -> String {
     name
 }
 
-/// Writes the trait of a service that the server has.
+/// Generates the trait of a service that the server implements.
 struct Services;
 
 impl prost_build::ServiceGenerator for Services {

@@ -17,7 +17,7 @@ use crate::harness::{client, tenant};
 use crate::program::{Address, Program, other, sql};
 use crate::{known, layouts};
 
-/// Prints `name value` lines that the test compares.
+/// Python program that prints `name value` lines, which the test compares.
 const READER: &str = r#"
 import os, sys, duckdb, deltalake
 tables = sys.argv[1]
@@ -54,8 +54,8 @@ sys.stdout.flush()
 os._exit(0)
 "#;
 
-/// Reads everything with chDB, whose function `deltaLakeLocal` reads the table log (for paths below the current
-/// folder).
+/// Python program that reads the tables with chDB. The function `deltaLakeLocal` of chDB reads the table log. It
+/// accepts only paths below the current folder.
 const CHDB: &str = r#"
 import os, sys, chdb
 tables = sys.argv[1]
@@ -81,7 +81,7 @@ sys.stdout.flush()
 os._exit(0)
 "#;
 
-/// Prints sums of `profiles` and `samples` repeatedly, until standard input ends.
+/// Python program that prints sums of `profiles` and `samples` repeatedly, until standard input ends.
 const AGAIN: &str = r#"
 import os, select, sys
 reader, tables = sys.argv[1], sys.argv[2]
@@ -101,8 +101,8 @@ while True:
         os._exit(0)
 "#;
 
-/// Prints the number of stacks, the number of stacks with start lines of functions, the sum of these lines, and the
-/// number of frames.
+/// Python program that prints the number of stacks, the number of stacks with start lines of functions, the sum of
+/// these lines, and the number of frames.
 const LINES: &str = r#"
 import os, sys
 reader, tables = sys.argv[1], sys.argv[2]

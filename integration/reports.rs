@@ -1,7 +1,7 @@
 //! Alluvium's reports against `go tool pprof`: `top`, `tree`, `peek` and `list` of ten profiles, byte for byte.
 //!
-//! In: the profiles under `fixtures/pprof`, synthetic ones, and one with drop_frames. If `go` is not on the path, the
-//! test prints a line and is skipped; if `CI` is set, it fails.
+//! In: the profiles under `fixtures/pprof`, and synthetic profiles, one of them with drop_frames. If `go` is not on the
+//! path, the test prints a line and is skipped; if `CI` is set, it fails.
 
 use std::path::Path;
 use std::process::Command;
@@ -275,7 +275,7 @@ fn reports_are_those_of_go_tool_pprof_to_the_byte() {
     assert_eq!(compared, 130);
 }
 
-/// Returns the first line of each report that differs from the other report.
+/// Returns the number of lines of each report, and the first line that differs.
 fn unlike(ours: &str, theirs: &str) -> String {
     let mut lines = ours.lines().zip(theirs.lines()).enumerate();
     let counts = format!("{} and {} lines", ours.lines().count(), theirs.lines().count());

@@ -23,7 +23,8 @@ fn source(language: &str) -> PathBuf {
         .join(language)
 }
 
-/// Runs `program` with the address of a server as its last argument until all expected profiles have arrived.
+/// Starts a server, and runs `program` with the URL of this server as its last argument until all expected profiles
+/// have arrived.
 async fn pushes(folder: &Path, service: &str, mut program: Command, expected: &[Expected]) {
     let http = client();
     let address = Address::keep();

@@ -123,7 +123,8 @@ fn record(folder: &Path, first: &[String], lanes: [&[String]; 2]) -> Recorded {
 }
 
 impl Recorded {
-    /// Returns the nanoseconds of a program's stacks that contain a function.
+    /// Returns the nanoseconds of the stacks of a program that contain a function. Both arguments may be parts of
+    /// names.
     fn of(&self, program: &str, function: &str) -> u64 {
         self.stacks
             .iter()

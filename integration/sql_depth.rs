@@ -198,8 +198,8 @@ fn deepest_stack(server: &Program) -> u64 {
     most
 }
 
-/// Queries the PostgreSQL port by the simple protocol. Returns the type of the first message that does not concern the
-/// session.
+/// Queries the PostgreSQL port by the simple protocol. Returns the type of the first message after the message
+/// `ReadyForQuery` of the session.
 async fn ask_postgres(address: &str, statement: &str) -> Option<u8> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     let parameters = b"user\0a\0database\0alluvium\0\0";

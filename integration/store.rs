@@ -1,5 +1,5 @@
-//! The store under SIGKILL. A child process appends and flushes profiles and is killed at a random moment. The store
-//! must contain every acknowledged profile exactly once and complete.
+//! The store under SIGKILL. A child process appends and flushes profiles, and the test kills it after a number of
+//! acknowledgements. The store must contain every acknowledged profile exactly once and complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -22,9 +22,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::harness::tenant;
 
-/// Names the child's data folder. Without it, the child's test does nothing.
+/// Environment variable with the child's data folder. Without it, the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_STORE_CHILD";
-/// Contains the number of the child's first profile.
+/// Environment variable with the number of the child's first profile.
 const FIRST: &str = "ALLUVIUM_TEST_STORE_FIRST";
 /// Number of rows that a profile has in the profiles table: one per sample type.
 const ROWS: u64 = 2;

@@ -1,7 +1,7 @@
 //! Strangers at the ports: foreign pages that make a browser send requests, and request bodies that use much memory.
 //!
-//! Scenario: real processes, and many greedy clients at once beside an honest one. Guarantee: foreign pages get 403,
-//! memory is bounded, and the honest client is served, as `docs/operations.md` promises.
+//! Scenario: real processes, and many greedy clients at once beside an honest one. Guarantee: requests of foreign
+//! pages get 403, memory is bounded, and the honest client is served, as `docs/operations.md` promises.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -237,7 +237,7 @@ async fn many_clients_with_bodies_that_grow_take_bounded_memory_and_an_honest_on
         .collect();
     let client = client();
     let mut sent = 0;
-    // Runs until every kind of body has been sent often enough.
+    // Runs until enough greedy requests were refused, so that every kind of body has been sent.
     while sent < 30 || refused.load(Ordering::Relaxed) < 2 * CLIENTS {
         let body = honest(sent);
         let (body, encoding) = match sent % 2 {

@@ -1,7 +1,7 @@
 //! `alluvium tui` in a real terminal: tmux, 80 columns and 24 lines. The test presses keys and reads the screen.
 //!
-//! Scenarios: a file with two types, and a server that receives profiles while the screen is open. Guarantee: zoom,
-//! search, switching the type and live refresh show on the screen, with and without colour. No refresh clears the
+//! Scenarios: a file with two sample types, and a server that receives profiles while the screen is open. Guarantee:
+//! zoom, search, switching the type and live refresh show on the screen, with and without colour. No refresh clears the
 //! screen. After the end, the terminal has the same settings as before.
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The audit log of administrator calls, the metrics of refusals, and the routes that stay protected. The log contains
-//! no credential.
+//! The audit log of administrator calls, the metrics of refusals, and the routes that stay protected although
+//! `/metrics` is open. The log contains no credential.
 
 use serde_json::json;
 

@@ -1,7 +1,7 @@
-//! Access control as clients see it: every entry point of the server, and credentials that it refuses.
+//! Access control as clients see it: every entry point of the server, and credentials that the server refuses.
 //!
 //! Scenario: servers that require authentication, in this process and as whole programs. Guarantee: every threat of
-//! `docs/security.md` has a defence; the tests that the document names are here.
+//! `docs/security.md` has a defence, and the tests that the document names exist.
 
 mod audit;
 mod login;

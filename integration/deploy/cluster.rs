@@ -120,7 +120,7 @@ fn pod(object: &Value) -> Option<(&Value, &Value)> {
     Some((pod, &containers[0]))
 }
 
-/// Checks that apply to every rendered object.
+/// Runs the checks that apply to all rendered objects.
 fn check(objects: &[Value], what: &str) {
     for object in objects {
         let Some((pod, container)) = pod(object) else { continue };

@@ -73,7 +73,7 @@ fn alerts() -> Vec<(String, String)> {
     rules.map(|rule| (text(&rule["alert"]), text(&rule["expr"]))).collect()
 }
 
-/// Returns Alluvium's metrics in an expression.
+/// Returns the names of Alluvium's metrics in an expression.
 fn metrics(expression: &str) -> impl Iterator<Item = &str> {
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let words = expression.split(move |c| !is_name(c));

@@ -29,7 +29,7 @@ use components::definitions;
 
 /// Timeout for an expected event.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Time without a change after which the output is final, if there is no expected output.
+/// Time without a change after which the output is final, if the test no longer waits for the expected output.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// A section of a case: name and text.
@@ -196,8 +196,8 @@ impl<'a> Watch<'a> {
     }
 
     /// Adds the events since the last call and the state of the components to the output. Returns as soon as the output
-    /// is the expected one, or else when it has not changed for a while. `plain` converts an output to the compared
-    /// form.
+    /// is the expected one. If waiting is useless, returns once the output has not changed for [`QUIET`]. `plain`
+    /// converts an output to the compared form.
     async fn settle(&mut self, controller: &Controller, out: &mut String, plain: impl Fn(&str) -> String) {
         let started = Instant::now();
         let mut last = (String::new(), 0, Instant::now());
@@ -402,12 +402,12 @@ fn hcl_is_read_and_converted() {
 
 // === The harness ===
 
-/// Runs every case of a group, which must have at least this many.
+/// Runs every case of a group. The group must have at least `at_least` cases.
 fn check(group: &str, at_least: usize, answer: impl Fn(&[Section]) -> String) {
     check_running(group, at_least, |sections, _| answer(sections));
 }
 
-/// Does the same as [`check`], but also passes the expected output to `answer`, which waits for it.
+/// Runs every case like [`check`], and also passes the expected output to `answer`, so that `answer` can wait for it.
 fn check_running(group: &str, at_least: usize, answer: impl Fn(&[Section], &str) -> String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("integration/lang")
@@ -465,8 +465,8 @@ struct Case<'a> {
     expected: &'a str,
 }
 
-/// Returns the cases of a file. `-- name --` alone on a line opens a section; `-- expect --` opens the last one of a
-/// case. In a text that contains such a line, `\-- name --` stands for it.
+/// Returns the cases of a file. `-- name --` alone on a line opens a section; `-- expect --` opens the last section of
+/// a case. If a text contains such a line, the file has `\-- name --` instead.
 fn split(text: &str) -> Vec<Case<'_>> {
     let mut cases: Vec<Case<'_>> = Vec::new();
     let mut sections: Vec<Section> = Vec::new();

@@ -1,9 +1,9 @@
 //! Modules as text: archives of files, loads, and changes of files while the configuration runs.
 //!
-//! Sections of a case, in order: `main.alloy` (possibly with words after it) is loaded. Any other name is a file that
-//! is written first. `update/NAME` and `remove/NAME` change a file while the configuration runs. `commit/NAME` commits
-//! a file to the repository `$DIR/repository`. `$DIR` is the folder of the files, `$HTTP` the URL of a server that
-//! serves them.
+//! The test processes the sections of a case in order. It loads `main.alloy` (possibly with words after the name).
+//! `update/NAME` and `remove/NAME` change a file while the configuration runs. `commit/NAME` commits a file to the
+//! repository `$DIR/repository`. Any other section becomes a file. `$DIR` is the folder of the files, `$HTTP` the URL
+//! of a server that serves them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -164,7 +164,7 @@ fn sorted_stops(text: &str) -> String {
     })
 }
 
-/// Replaces the file in one step, as editors and deployments do.
+/// Replaces a file in one step, as editors and deployments do.
 fn write(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

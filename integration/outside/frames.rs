@@ -64,7 +64,7 @@ pub(super) fn fields(method: &str, path: &str) -> Vec<u8> {
     fields
 }
 
-/// Encodes a field with a literal name that is not indexed, up to 126 bytes each.
+/// Encodes a field with a literal name and a literal value, without indexing. Each may have up to 126 bytes.
 pub(super) fn literal(name: &str, value: &str) -> Vec<u8> {
     let mut field = vec![0];
     for text in [name, value] {

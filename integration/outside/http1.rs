@@ -5,7 +5,7 @@ use super::{House, statuses};
 /// A request that follows the tested one. Its path gets status 404.
 const BEHIND: &str = "GET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
-/// Returns a query with these headers.
+/// Returns a request to the SQL route with these headers and this body.
 fn question(headers: &str, body: &str) -> String {
     format!("POST /api/v1/sql HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n{headers}\r\n\r\n{body}")
 }

@@ -445,8 +445,8 @@ async fn answer(engine: &QueryEngine, sql: &str) -> Result<String, QueryError> {
     Ok(String::from_utf8(bytes).unwrap())
 }
 
-/// Does the same as [`answer`], but retries while earlier attacks are still being planned. A stopped statement counts
-/// as running until the planner, which cannot be interrupted, has ended.
+/// Returns the rows like [`answer`], but retries while earlier attacks are still being planned. A stopped statement
+/// counts as running until the planner, which cannot be interrupted, has ended.
 async fn answer_with_patience(engine: &QueryEngine, sql: &str) -> Result<String, QueryError> {
     for _ in 0..60 {
         match answer(engine, sql).await {

@@ -1,6 +1,6 @@
-//! More rows of the table in `attacks`. They use the smallest and largest numbers of a type, which crash a careless
-//! function, short texts with large plans, and aggregates that store all their input. Further rows try to access data
-//! of other tenants or of the engine.
+//! More rows of the table in `attacks`. Some statements use the smallest and largest numbers of a type, which can crash
+//! a function. Others are short texts with large plans, or have aggregates that store all their input. Further
+//! statements try to access data of other tenants or of the engine.
 
 use super::expected::Expected::{self, Harmless, Refused, Stopped};
 

@@ -29,8 +29,8 @@ fn of_spans(service: &str, at_ms: i64, id: &str, spans: &[(Option<&str>, i64)]) 
     made
 }
 
-/// Returns a store with two profiles of `shop` in the first step, one without an id in the second step, and one of
-/// `cart`. Some are in files and some in a head.
+/// Returns a store with two profiles of `shop` in the first step, a profile of `shop` without an id in the second step,
+/// and a profile of `cart`. The first two are in files, the others in a head.
 fn shop() -> Arc<TestStore> {
     let store = TestStore::new();
     store.add(of_spans(

@@ -285,7 +285,8 @@ async fn explain_shows_the_plan_and_what_is_left_unread_but_no_place_on_the_disk
     }
 }
 
-/// Returns a profile of thousands of stacks, as the store would split it, its total, and its values by leaf.
+/// Returns a profile of two thousand samples in the form of [`super::fixture`], its total, and its values by leaf
+/// function.
 fn synthetic(time_ms: i64, seed: u64) -> (super::fixture::TestProfile, i64, BTreeMap<String, i64>) {
     let shape = Shape {
         functions: 500,

@@ -1,5 +1,5 @@
-//! The PostgreSQL port with its clients: psql, psycopg, JDBC, and a test client that sends messages that the others
-//! never send.
+//! The PostgreSQL port with its clients: psql, psycopg, JDBC, and a test client. The test client sends messages that
+//! the other clients never send.
 //!
 //! Scenario: the engine of the other tests behind a real port. Guarantee: the tools connect and see the tables. The
 //! port also refuses or stops the statements of the module `attacks`, and accepts no client without permission. A query

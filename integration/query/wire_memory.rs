@@ -32,7 +32,7 @@ fn parse(name: &str, query: &str) -> Vec<u8> {
     message(b'P', &[name.as_bytes(), b"\0", query.as_bytes(), b"\0\0\0"].concat())
 }
 
-/// Binds a portal to a statement, with or without a parameter.
+/// Encodes a message that binds a portal to a statement, with or without a parameter.
 fn bind(portal: &str, statement: &str, value: Option<&[u8]>) -> Vec<u8> {
     let mut body = [portal.as_bytes(), b"\0", statement.as_bytes(), b"\0\0\0"].concat();
     body.extend(u16::from(value.is_some()).to_be_bytes());
@@ -44,7 +44,7 @@ fn bind(portal: &str, statement: &str, value: Option<&[u8]>) -> Vec<u8> {
     message(b'B', &body)
 }
 
-/// Requests this many rows of a portal. 0 requests all rows.
+/// Encodes a message that requests this many rows of a portal. 0 requests all rows.
 fn execute(portal: &str, rows: u32) -> Vec<u8> {
     message(b'E', &[portal.as_bytes(), b"\0", &rows.to_be_bytes()].concat())
 }

@@ -1,7 +1,7 @@
 //! The rules for the repository, as data, and the tests that check them against its own files.
 //!
-//! In: every file that git tracks. Out: the lines that break a rule, with the rule. The rules say which layer may
-//! import which, which files may name an external crate, how a file begins and is laid out, and what must never be
+//! In: every file that git does not ignore. Out: the lines that break a rule, with the rule. The rules say which layer
+//! may import which, which files may name an external crate, how a file begins and is laid out, and what must never be
 //! committed. They do not judge style: rustfmt and clippy do.
 
 use std::collections::BTreeSet;
@@ -608,7 +608,8 @@ fn block_comment(rest: &[u8]) -> usize {
     at
 }
 
-/// Returns the length of `r"..."` or `r#"..."#`. The length does not include a `b` or `c` before it.
+/// Returns the length of `r"..."` or `r#"..."#`, and `None` for other text. The length does not include a `b` or `c`
+/// before it.
 fn raw_string(rest: &[u8], before: Option<u8>) -> Option<usize> {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     if rest[0] != b'r' || before.is_some_and(|b| word(b) && b != b'b' && b != b'c') {
@@ -637,7 +638,7 @@ fn quoted(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// Returns the length of a character literal, and `None` for a lifetime.
+/// Returns the length of a character literal, and `None` for a lifetime or other text.
 fn character(rest: &[u8]) -> Option<usize> {
     if rest[0] != b'\'' {
         return None;
@@ -651,7 +652,7 @@ fn character(rest: &[u8]) -> Option<usize> {
     one.then_some(close + 1)
 }
 
-/// Returns every tracked Rust file.
+/// Returns every Rust file among [`tracked_files`].
 fn rust_files() -> Vec<Source> {
     let paths = tracked_files().into_iter().filter(|path| path.ends_with(".rs"));
     let read = |path: String| {

@@ -18,7 +18,7 @@ pub(super) struct Import {
     pub is_re_export: bool,
 }
 
-/// Returns the code with blanks for test code, and the names of test modules that are in separate files.
+/// Removes test code except for its line breaks. Also returns the names of test modules that are in separate files.
 pub(super) fn without_tests(code: &str) -> (String, Vec<String>) {
     let mut kept = String::with_capacity(code.len());
     let mut modules = Vec::new();

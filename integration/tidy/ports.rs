@@ -178,7 +178,7 @@ fn begins_a_command_line(tokens: &[Token<'_>], index: usize) -> bool {
     listens && is_first && tokens.get(index + 1).is_some_and(is_of_list)
 }
 
-/// Returns true if a string of the statement contains an option of [`OPTIONS`] or a similar one.
+/// Returns true if a string of the statement contains `listen`, as the [`OPTIONS`] do.
 fn says_where(tokens: &[Token<'_>]) -> bool {
     let statement = tokens
         .iter()

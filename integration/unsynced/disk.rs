@@ -57,7 +57,7 @@ pub(super) enum Change {
         folder: u64,
         name: String,
     },
-    /// A name in a folder changes to another one, and replaces an existing one.
+    /// A file or folder gets another name in the same folder. If that name exists, its entry is replaced.
     Rename {
         folder: u64,
         from: String,
@@ -75,9 +75,9 @@ pub(super) enum Change {
 pub(super) enum Luck {
     /// No unsynced change survives.
     None,
-    /// Every change survives, except for a torn last write.
+    /// Every change survives, but the last write of a file may be torn.
     All,
-    /// Each change survives with this probability, in 256ths.
+    /// Each change survives with a probability of this number plus 1, in 256ths.
     Some(u8),
 }
 

@@ -5,8 +5,9 @@
 //! a file may be torn. So names may exist without their bytes, and bytes without their names.
 //!
 //! Guarantee: the folder contains an acknowledged profile exactly once, with its samples and names. It contains no
-//! profile that a finished deletion or retention removed. The test checks the surviving folder, and checks it again
-//! after a start of a store. For one seed in ten, the store also carries out all work, and the test checks the result.
+//! profile that a finished deletion or retention removed. The test starts a store on a copy of the surviving folder,
+//! and checks the copy. For half of the seeds, it also checks the surviving folder itself. For one seed in ten, the
+//! store also carries out all work, and the test checks the result.
 //!
 //! A life is the work of a store from a start to its end. Later lives begin in turn with the disk of a killed process
 //! and with the disk after a power cut. So power cuts also happen during starts. The disk of a killed process contains

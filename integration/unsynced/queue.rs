@@ -1,13 +1,13 @@
 //! Power cuts for the queue of `pyroscope.write`, in the real program.
 //!
 //! Scenario: a collector whose storage is the disk accepts pushes and forwards them to a server that is available only
-//! at times. The test kills and restarts the collector twice. Guarantee: from the state after a cut, a collector
-//! delivers each profile that it had acknowledged and synced by then, unless the server already had it. (`page.md` of
-//! the component promises a sync within 100 ms.)
+//! at times. The test starts the collector three times and kills it each time. Guarantee: from the state after a cut, a
+//! collector delivers each profile that it had acknowledged and synced by then, unless the server already had it.
+//! (`page.md` of the component promises a sync within 100 ms.)
 //!
 //! A further test uses a full disk: a collector with two servers, one of them unavailable, accepts every push. The
-//! available server receives every profile. The other server receives only the newest profiles, in order. The collector
-//! counts and logs the profiles that it does not deliver.
+//! available server receives every profile. The other server, when it is available again, receives only the newest
+//! profiles, in order. The collector counts and logs the profiles that it does not deliver.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,7 +34,7 @@ use crate::kill::numbered_at;
 use crate::outage::{self, collector, pusher};
 use crate::program::PATIENCE;
 
-/// Number of senders of the collector, and the duration of each part of its life.
+/// Number of senders that push to the collector, and the duration of each part of a life of the collector.
 const SENDERS: u64 = 4;
 const PART: Duration = Duration::from_millis(1200);
 

@@ -188,7 +188,7 @@ fn service_of(number: u64) -> String {
     format!("service-{}", number % 3)
 }
 
-/// A stack or series, which has a row for each day.
+/// Day and number of a stack or series, which has a row for each day.
 type Name = (i32, i64);
 
 /// Contents of the four tables for one tenant.

@@ -36,7 +36,7 @@ const DAY: u64 = 86_400;
 
 /// Tenants and the age of their profiles in seconds. The profiles of `coarse` are downsampled, those of `old` removed
 /// for their age, and those of `gone` deleted. Every second profile of `full` is a day older. The older profiles are
-/// removed because the tenant has too many profiles.
+/// removed because the files of the tenant are larger than its limit.
 pub(crate) const TENANTS: [(&str, u64); 5] = [
     ("young", 0),
     ("coarse", 3 * 3600),

@@ -58,7 +58,7 @@ pub struct Options {
     pub interfaces: String,
     /// Addresses of possible members, separated by commas.
     pub join: String,
-    /// Time between two lookups of the addresses in `join`; zero for only one lookup.
+    /// Time between two lookups of the addresses in `join`; zero for no further lookup once a member is found.
     pub rejoin_interval: Duration,
     /// Maximum number of members to contact per lookup; zero for all.
     pub most_joined: usize,
@@ -66,7 +66,7 @@ pub struct Options {
     pub wait_for_size: usize,
     /// Maximum time to wait for `wait_for_size` members; zero to wait without limit.
     pub wait_timeout: Duration,
-    /// File of the shared secret, if the cluster has one.
+    /// File with the shared secret, if the cluster has a secret.
     pub secret: Option<PathBuf>,
 }
 
@@ -289,7 +289,7 @@ impl Agent {
         }
     }
 
-    /// Decides the state of this member by the number of members that it has found.
+    /// Returns the state of this member, which depends on the number of members that it has found and on the time.
     fn part(&mut self, now: Instant) -> Part {
         let others = self.membership.other_count();
         if let Some(until) = self.looks_until {
@@ -322,7 +322,7 @@ impl Agent {
 
     async fn publish(&mut self, part: Part) {
         let (own, others) = (self.membership.own().clone(), self.membership.others());
-        // This takes milliseconds for hundreds of members.
+        // Computing a view takes milliseconds for hundreds of members.
         let made = tokio::task::spawn_blocking(move || View::new(own, others, part)).await;
         let Ok(view) = made else { return };
         if !view.bears_its_name() {

@@ -3,8 +3,8 @@
 //! In: flags, and datagrams of other collectors. Out: a [`Cluster`] for components. `membership` is the protocol by
 //! which members find and watch each other; `codec` encodes its messages and `envelope` authenticates them. `agent`
 //! adds a socket and a clock, and `join` looks up the addresses of other members. `ring` decides which member owns
-//! which key, and `view` shows it to components. This module does not depend on targets. `docs/adr/0013-clustering.md`
-//! explains the design.
+//! which key, and `view` provides members and owners to components. This module does not depend on targets.
+//! `docs/adr/0013-clustering.md` explains the design.
 
 mod advertise;
 mod agent;

@@ -16,7 +16,7 @@ const STEP: u64 = 1_000_000;
 /// Maximum length of a name in bytes.
 pub(crate) const LONGEST_NAME: usize = 128;
 
-/// A member. If two members have the same name, the member that started last wins.
+/// A member. If two members have the same name, the member that started last owns the keys of both.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Member {
     /// Name, unique among members. The ring is computed from the names.

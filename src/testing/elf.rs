@@ -4,13 +4,13 @@
 #[derive(Clone, Default)]
 pub struct Section {
     pub name: &'static str,
-    /// `sh_type` of its header
+    /// `sh_type` of the section's header.
     pub kind: u32,
-    /// `sh_flags` of its header
+    /// `sh_flags` of the section's header.
     pub flags: u64,
     /// Index of the section that this section refers to. The first section has the index 1.
     pub link: u32,
-    /// Virtual address of its first byte.
+    /// Virtual address of the section's first byte.
     pub address: u64,
     pub bytes: Vec<u8>,
     /// Offset and size that the header of the section states, if they differ from the actual ones.
@@ -22,7 +22,7 @@ pub fn made(sections: &[Section]) -> Vec<u8> {
     with_segments(0, sections)
 }
 
-/// Like [`made`], with this many executable segments of one page (4 KiB) each.
+/// Creates a file like [`made`], with this many executable segments of one page (4 KiB) each.
 pub fn with_segments(segments: u16, sections: &[Section]) -> Vec<u8> {
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut put = |bytes: &[u8]| file.extend_from_slice(bytes);

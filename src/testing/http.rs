@@ -39,7 +39,8 @@ async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + '
     let _ = builder.serve_connection(io, service).await;
 }
 
-/// Serves an API. `answer` receives the head of a request and its body. The URL has no path.
+/// Serves an API. `answer` receives the head and the body of a request, and returns the status and the body of the
+/// response. The returned URL has no path.
 pub async fn serve_api(
     answer: impl Fn(&axum::http::request::Parts, &str) -> (StatusCode, String) + Send + Sync + 'static,
 ) -> (Url, Server) {

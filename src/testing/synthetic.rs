@@ -28,7 +28,7 @@ const NOUNS: [&str; 8] = [
 /// Sizes of a synthetic profile.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// Number of distinct functions, with one or two lines each.
+    /// Number of distinct functions, with two locations each.
     pub functions: usize,
     /// Number of samples, nearly all with distinct stacks.
     pub samples: usize,
@@ -77,8 +77,8 @@ impl Names {
     }
 }
 
-/// Creates a CPU profile of `shape` with functions from `names`, which must have at least as many functions as `shape`.
-/// The same `seed` always results in the same profile.
+/// Creates a CPU profile of `shape` with functions from `names`. If `names` has fewer functions than `shape`, the
+/// profile has fewer functions too. The same `seed` always results in the same profile.
 pub fn cpu_profile(names: &Names, shape: Shape, seed: u64) -> Profile<'_> {
     let mut random = Random(seed.wrapping_mul(2).wrapping_add(1));
     let count = shape.functions.min(names.functions.len()).max(1);

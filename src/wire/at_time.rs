@@ -2,7 +2,8 @@
 //!
 //! In: text and the current time. Out: Unix nanoseconds. The number of digits decides the unit of a Unix time: 13
 //! digits are milliseconds, 16 microseconds, and 19 nanoseconds. Eight digits are a day (`YYYYMMDD`). Any other number
-//! of digits is a time in seconds. Pyroscope treats an invalid time as now; this parser returns an error.
+//! of digits is a time in seconds. Pyroscope replaces an invalid time by the current time. This parser returns an
+//! error.
 
 use chrono::{NaiveDate, NaiveTime};
 
@@ -36,8 +37,8 @@ const UNITS: [(&str, i64); 17] = [
 pub fn read(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, ConnectError> {
     parse(text, now_nanos).ok_or_else(|| {
         ConnectError::invalid(format!(
-            "{parameter}: `{text}` is not a time: Unix seconds, milliseconds, microseconds or nanoseconds, \
-                YYYYMMDD, `now` or `now-1h`"
+            "{parameter}: `{text}` is not a time: expected Unix seconds, milliseconds, microseconds or \
+                nanoseconds, YYYYMMDD, `now` or `now-1h`"
         ))
     })
 }

@@ -17,8 +17,8 @@ pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
     matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
 }
 
-/// Removes a byte order mark and converts UTF-16 to UTF-8. The result is at most one and a half times as long. Bytes
-/// without a mark are returned unchanged.
+/// Removes a byte order mark and converts UTF-16 to UTF-8. The result is at most one and a half times as long as the
+/// input. Bytes without a mark and bytes that are not valid UTF-16 are returned unchanged.
 pub(crate) fn without_mark(bytes: Bytes) -> Bytes {
     match bytes.as_ref() {
         [0xff, 0xfe, units @ ..] => from_utf16(units, u16::from_le_bytes).unwrap_or(bytes),

@@ -166,7 +166,7 @@ impl Caller {
         })
     }
 
-    /// Does the same as [`Caller::call`], with messages that are already encoded.
+    /// Calls `route` with an encoded request and returns the encoded response.
     pub(crate) async fn call_raw(&self, route: &str, body: Bytes) -> Result<Bytes, CallError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(Codec::Proto.content_type()));

@@ -51,7 +51,7 @@ pub fn call_headers(headers: &HeaderMap) -> Result<CallHeaders, ConnectError> {
     let kind = kind.split(';').next().unwrap_or_default().trim_end();
     if !matches!(kind.strip_prefix(CONTENT), Some("" | "+proto")) {
         return Err(ConnectError::invalid(format!(
-            "content type `{kind}` is not supported: application/grpc+proto"
+            "content type `{kind}` is not supported: expected application/grpc+proto"
         ))
         .with_status(415));
     }

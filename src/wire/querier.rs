@@ -192,7 +192,7 @@ impl QuerierClient {
         Ok(answer.labels_set.into_iter().map(|set| labels(set.labels)).collect())
     }
 
-    /// Returns time lines with a point every `step_seconds`, one for each combination of the labels `group_by`.
+    /// Returns one time line for each combination of the labels `group_by`, with a point every `step_seconds`.
     pub async fn select_series(
         &self,
         selection: Selection,

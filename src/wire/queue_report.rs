@@ -60,7 +60,7 @@ impl QueueReport {
     }
 }
 
-/// Replaces characters of a name that the header does not allow.
+/// Truncates a name to [`MAX_NAME_CHARS`] and replaces the characters that the header does not allow.
 fn clean(name: &str) -> String {
     let fits = |character: char| character.is_ascii_graphic() && !matches!(character, ';' | '=');
     let kept = name.trim().chars().take(MAX_NAME_CHARS);

@@ -1,8 +1,8 @@
 //! Error detail that lists the refused profiles of a push with the reasons, for both directions.
 //!
 //! In: refusals by their position in the request. Out: an [`ErrorDetail`]. The module also reads the refusals from the
-//! error of a failed call. Other servers send at most an error message that names the refused profiles without the
-//! reasons.
+//! error of a failed call. Other servers send no such detail. From their error messages, the module reads only the ids
+//! of the refused profiles.
 
 use prost::{Enumeration, Message};
 
@@ -87,7 +87,7 @@ pub fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) 
 }
 
 /// Returns the refused profiles of a failed push of `profiles`, in which each profile had its own series. All others
-/// were accepted. Returns `None` when the error concerns the push as a whole.
+/// were accepted. Returns `None` when the error concerns the push as a whole, as with a single profile.
 pub fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let CallError::Refused { message, details, .. } = error else {
         return None;

@@ -58,7 +58,7 @@ impl SqlFormat {
                 .map(|row| row.0)
                 .ok_or_else(|| {
                     ConnectError::invalid(format!(
-                        "format `{name}` is unknown: json, csv, arrow, parquet or pprof"
+                        "format `{name}` is unknown: expected json, csv, arrow, parquet or pprof"
                     ))
                 });
         }

@@ -25,15 +25,15 @@ pub(crate) const MAX_TEXT_BYTES: usize = 8 << 20;
 /// Maximum size in bytes of a push as JSON, where profiles are copied too. Programs push in binary.
 pub(crate) const MAX_JSON_BYTES: usize = 32 << 20;
 
-/// Memory in bytes of a series, a profile or a label, as a message and in later forms. The messages have at most 72
-/// bytes; growing lists have room for twice as many.
+/// Memory in bytes of a series, a profile or a label, as a message and in later forms. A message has at most 72 bytes,
+/// and the capacity of a growing list is up to twice its length.
 const ENTRY_BYTES: usize = 256;
 
-/// Number of copies of a text: in the message, shared, and for a short time in an error.
+/// Number of copies of a text: in the message, in the data that is created from it, and for a short time in an error.
 const TEXT_COPIES: usize = 3;
 
-/// Memory in bytes for each byte of a query. In the worst case, an empty string of two bytes takes 24 bytes, in a list
-/// with room for twice as many.
+/// Memory in bytes for each byte of a query. In the worst case, an empty string with two bytes in the query takes 24
+/// bytes in a list with a capacity of twice its length.
 const QUESTION_FACTOR: usize = 40;
 
 /// Returns the maximum memory of a `PushRequest` in bytes.

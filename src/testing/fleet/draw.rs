@@ -73,7 +73,7 @@ impl Program {
             let swing = (tick as f64 / site.period * TAU + site.phase + pod as f64 * 0.4).sin();
             let live = (site.live * (1.0 + 0.3 * swing)).round().max(0.0);
             let allocated = (site.rate.max(0.0) * (0.5 + random.unit()) + random.unit() * 0.9).floor();
-            // Factor from sampled to real allocations, as Go computes it.
+            // Factor that estimates the number of all allocations from the sampled ones, as Go computes it.
             let scale = 1.0 / (1.0 - (-(site.size as f64) / HEAP_RATE).exp());
             let objects = [(allocated * scale) as i64, (live * scale) as i64];
             let values = [objects[0], objects[0] * site.size, objects[1], objects[1] * site.size];
@@ -95,7 +95,7 @@ struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Creates a profile without samples. `about` has its sample types and its period.
+    /// Creates a profile without samples. `about` contains the sample types and the period of the profile.
     fn new(program: &'a Program, time_ns: i64, about: Profile<'a>) -> Self {
         let mut builder = Builder::new(Profile {
             time_nanos: time_ns,

@@ -64,7 +64,8 @@ impl Fleet {
         &self.programs[service % self.programs.len()].name
     }
 
-    /// Returns profile `index` of a tick. The indices cover every service, pod and kind once.
+    /// Returns profile `index` of a tick. The indices cover every service, pod and kind once. `start_ns` is the time of
+    /// tick 0 in Unix nanoseconds.
     pub fn profile(&self, tick: u64, index: usize, start_ns: i64) -> (Labels, Profile<'_>) {
         let kind = if index.is_multiple_of(2) { Kind::Cpu } else { Kind::Heap };
         let pod = index / 2 % self.shape.pods.max(1);

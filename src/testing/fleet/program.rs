@@ -76,7 +76,7 @@ pub(super) struct Program {
     pub(super) sites: Vec<Site>,
 }
 
-/// Part of a program. The CPU share of this part rises and falls as a whole.
+/// An endpoint or background work of a program. The load of all its stacks rises and falls together.
 pub(super) struct Endpoint {
     /// Cumulative weights of the stacks.
     pub(super) sums: Vec<f64>,

@@ -82,7 +82,8 @@ fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
     Ok(proxies)
 }
 
-/// Makes a SOCKS proxy resolve host names, as Go's client does; reqwest has a separate scheme for that.
+/// Replaces the scheme `socks5` of a proxy by `socks5h`. With that scheme, reqwest lets the proxy resolve host names.
+/// Go's client always does so.
 fn by_name(proxy: &str) -> String {
     match proxy.strip_prefix("socks5://") {
         Some(rest) => format!("socks5h://{rest}"),

@@ -59,7 +59,8 @@ impl TokenCache {
             return Ok(token.text.clone());
         }
         let secret = oauth2.client_secret.read().await?;
-        // Servers differ in where they expect the client secret. The header comes first, as RFC 6749 prefers.
+        // Servers expect the client secret in different parts of a request. The client tries the header first, because
+        // RFC 6749 prefers it.
         let answer = match ask(client, oauth2, &secret, Place::Header).await {
             Ok(answer) => answer,
             Err(Refusal::Refused(_)) => ask(client, oauth2, &secret, Place::Body).await?,
@@ -85,7 +86,7 @@ enum Place {
 }
 
 enum Refusal {
-    /// The server responded with 400 or 401: it may accept the secret in the other part.
+    /// The server responded with 400 or 401: it may accept the secret in the other part of the request.
     Refused(String),
     /// Any other failure, which may be temporary.
     Failed(String),

@@ -20,8 +20,8 @@ async fn serve(router: Router) -> String {
     format!("http://{address}")
 }
 
-/// Serves the router with hyper-util, as the program does. `axum::serve` needs a feature that the program does not
-/// have.
+/// Serves the router with hyper-util, as the program does. `axum::serve` needs a feature of axum that the program does
+/// not enable.
 async fn serve_router(listener: tokio::net::TcpListener, router: Router) {
     while let Ok((stream, _)) = listener.accept().await {
         let service = hyper_util::service::TowerToHyperService::new(router.clone());

@@ -1,7 +1,7 @@
 //! Unary Connect: parses the headers of calls, decodes and encodes messages, and maps errors to codes.
 //!
 //! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming calls are refused; `grpc` handles gRPC. The
-//! module uses only header types of HTTP, because `server` and the clients use different HTTP libraries. Protocol:
+//! codec uses only header types of HTTP, because `server` and the clients use different HTTP libraries. Protocol:
 //! <https://connectrpc.com/docs/protocol>.
 
 use std::io::Read;
@@ -136,7 +136,7 @@ impl Code {
 pub struct ConnectError {
     /// Code by which clients decide how to react.
     pub code: Code,
-    /// HTTP status; usually the status of the code. Only 413 and 415 have no code of their own.
+    /// HTTP status; usually the status of the code. Some statuses have no code of their own, such as 413 and 415.
     pub status: u16,
     /// The failed operation and the reason, in lower case.
     pub message: String,
@@ -309,11 +309,13 @@ fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
     match kind.trim().to_ascii_lowercase().as_str() {
         "application/proto" | "application/protobuf" | "application/x-protobuf" => Ok(Codec::Proto),
         "application/json" => Ok(Codec::Json),
-        "" => unsupported(format!("the request has no content type: {CONTENT_TYPES}")),
+        "" => unsupported(format!("the request has no content type: expected {CONTENT_TYPES}")),
         kind if kind.starts_with("application/connect+") => unsupported(format!(
-            "content type `{kind}` is for streams, but this call is unary: {CONTENT_TYPES}"
+            "content type `{kind}` is for streams, but this call is unary: expected {CONTENT_TYPES}"
         )),
-        kind => unsupported(format!("content type `{kind}` is not supported: {CONTENT_TYPES}")),
+        kind => unsupported(format!(
+            "content type `{kind}` is not supported: expected {CONTENT_TYPES}"
+        )),
     }
 }
 
@@ -336,7 +338,7 @@ impl Compression {
             "zstd" => Ok(Self::Zstd),
             other => Err(ConnectError::new(
                 Code::Unimplemented,
-                format!("content encoding `{other}` is not supported: gzip, zstd or identity"),
+                format!("content encoding `{other}` is not supported: expected gzip, zstd or identity"),
             )
             .with_status(415)),
         }
@@ -368,8 +370,8 @@ impl Compression {
     }
 }
 
-/// Reads into a buffer allocated at full size, because a growing buffer exists twice while it is copied. Unused
-/// capacity takes no physical memory.
+/// Reads all bytes, or returns `None` if there are more than `max_bytes`. The buffer is allocated at full size, because
+/// a growing buffer exists twice while it is copied. Unused capacity takes no physical memory.
 fn read_bounded(reader: impl Read, max_bytes: usize) -> std::io::Result<Option<Vec<u8>>> {
     let mut out = Vec::with_capacity(max_bytes.saturating_add(1));
     reader

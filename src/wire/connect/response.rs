@@ -1,5 +1,5 @@
-//! Converts a Connect error to an HTTP response: a status, `{"code", "message", "details"}`, and `Retry-After` if a
-//! retry may succeed. The conversion also logs the error.
+//! Converts a Connect error to an HTTP response: a status, `{"code", "message", "details"}`, and `Retry-After` if the
+//! server is unavailable or a limit is reached. The conversion also logs the error.
 
 use axum_core::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};

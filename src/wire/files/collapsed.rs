@@ -1,7 +1,7 @@
 //! Folded stacks, one per line, such as `main;work (app.py:12) 3`. stackcollapse scripts, py-spy, rbspy and
 //! async-profiler write them.
 //!
-//! If a script profiler writes file and line after a name, the parser reads them.
+//! py-spy and rbspy write the file and the line after the name of a function. The parser reads both.
 
 use hashbrown::HashMap;
 use memchr::memchr_iter;

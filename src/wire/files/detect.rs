@@ -60,8 +60,8 @@ pub(super) fn format(plain: &[u8]) -> Result<FileFormat, FileError> {
     if plain.starts_with(nettrace::MAGIC) {
         return Ok(FileFormat::Nettrace);
     }
-    // A pprof begins with a sample type of two small numbers. Text does not begin with a line end and a control
-    // character.
+    // A pprof begins with the tag 0x0a and the length of a sample type, which consists of two small numbers. Text does
+    // not begin with a line end and a control character.
     if matches!(plain, [0x0a, 0..=8 | 11..=22, ..]) {
         return Ok(FileFormat::Pprof);
     }

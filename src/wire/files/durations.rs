@@ -15,7 +15,7 @@ const MICROSECOND_NANOS: f64 = 1e3;
 pub(super) struct Durations<'a> {
     tree: CallTree,
     threads: BTreeMap<(&'a str, &'a str), Vec<Event>>,
-    /// The first limit that was exceeded. Later events are ignored.
+    /// The first limit that was exceeded, if any. `finish` returns it as an error.
     problem: Option<TooMany>,
 }
 

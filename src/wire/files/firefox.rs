@@ -225,7 +225,7 @@ fn profile(file: &File<'_>, count: Count) -> Result<Option<ImportedProfile>, Pro
     Ok(ImportedProfile::of_tree(tree, meaning)?)
 }
 
-/// Adds the samples of a thread. Returns the number of stacks that the samples refer to.
+/// Adds the samples of a thread. Returns the number of rows of the stack table that the samples refer to.
 fn add(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>, count: Count) -> Result<usize, Problem> {
     let samples = &thread.samples;
     let tables = Tables::of(file, thread)?;
@@ -274,8 +274,8 @@ impl File<'_> {
 }
 
 impl About<'_> {
-    /// Returns the length of the CPU time unit in nanoseconds, or `None` if the unit is not a time. On some machines it
-    /// is a cycle of a varying frequency.
+    /// Returns the length of the CPU time unit in nanoseconds, or `None` if the unit is not a time. On some machines
+    /// the unit is a CPU cycle, and the frequency of the CPU varies.
     fn cpu_nanos(&self) -> Option<f64> {
         match self.sample_units.cpu.as_deref()? {
             "ns" => Some(1.0),
@@ -285,7 +285,7 @@ impl About<'_> {
     }
 }
 
-/// Tables that the samples of a thread refer to: its own or the shared ones.
+/// Tables that the samples of a thread refer to: the tables of the thread, or the shared tables of the file.
 struct Tables<'f, 'a> {
     stacks: &'f Stacks,
     frames: &'f Frames,
@@ -314,7 +314,8 @@ impl<'f, 'a> Tables<'f, 'a> {
         })
     }
 
-    /// Returns the call of a row of the stack table, below the frame of the thread. `known` has the calls found before.
+    /// Returns the call of a row of the stack table, below the frame of the thread. `known` contains the calls of the
+    /// rows that were resolved before.
     fn call(
         &self,
         tree: &mut CallTree,

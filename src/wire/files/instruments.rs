@@ -50,7 +50,7 @@ enum Problem {
     NoStacks,
 }
 
-/// Returns true for a file that a query of a trace produced.
+/// Returns true if the file begins like a table that `xctrace export` writes.
 pub(super) fn is_like(plain: &[u8]) -> bool {
     let start = plain.trim_ascii_start();
     let start = start.get(..LOOKED_AT).unwrap_or(start);

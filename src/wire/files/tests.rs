@@ -419,7 +419,7 @@ fn the_same_stacks_are_read_from_a_file_of_each_format() {
     }
 }
 
-/// Returns pseudorandom numbers that are the same in every run.
+/// Returns the next pseudorandom number of a sequence that is the same in every run.
 fn next(state: &mut u64) -> usize {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)

@@ -1,6 +1,6 @@
 //! Chrome traces: reads the CPU profiles in their events `Profile` and `ProfileChunk`.
 //!
-//! The reader parses the events one by one and keeps no data of other events. If the trace has several profiles and
+//! The reader parses the events one by one and keeps only the data that it uses. If the trace has several profiles and
 //! names their threads, each profile gets the thread's name as the label `profile_name`. If the trace has no CPU
 //! profile, `durations` reads the calls that begin and end in it.
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::files::imported::{ImportedProfile, Meaning};
 use alluvium_profile::call_tree::{CallTree, Calls, NodeId, Room, Size, TooMany};
 
-/// Function, as V8 names it.
+/// Name and position of a function, as V8 writes them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CallFrame<'a> {

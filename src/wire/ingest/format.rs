@@ -88,7 +88,8 @@ pub(super) fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("profile exceeds {max_bytes} bytes uncompressed"))
 }
 
-/// Returns the labels of a profile: the labels of the query, and labels for `app` and `name`.
+/// Returns the labels of a profile: the labels of the query without reserved ones, and labels for `app`, `name` and the
+/// agent.
 pub(super) fn labels(query: &IngestQuery, app: &str, name: &str) -> Labels {
     let is_kept = |name: &str| !name.starts_with("__") || name == "__session_id__";
     let has_service = query.labels.iter().any(|(name, _)| name == SERVICE_NAME);

@@ -39,7 +39,8 @@ static FORMATS: [&Format; 8] = [
     &text::GROUPS,
 ];
 
-/// Returns the maximum number of bytes to process for a body. A profile in the body may be compressed.
+/// Returns the maximum number of bytes to process for a body with a compressed profile: the largest size that the body
+/// can decompress to, up to `max_bytes`, but at least the length of the body.
 pub fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
     body_bytes.max(body_bytes.saturating_mul(MAX_RATIO).min(max_bytes))
 }
@@ -115,7 +116,7 @@ impl Upload {
         Ok(bytes.saturating_add(self.converted_bytes))
     }
 
-    /// Reads the profiles. The error has status 413 if a profile is too large and 400 if it is invalid.
+    /// Reads the profiles. The error has status 413 if a profile is too large, and 400 or 422 if it is invalid.
     pub fn read(&self, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
         (self.format.read)(&self.payload, query, opening)
     }

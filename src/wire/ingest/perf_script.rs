@@ -1,8 +1,8 @@
 //! The output of `perf script`.
 //!
-//! In: text. Out: profiles. If the request has a sample rate, or the application's name states a measured quantity
-//! other than CPU time, each sample counts as 1, as in Pyroscope. Otherwise each event becomes a profile of its own, in
-//! which a sample counts with the period that the text states.
+//! In: text. Out: profiles. If the request has a sample rate other than 0, or the application's name states a measured
+//! quantity other than CPU time, each sample counts as 1, as in Pyroscope. Otherwise each event becomes a profile of
+//! its own. In such a profile, the value of a sample is the period that the text states.
 
 use crate::connect::ConnectError;
 use crate::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};

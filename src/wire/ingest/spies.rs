@@ -1,8 +1,8 @@
 //! Repairs pprof files from agents that deviate from the format. The repairs are the same as Pyroscope's.
 //!
 //! In: the name of the agent and its profile. Out: the profile with repaired names and function ids. For agents of
-//! script languages, this module puts the file before the name of a function. .NET's agent used `-` in the names of
-//! sample types and left out the ids of functions; this module writes `_` and assigns ids.
+//! scripting languages, this module puts the file before the name of a function. .NET's agent used `-` in the names of
+//! sample types and sent functions without ids; this module writes `_` and assigns ids.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,7 +23,7 @@ const LINES_OF_LOCATION: u32 = 4;
 pub(super) enum Spy {
     /// pyspy. A relative file path becomes part of the function's name; an absolute path does not.
     Python,
-    /// rbspy and other agents of script languages.
+    /// rbspy and other agents of scripting languages.
     Script,
     /// dotnetspy, even if it does not send its name.
     Dotnet,

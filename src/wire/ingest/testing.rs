@@ -27,7 +27,7 @@ pub(super) fn put_node(bytes: &mut Vec<u8>, name: &[u8], value: u64, children: u
     put(bytes, children as u64);
 }
 
-/// Generates stacks of few names that have much in common.
+/// Generates stacks of short names, so that many stacks share names and prefixes.
 pub(super) fn stacks() -> impl Strategy<Value = Stacks> {
     let stack = "[a-c\u{e9}\u{ea}]{1,3}(;[a-c\u{e9}\u{ea}]{1,3}){0,4}";
     proptest::collection::btree_map(stack, 1..100_000i64, 0..12)

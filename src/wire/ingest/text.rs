@@ -53,8 +53,8 @@ const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
 
-/// Memory in bytes for each stack, frame and name: in columns that have room for twice as many, in the tables of stacks
-/// and names, and in the profile that is written from the columns.
+/// Memory in bytes for each stack, frame and name: in the columns, counted with twice the capacity that they need, in
+/// the tables of stacks and names, and in the profile that is written from the columns.
 const STACK_BYTES: usize = 160;
 const FRAME_BYTES: usize = 16;
 const NAME_BYTES: usize = 512;
@@ -111,7 +111,7 @@ fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
             return Err(TooMany { found, what, limit });
         }
     }
-    // The shortest line with a new name has the name, a blank, a count and a line end.
+    // Minimum length of a line with a new name: the name, a blank and a count, or the name and a line end.
     let shortest = match counts {
         Counts::Given => 3,
         Counts::One => 2,

@@ -106,7 +106,7 @@ impl Folder {
         Ok(String::from_utf8_lossy(&status).into_owned())
     }
 
-    /// Verifies the certificate `name` against `authorities`, at a time some days from now.
+    /// Verifies the certificate `name` against `authorities`, as if the current time were `days` days later.
     fn verify(&self, name: &str, authorities: &[&str], host: &str, days: i64) -> Result<(), String> {
         let provider = Arc::new(provider());
         let certificates = authorities.iter().map(|name| self.read(name)).collect();

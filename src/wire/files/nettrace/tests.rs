@@ -148,7 +148,7 @@ fn time_in_managed_code_and_all_time_are_told_apart() {
     let main = "Shop!Shop.Program.Main(class System.String[])";
     let stack = |text: &str, millis: i64| (text.replace("main", main), millis);
     let cpu = vec![stack("main", 10), stack("main;w\u{f6}rk", 20)];
-    // The last sample of a thread lasts for one interval. The other thread waits for 40 ms before it.
+    // The last sample of a thread lasts for one interval. The waiting thread has another sample 40 ms before its last.
     let wall = vec![
         stack("main", 10),
         stack("main;[unknown]", 40),

@@ -67,7 +67,7 @@ fn nodes(stacks: &Stacks<'_>, with_parents: bool) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the node id of each sample, and the time since the preceding sample.
+/// Returns the node id of each sample, and the time since the preceding sample in microseconds.
 fn timed(stacks: &Stacks<'_>) -> (Vec<usize>, Vec<i64>) {
     let ids = stacks.samples.iter().map(|(leaf, _)| leaf + ROOT + 1).collect();
     let lengths = stacks.samples.iter().map(|(_, ticks)| ticks * TICK_MICROS);

@@ -1,10 +1,10 @@
-//! A .NET trace, written from its description: <https://github.com/microsoft/perfview>, `NetTraceFormat_v5.md`.
+//! A .NET trace in the format that <https://github.com/microsoft/perfview> describes in `NetTraceFormat_v5.md`.
 //!
 //! All samples belong to one thread in managed code. A sample without a stack ends the last sample.
 
 use crate::files::synthetic::stacks::{Stacks, TICK_NANOS};
 
-/// Length in bytes of a frame's code, and its first address.
+/// Length in bytes of each frame's code, and the address of the first frame's code.
 const CODE: u64 = 0x100;
 const START: u64 = 0x7f00_0000_1000;
 
@@ -46,7 +46,7 @@ pub(super) fn file(stacks: &Stacks<'_>) -> Vec<u8> {
             content.extend(addresses.flat_map(u64::to_le_bytes));
         }
         block(&mut file, "StackBlock", &content);
-        // The first event of a block has its time; each other event has the time since the preceding one.
+        // The first event of a block states its time, each later event the time since the preceding event.
         let mut since = time;
         let blobs = (1u64..).zip(samples).map(|(stack, (_, ticks))| {
             let lasts = (ticks * TICK_NANOS) as u64;
@@ -95,7 +95,7 @@ fn number(mut number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Returns an event of thread 18 with a compressed header that has all fields except those of the capture.
+/// Returns an event of thread 18. Its compressed header contains the kind, thread, stack, time and length.
 fn blob(kind: u64, stack: u64, since: u64, payload: &[u8]) -> Vec<u8> {
     let mut blob = vec![1 | 4 | 8 | 128];
     for field in [kind, 18, stack, since, payload.len() as u64] {

@@ -18,7 +18,7 @@ pub(super) fn collapsed(stacks: &Stacks<'_>) -> String {
     text
 }
 
-/// Writes the output of `perf script` with source positions, and one sample for each stack.
+/// Writes the samples like the output of `perf script` with source positions.
 pub(super) fn perf_script(stacks: &Stacks<'_>) -> String {
     let mut text = String::from("# captured on    : Mon Nov 23 10:00:00 2026\n#\n");
     for (number, (leaf, ticks)) in stacks.samples.iter().enumerate() {

@@ -107,7 +107,7 @@ impl<'f> Stacks<'f> {
                 (EventKind::Close, None) => return Err(at("", format!("closes frame {frame} while none is open"))),
             }
         }
-        // A call that is open at the end lasts until the end.
+        // A call that is open after the last event lasts until the end of the profile.
         if let (Some((_, node)), Some(end)) = (open.last(), profile.end_value) {
             let end = end.since(profile.start_value, scale).unwrap_or(last);
             self.tree.add(*node, end.saturating_sub(last).max(0))?;
