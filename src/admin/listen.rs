@@ -31,8 +31,8 @@ use crate::browser::{self, AllowedHosts, ArrivedAt};
 use crate::connections::{self, Connections, Place, Sending};
 use crate::peer::Peer;
 use alluvium_base::bytes::ByteBudget;
+use alluvium_base::log_throttle::Seldom;
 use alluvium_base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, listen_reason};
-use alluvium_base::seldom::Seldom;
 use alluvium_base::{Shutdown, descriptors};
 
 /// Connection preface of an HTTP/2 client (RFC 9113, section 3.4).

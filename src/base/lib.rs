@@ -15,12 +15,12 @@ pub mod file;
 pub mod go_json;
 pub mod interfaces;
 pub mod letters;
+pub mod log_throttle;
 pub mod net;
 pub mod pressure;
 pub mod re2;
-pub mod renewed;
+pub mod reloaded_files;
 pub mod segment;
-pub mod seldom;
 
 /// The signal that asks a task to finish its work and return.
 pub use tokio_util::sync::CancellationToken as Shutdown;

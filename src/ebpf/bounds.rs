@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use alluvium_base::seldom::Seldom;
+use alluvium_base::log_throttle::Seldom;
 
 /// The kind of data that was left out, as the metric names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
 
-use crate::query::common::answer::{Deadline, SqlResult};
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::{Deadline, SqlResult};
 use crate::query::common::types::{
     Detail, HeatmapLine, HeatmapQuery, KeptProfile, ProfilesQuery, QueryLimits, SeriesPoints, SeriesQuery, StackQuery,
     TimeRange,
@@ -21,7 +21,7 @@ use crate::query::holdings::stored::{Holdings, holdings};
 use crate::query::pprof::export;
 use crate::query::resources::cache::LOOK_INTERVAL;
 use crate::query::series::selection::Charged;
-use crate::query::series::{kept, selection};
+use crate::query::series::{selection, stored_profiles};
 use crate::query::sql::session::{Sessions, SqlSession};
 use crate::query::sql::statement;
 use crate::query::sql::statement::Template;
@@ -275,7 +275,7 @@ impl QueryEngine {
         if query.ids.is_empty() {
             query.range.check(self.limits().max_query_length)?;
         }
-        self.limited(kept::find(self.context(tenants), query)).await
+        self.limited(stored_profiles::find(self.context(tenants), query)).await
     }
 
     /// Returns the times of the first and the last profile of the tenants in microseconds; `None` if there are no

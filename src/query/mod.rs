@@ -19,9 +19,9 @@ mod stacks;
 mod tables;
 mod timeline;
 
-pub use common::answer::until;
-pub(crate) use common::answer::{Deadline, SqlResult};
 pub use common::error::QueryError;
+pub use common::sql_result::until;
+pub(crate) use common::sql_result::{Deadline, SqlResult};
 pub use common::types::{
     Aggregation, Detail, ExemplarKind, GoPgo, HeatmapOf, HeatmapQuery, QueryLimits, SeriesQuery, StackQuery, TimeRange,
 };

@@ -15,7 +15,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
-use alluvium_base::renewed::Renewed;
+use alluvium_base::reloaded_files::Renewed;
 
 /// Paths of the PEM files for the TLS of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]

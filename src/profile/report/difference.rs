@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use crate::pprof::Profile;
 use crate::report::graph::{Graph, Node, Order, Samples, Trim};
 use crate::report::options::Options;
-use crate::report::place::Places;
+use crate::report::row_source::Places;
 use crate::report::{filter, units};
 
 /// One of the two profiles.

@@ -6,7 +6,7 @@
 use hashbrown::{HashMap, HashSet};
 
 use crate::pprof::Profile;
-use crate::report::place::Places;
+use crate::report::row_source::Places;
 
 /// The samples of a report.
 pub(super) struct Samples<'a> {

@@ -14,8 +14,8 @@ use crate::report::filter::{self, Focus};
 use crate::report::graph::{Graph, Node, Samples};
 use crate::report::head;
 use crate::report::paths::SourcePaths;
-use crate::report::place::{Place, Places};
 use crate::report::printed::ReportError;
+use crate::report::row_source::{Place, Places};
 use crate::report::units::{self, percentage};
 
 /// Number of lines that are shown before and after the lines with values.

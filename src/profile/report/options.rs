@@ -2,7 +2,7 @@
 
 use crate::report::filter::Focus;
 use crate::report::graph::{Order, Trim};
-use crate::report::place::Grouping;
+use crate::report::row_source::Grouping;
 
 /// Contents and form of a report.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use crate::pprof::Profile;
 use crate::report::graph::{Graph, Order, Samples, Trim, Trimmed};
 use crate::report::head::Head;
 use crate::report::options::Options;
-use crate::report::place::Places;
+use crate::report::row_source::Places;
 use crate::report::{filter, text};
 
 /// The reason why there is no report.

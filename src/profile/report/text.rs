@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::report::graph::{Edge, Graph, Samples, Trim, Trimmed};
 use crate::report::head::{Head, Values};
-use crate::report::place::Place;
+use crate::report::row_source::Place;
 use crate::report::units::percentage;
 
 const LINE: &str = "----------------------------------------------------------+-------------";

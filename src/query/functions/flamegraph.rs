@@ -14,7 +14,7 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::{Detail, StackQuery};
 use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
-use crate::query::functions::bounded::check_call;
+use crate::query::functions::call_limits::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
 use crate::query::scan::provider::Called;

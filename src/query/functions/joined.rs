@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 use datafusion::prelude::lit;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use crate::query::functions::bounded::{JOIN, check_call, check_result};
+use crate::query::functions::call_limits::{JOIN, check_call, check_result};
 use crate::query::resources::allowance::Allowance;
 
 /// Replaces operators with calls of functions.

@@ -6,7 +6,7 @@
 
 mod arguments;
 mod arithmetic;
-mod bounded;
+mod call_limits;
 mod checked_sum;
 mod computed;
 mod diff;
@@ -35,7 +35,7 @@ use crate::query::functions::stack_function::StackFunction;
 use crate::query::scan::provider::Called;
 
 pub(crate) use arithmetic::ArithmeticPlanner;
-pub(crate) use bounded::{bound, bounded, grown};
+pub(crate) use call_limits::{bound, bounded, grown};
 pub(crate) use joined::OperatorPlanner;
 
 /// Returns the scalar functions of this module.

@@ -23,9 +23,9 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
-use crate::query::common::answer;
-use crate::query::common::answer::SqlResult;
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result;
+use crate::query::common::sql_result::SqlResult;
 use crate::query::common::stream::BatchStream;
 use crate::query::output::names;
 use crate::query::output::text_values::Column;
@@ -76,7 +76,7 @@ impl FromStr for Format {
 pub fn encode(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
     let deadline = result.deadline;
     let pieces = chunks(result, format).map_ok(|chunk| stream::iter(pieces(chunk).map(Ok)));
-    answer::until(deadline, pieces.try_flatten().boxed())
+    sql_result::until(deadline, pieces.try_flatten().boxed())
 }
 
 /// Splits a chunk into pieces that share no memory, so that a piece that waits for a slow reader holds only its own
@@ -139,7 +139,7 @@ impl Chunks {
             self.left = self
                 .left
                 .checked_sub(chunk.len())
-                .ok_or_else(|| answer::too_large(self.limit))?;
+                .ok_or_else(|| sql_result::too_large(self.limit))?;
         }
         Ok(Some((chunk, Some(self))))
     }
@@ -147,7 +147,7 @@ impl Chunks {
 
 /// Splits a batch into parts that are small enough for one chunk each.
 fn split(batch: &RecordBatch) -> VecDeque<RecordBatch> {
-    let (rows, bytes) = (batch.num_rows(), answer::bytes_of(batch));
+    let (rows, bytes) = (batch.num_rows(), sql_result::bytes_of(batch));
     let parts = bytes.div_ceil(CHUNK_BYTES).clamp(1, rows.max(1));
     let each = rows.div_ceil(parts).max(1);
     let starts = (0..rows.max(1)).step_by(each);

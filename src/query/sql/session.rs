@@ -24,8 +24,8 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::pg_catalog::{PgCatalogSchemaProvider, PgCatalogStaticTables, setup_pg_catalog};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
-use crate::query::common::answer::{Deadline, SqlResult};
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::{Deadline, SqlResult};
 use crate::query::common::types::QueryLimits;
 use crate::query::decoded::context::{Context, Contexts, Purpose};
 use crate::query::functions;

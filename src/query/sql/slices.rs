@@ -20,8 +20,8 @@ use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::query::common::answer::bytes_of;
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::bytes_of;
 use crate::query::common::stream::BatchStream;
 use crate::query::resources::allowance::Allowance;
 use crate::query::resources::runtime::BATCH_ROWS;

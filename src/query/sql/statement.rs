@@ -18,8 +18,8 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::query::common::answer::{Deadline, SqlResult, guarded};
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::{Deadline, SqlResult, guarded};
 use crate::query::common::stream::BatchStream;
 use crate::query::common::types::QueryLimits;
 use crate::query::decoded::context::Context;

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
-use crate::query::common::answer::Deadline;
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::Deadline;
 use crate::query::common::types::QueryLimits;
 use crate::query::sql::watch::Watch;
 use alluvium_base::BoxFuture;

@@ -15,8 +15,8 @@ use datafusion::optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, Optimizer
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::query::common::answer::Deadline;
 use crate::query::common::error::QueryError;
+use crate::query::common::sql_result::Deadline;
 use crate::query::decoded::context::Context;
 
 /// Checks during planning that the caller still waits for the result and that the deadline has not passed.

@@ -5,7 +5,6 @@
 //! time and message size. Connections before and after authentication have separate limits. `query` checks and runs
 //! statements. This module implements the protocol, authentication and TLS. By default, the port is disabled.
 
-mod arrivals;
 mod auth;
 mod cancel;
 mod command;
@@ -18,6 +17,7 @@ mod memory;
 mod messages;
 mod options;
 mod parameters;
+mod pending_logins;
 mod port;
 mod portal;
 mod startup;
@@ -33,16 +33,16 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::query::QueryEngine;
-use crate::server::postgres::arrivals::Arrival;
 use crate::server::postgres::auth::Users;
 use crate::server::postgres::cancel::Cancels;
 use crate::server::postgres::memory::Memory;
+use crate::server::postgres::pending_logins::Arrival;
 use crate::server::postgres::port::Port;
 use crate::server::postgres::wire::Wire;
 use alluvium_base::Shutdown;
+use alluvium_base::log_throttle::Seldom;
 use alluvium_base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, is_this_machine};
 use alluvium_base::pressure::MemoryPart;
-use alluvium_base::seldom::Seldom;
 
 pub use frames::count_messages;
 pub use options::{PostgresError, PostgresOptions, PostgresTls, PostgresUser};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use crate::query::QueryEngine;
-use crate::server::postgres::arrivals::Arrivals;
 use crate::server::postgres::auth::Users;
 use crate::server::postgres::cancel::Cancels;
 use crate::server::postgres::memory::Memory;
 use crate::server::postgres::options::PostgresOptions;
+use crate::server::postgres::pending_logins::Arrivals;
 use crate::server::postgres::tls::Tls;
 
 /// State that all connections share.

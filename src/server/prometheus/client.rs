@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::server::prometheus::question::Question;
+use crate::server::prometheus::range_query::Question;
 use alluvium_profile::Tenants;
 use alluvium_wire::call::TENANT_HEADER;
 use alluvium_wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_decoded};

@@ -9,8 +9,8 @@ use http::HeaderMap;
 
 use crate::server::bodies::sending::{Written, respond};
 use crate::server::prometheus::client::TIMEOUT;
-use crate::server::prometheus::question::Question;
-use crate::server::services::questions::unimplemented;
+use crate::server::prometheus::range_query::Question;
+use crate::server::services::parameters::unimplemented;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
 use alluvium_base::encoding::accepts;

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 
 use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
-use crate::server::services::questions::{
+use crate::server::services::parameters::{
     all_matchers, at_most, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions, max_nodes,
     profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
 };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::server::services::kept::{failed, on_shelf};
+use crate::server::services::shelf::{failed, on_shelf};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
 use crate::store::tables::shelf::Shelf;

@@ -21,7 +21,7 @@ use crate::store::common::error::StoreError;
 use crate::store::common::fault::{Faults, Place};
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::schema::Table;
-use crate::store::flush::unsynced::Unsynced;
+use crate::store::flush::unsynced_files::Unsynced;
 use crate::store::head::Head;
 use crate::store::head::sorted::BatchError;
 use crate::store::tables::bucket::Bucket;

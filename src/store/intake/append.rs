@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::store::common::expected_clock::Steady;
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::metrics::{Metrics, Reason};
-use crate::store::common::steady::Steady;
 use crate::store::config::StoreConfig;
 use crate::store::flush::flushes::Flushes;
 use crate::store::flush::published::Published;

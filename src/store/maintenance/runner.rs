@@ -17,9 +17,9 @@ use crate::store::maintenance::jobs::Jobs;
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::requests::{Requests, Work};
 use crate::store::maintenance::retention::aging;
-use crate::store::maintenance::retention::room::Room;
+use crate::store::maintenance::retention::clock_watch::Watch;
+use crate::store::maintenance::retention::space_control::Room;
 use crate::store::maintenance::retention::vacuum_job::Vacuum;
-use crate::store::maintenance::retention::watch::Watch;
 use crate::store::maintenance::worker::{Worker, worse};
 
 /// Additional wait after a round that failed.

@@ -14,10 +14,10 @@ use object_store::ObjectStore;
 use parking_lot::Mutex;
 
 use crate::store::common::error::StoreError;
+use crate::store::common::expected_clock::Steady;
 use crate::store::common::lifecycle::{self, Lifecycle};
 use crate::store::common::metrics::Metrics;
 use crate::store::common::schema::Table;
-use crate::store::common::steady::Steady;
 use crate::store::config::StoreConfig;
 use crate::store::flush::commits::Commits;
 use crate::store::flush::files::FileName;

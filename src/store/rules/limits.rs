@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::common::steady::Difference;
+use crate::store::common::expected_clock::Difference;
 use crate::store::rules::relabel_rules::RelabelRules;
 use alluvium_profile::{Labels, SinkError, SinkErrorKind};
 

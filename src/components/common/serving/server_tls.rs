@@ -15,7 +15,7 @@ use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
-use alluvium_base::renewed::Renewed;
+use alluvium_base::reloaded_files::Renewed;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
 

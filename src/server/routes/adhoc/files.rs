@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use crate::server::routes::adhoc::id::UploadId;
-use crate::server::services::kept::{failed, on_shelf};
+use crate::server::services::shelf::{failed, on_shelf};
 use crate::server::state::shared::ServerState;
 use crate::store::tables::shelf::Shelf;
 use alluvium_profile::TenantId;

@@ -6,8 +6,8 @@
 
 mod files;
 mod id;
-mod look;
 mod read;
+mod show;
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -18,7 +18,7 @@ use crate::server::bodies::body::Charge;
 use crate::server::routes::adhoc::files::{keep, kept, listed};
 use crate::server::routes::adhoc::id::UploadId;
 use crate::server::routes::adhoc::read::{LARGE_WORK, Opened, choose, names, open};
-use crate::server::services::questions::max_nodes;
+use crate::server::services::parameters::max_nodes;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
 use alluvium_profile::TenantId;
@@ -32,7 +32,7 @@ use alluvium_wire::proto::adhocprofiles::{
 };
 use alluvium_wire::service::{Call, CallResult};
 
-pub(super) use look::look;
+pub(super) use show::look;
 
 /// Accepts base64 with and without padding, because clients differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

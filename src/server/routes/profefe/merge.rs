@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::query::{KeptProfile, ProfilesQuery, StackQuery, TimeRange};
-use crate::server::routes::profefe::answers::{matchers, names, range, word};
-use crate::server::routes::profefe::take::time_of;
+use crate::server::routes::profefe::accept::time_of;
+use crate::server::routes::profefe::responses::{matchers, names, range, word};
 use crate::server::state::shared::ServerState;
 use alluvium_profile::pprof::{self, Profile};
 use alluvium_profile::selector::Matcher;

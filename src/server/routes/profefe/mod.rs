@@ -4,9 +4,9 @@
 //! pprof. `wire::profefe` parses the requests and defines the responses. Tenants, slots of running queries and limits
 //! are the same as on all routes.
 
-mod answers;
+mod accept;
 mod merge;
-mod take;
+mod responses;
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -50,7 +50,7 @@ pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<
 }
 
 async fn take(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    let answer = async { json_of(&state, &HeaderMap::new(), 1, take::take(&state, request).await?).await };
+    let answer = async { json_of(&state, &HeaderMap::new(), 1, accept::take(&state, request).await?).await };
     answer.await.unwrap_or_else(refuse)
 }
 
@@ -58,7 +58,7 @@ async fn find(State(state): State<ServerState>, headers: HeaderMap, RawQuery(que
     let answer = async {
         let tenants = tenants(&headers, &state.options)?;
         let wanted = Wanted::parse(&query.unwrap_or_default())?;
-        let found = answers::find(&state, &tenants, wanted).await?;
+        let found = responses::find(&state, &tenants, wanted).await?;
         if found.is_empty() {
             return Err(Refusal::nothing());
         }
@@ -97,7 +97,7 @@ fn ids_of(path: &str) -> Result<Vec<String>, Refusal> {
 async fn services(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     let answer = async {
         let tenants = tenants(&headers, &state.options)?;
-        let found = answers::services(&state, &tenants).await?;
+        let found = responses::services(&state, &tenants).await?;
         if found.is_empty() {
             return Err(Refusal::nothing());
         }

@@ -3,10 +3,10 @@
 //!
 //! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array. Errors have the
 //! same form as the errors of calls. Tenants, slots of running queries and limits are the same as in `querier.v1`
-//! ([`answers`]).
+//! ([`responses`]).
 
-mod answers;
 mod parameters;
+mod responses;
 mod timeline;
 
 use axum::extract::{RawQuery, State};
@@ -51,19 +51,19 @@ async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(q
         let question = RenderQuestion::parse(&query, now_nanos())?;
         match question.format {
             RenderFormat::Json => {
-                let profile = answers::flame_graph(&state, &tenants, question).await?;
+                let profile = responses::flame_graph(&state, &tenants, question).await?;
                 let bytes = profile.bytes();
                 written(&state, &headers, JSON, bytes, move || json(&profile)).await
             }
             RenderFormat::Pprof => {
-                let profile = answers::merged(&state, &tenants, question).await?;
+                let profile = responses::merged(&state, &tenants, question).await?;
                 let length = profile.len();
                 let pack = move || Ok(Written::plain(gzip(&profile).into()));
                 let written = state.write(length, pack).await?;
                 respond(&state.answers, state.engine.limits().timeout, PPROF, written)
             }
             RenderFormat::Dot => {
-                let calls = answers::call_graph(&state, &tenants, question).await?;
+                let calls = responses::call_graph(&state, &tenants, question).await?;
                 let graph = &calls.graph;
                 let names: usize = graph.functions.iter().map(|function| function.name.len()).sum();
                 let bytes = names + (graph.functions.len() + graph.calls.len()) * DRAWN_BYTES;
@@ -79,7 +79,7 @@ async fn render_diff(State(state): State<ServerState>, headers: HeaderMap, RawQu
     let answer = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
         let question = DiffQuestion::parse(&query, now_nanos())?;
-        let profile = answers::difference(&state, &tenants, question).await?;
+        let profile = responses::difference(&state, &tenants, question).await?;
         let bytes = profile.bytes();
         written(&state, &headers, JSON, bytes, move || json(&profile)).await
     };
@@ -90,7 +90,7 @@ async fn label_values(State(state): State<ServerState>, headers: HeaderMap, RawQ
     let answer = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
         let question = LabelQuestion::parse(&query, now_nanos())?;
-        let values = answers::label_values(&state, &tenants, question).await?;
+        let values = responses::label_values(&state, &tenants, question).await?;
         let bytes = values.iter().map(|value| value.len() + 3).sum();
         written(&state, &headers, JSON, bytes, move || json(&values)).await
     };

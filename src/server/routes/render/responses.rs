@@ -6,7 +6,7 @@
 use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
 use crate::server::routes::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
 use crate::server::routes::render::timeline::{by_label, of_all, step};
-use crate::server::services::questions::{NAME_LABEL, max_functions, max_nodes, text_query};
+use crate::server::services::parameters::{NAME_LABEL, max_functions, max_nodes, text_query};
 use crate::server::state::shared::ServerState;
 use alluvium_profile::Tenants;
 use alluvium_profile::flamegraph::CallGraph;

@@ -15,7 +15,7 @@ use crate::server::bodies::sending::{Written, respond};
 use crate::server::routes::adhoc::files::kept;
 use crate::server::routes::adhoc::read::{LARGE_WORK, choose, open};
 use crate::server::routes::ingest::now_nanos;
-use crate::server::services::questions::{max_nodes, stack_query};
+use crate::server::services::parameters::{max_nodes, stack_query};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
 use alluvium_base::encoding::accepts;

@@ -3,7 +3,7 @@
 //! In: blocking work. Out: its result, computed on a thread for blocking work. If the store has no shelf, the call
 //! fails with `unimplemented`.
 
-use crate::server::services::questions::unimplemented;
+use crate::server::services::parameters::unimplemented;
 use crate::server::state::shared::ServerState;
 use crate::store::StoreError;
 use crate::store::tables::shelf::Shelf;
