@@ -31,7 +31,7 @@ use crate::browser::{self, AllowedHosts, ArrivedAt};
 use crate::connections::{self, Connections, Place, Sending};
 use crate::peer::Peer;
 use alluvium_base::bytes::ByteBudget;
-use alluvium_base::log_throttle::Seldom;
+use alluvium_base::log_throttle::LogThrottle;
 use alluvium_base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, listen_reason};
 use alluvium_base::{Shutdown, descriptors};
 
@@ -188,7 +188,7 @@ impl Listener {
     pub async fn serve(self, router: Router, shutdown: Shutdown) -> usize {
         let graceful = GracefulShutdown::new();
         let places = Connections::new(descriptors::for_connections(self.options.max_connections), self.unread);
-        let mut warning = Seldom::new(ACCEPT_WARNING);
+        let mut warning = LogThrottle::new(ACCEPT_WARNING);
         let mut connections = JoinSet::new();
         let (builder, grace) = (builder(&self.options), self.options.grace);
         let router = browser::guard(router, self.options.allowed_hosts.clone());

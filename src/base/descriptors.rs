@@ -7,9 +7,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Maximum to which the soft limit is raised, more than the process ever needs. A higher limit would slow down child
 /// processes: they inherit the limit, and some programs close every descriptor up to the limit, one by one.
-const ENOUGH: u64 = 1 << 16;
+const MAX_SOFT_LIMIT: u64 = 1 << 16;
 
-/// Raises the soft limit of the process to its hard limit, but to at most [`ENOUGH`]. The usual soft limit of 1,024
+/// Raises the soft limit of the process to its hard limit, but to at most [`MAX_SOFT_LIMIT`]. The usual soft limit of 1,024
 /// exists for programs that call select(2), which cannot handle larger descriptors.
 pub fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
@@ -25,7 +25,9 @@ pub fn raise_limit() {
 
 /// Returns the new soft limit, or `None` if the present limit is already high enough.
 fn more(limit: Rlimit) -> Option<u64> {
-    let most = limit.maximum.map_or(ENOUGH, |maximum| maximum.min(ENOUGH));
+    let most = limit
+        .maximum
+        .map_or(MAX_SOFT_LIMIT, |maximum| maximum.min(MAX_SOFT_LIMIT));
     limit.current.is_some_and(|current| current < most).then_some(most)
 }
 
@@ -52,8 +54,8 @@ mod tests {
     fn a_limit_is_raised_as_far_as_it_may_and_never_lowered() {
         let more = |current, maximum| more(Rlimit { current, maximum });
         assert_eq!(more(Some(1024), Some(4096)), Some(4096));
-        assert_eq!(more(Some(1024), Some(1 << 19)), Some(ENOUGH));
-        assert_eq!(more(Some(1024), None), Some(ENOUGH));
+        assert_eq!(more(Some(1024), Some(1 << 19)), Some(MAX_SOFT_LIMIT));
+        assert_eq!(more(Some(1024), None), Some(MAX_SOFT_LIMIT));
         assert_eq!(more(Some(1 << 19), Some(1 << 20)), None);
         assert_eq!([more(None, None), more(Some(256), Some(256))], [None, None]);
     }

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 /// A message that is logged at most once per interval.
 #[derive(Debug)]
-pub struct Seldom {
+pub struct LogThrottle {
     every: Duration,
     last: Option<Instant>,
     unsaid: u64,
 }
 
-impl Seldom {
+impl LogThrottle {
     /// Creates a message that is logged at most once in `every`.
     pub const fn new(every: Duration) -> Self {
         Self {
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn it_is_said_once_in_a_while_with_how_often_it_was_not() {
-        let mut hour = Seldom::new(Duration::from_hours(1));
+        let mut hour = LogThrottle::new(Duration::from_hours(1));
         let said: Vec<_> = (0..3).map(|_| hour.say()).collect();
         assert_eq!(said, [Some(0), None, None]);
         hour.every = Duration::ZERO;

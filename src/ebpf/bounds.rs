@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use alluvium_base::log_throttle::Seldom;
+use alluvium_base::log_throttle::LogThrottle;
 
 /// The kind of data that was left out, as the metric names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub type Excesses = [u64; LeftOut::ALL.len()];
 #[derive(Debug, Clone)]
 pub struct Bounds {
     counts: Arc<[AtomicU64; LeftOut::ALL.len()]>,
-    warning: Arc<Mutex<Seldom>>,
+    warning: Arc<Mutex<LogThrottle>>,
 }
 
 /// The kinds of omissions that were already logged for a file or process.
@@ -58,7 +58,7 @@ impl Default for Bounds {
         Self {
             counts: Arc::default(),
             // Untrusted processes decide how many files exceed a bound.
-            warning: Arc::new(Mutex::new(Seldom::new(Duration::from_mins(1)))),
+            warning: Arc::new(Mutex::new(LogThrottle::new(Duration::from_mins(1)))),
         }
     }
 }

@@ -15,7 +15,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
-use alluvium_base::reloaded_files::Renewed;
+use alluvium_base::reloaded_files::ReloadedFiles;
 
 /// Paths of the PEM files for the TLS of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Protocols {
 pub struct PortTls {
     files: TlsFiles,
     protocols: Protocols,
-    renewed: Renewed<Current>,
+    renewed: ReloadedFiles<Current>,
 }
 
 /// The TLS settings for the next connection.
@@ -74,7 +74,7 @@ impl PortTls {
     pub fn read(files: TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
         let all = [Some(&files.certificate), Some(&files.key), files.client_ca.as_ref()];
         let all = all.into_iter().flatten().cloned().collect();
-        let renewed = Renewed::read(all, || Current::read(&files, protocols))?;
+        let renewed = ReloadedFiles::read(all, || Current::read(&files, protocols))?;
         Ok(Self {
             files,
             protocols,

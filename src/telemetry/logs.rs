@@ -122,10 +122,10 @@ pub struct LogHandle {
 #[derive(Default)]
 struct Taps {
     any: AtomicBool,
-    list: Mutex<Vec<Weak<Mutex<Kept>>>>,
+    list: Mutex<Vec<Weak<Mutex<TapBuffer>>>>,
 }
 
-struct Kept {
+struct TapBuffer {
     text: String,
     limit: usize,
     left_out: u64,
@@ -133,7 +133,7 @@ struct Kept {
 
 /// Collects the lines that are logged during its lifetime, up to a limit in bytes.
 pub struct LogTap {
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<TapBuffer>>,
 }
 
 impl LogTap {
@@ -184,7 +184,7 @@ impl LogHandle {
 
     /// Starts to collect log lines, at most `limit` bytes.
     pub fn tap(&self, limit: usize) -> LogTap {
-        let kept = Arc::new(Mutex::new(Kept {
+        let kept = Arc::new(Mutex::new(TapBuffer {
             text: String::new(),
             limit,
             left_out: 0,
@@ -205,7 +205,7 @@ pub(crate) fn subscriber(
     let json = Arc::new(AtomicBool::new(settings.format == Format::Json));
     let (filter, filter_handle) = reload::Layer::new(filter(settings.level));
     let taps = Arc::<Taps>::default();
-    let lines = Lines {
+    let lines = LineLayer {
         json: json.clone(),
         taps: taps.clone(),
         write: Box::new(write),
@@ -232,7 +232,7 @@ fn filter(level: Level) -> Targets {
 }
 
 /// The layer that turns events into lines.
-struct Lines {
+struct LineLayer {
     json: Arc<AtomicBool>,
     taps: Arc<Taps>,
     write: Box<dyn Fn(&str) + Send + Sync>,
@@ -241,7 +241,7 @@ struct Lines {
 /// The fields of a span, stored in its extensions.
 struct SpanFields(Fields);
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LineLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if let Some(span) = context.span(id) {
             let mut fields = Fields::default();

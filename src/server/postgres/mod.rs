@@ -40,7 +40,7 @@ use crate::server::postgres::pending_logins::Arrival;
 use crate::server::postgres::port::Port;
 use crate::server::postgres::wire::Wire;
 use alluvium_base::Shutdown;
-use alluvium_base::log_throttle::Seldom;
+use alluvium_base::log_throttle::LogThrottle;
 use alluvium_base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, is_this_machine};
 use alluvium_base::pressure::MemoryPart;
 
@@ -104,7 +104,7 @@ impl PostgresServer {
     /// aborted connections.
     pub async fn serve(self, shutdown: Shutdown) -> usize {
         let mut connections = JoinSet::new();
-        let mut warning = Seldom::new(ACCEPT_WARNING);
+        let mut warning = LogThrottle::new(ACCEPT_WARNING);
         loop {
             while connections.try_join_next().is_some() {}
             let accepted = tokio::select! {

@@ -15,7 +15,7 @@ use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
-use alluvium_base::reloaded_files::Renewed;
+use alluvium_base::reloaded_files::ReloadedFiles;
 use alluvium_lang::argument_error::ArgumentError;
 use alluvium_pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
 
@@ -119,7 +119,7 @@ struct Certificates {
     certificate: PemText,
     key: PemText,
     provider: Arc<CryptoProvider>,
-    renewed: Renewed<Arc<CertifiedKey>>,
+    renewed: ReloadedFiles<Arc<CertifiedKey>>,
 }
 
 impl Certificates {
@@ -129,7 +129,7 @@ impl Certificates {
             PemText::Text(_) => None,
             PemText::File(path) => Some(path.clone()),
         });
-        let renewed = Renewed::read(files.collect(), || certified(&certificate, &key, &provider))?;
+        let renewed = ReloadedFiles::read(files.collect(), || certified(&certificate, &key, &provider))?;
         Ok(Self {
             certificate,
             key,
