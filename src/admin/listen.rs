@@ -187,7 +187,7 @@ impl Listener {
     /// off.
     pub async fn serve(self, router: Router, shutdown: Shutdown) -> usize {
         let graceful = GracefulShutdown::new();
-        let places = Connections::new(descriptors::for_connections(self.options.max_connections), self.unread);
+        let places = Connections::new(descriptors::connection_limit(self.options.max_connections), self.unread);
         let mut warning = LogThrottle::new(ACCEPT_WARNING);
         let mut connections = JoinSet::new();
         let (builder, grace) = (builder(&self.options), self.options.grace);
@@ -207,7 +207,7 @@ impl Listener {
                 Ok(accepted) => accepted,
                 Err(error) if has_left(&error) => continue,
                 Err(error) => {
-                    if let Some(unsaid) = warning.say() {
+                    if let Some(unsaid) = warning.try_log() {
                         tracing::warn!(error = %error, unsaid, "cannot accept a connection");
                     }
                     places.give_way();

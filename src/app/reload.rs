@@ -171,7 +171,7 @@ impl Reloader {
 pub(crate) async fn give_back_later() {
     tokio::time::sleep(AFTER_LOAD).await;
     // The task runs detached, because its result is not needed.
-    drop(tokio::task::spawn_blocking(memory::give_back));
+    drop(tokio::task::spawn_blocking(memory::release_unused_memory));
 }
 
 /// Returns once nothing has changed for `settle`, or after [`MOST_SETTLES`] times `settle`.

@@ -24,7 +24,7 @@ pub fn raise_limit() {
 }
 
 /// Returns the new soft limit, or `None` if the present limit is already high enough.
-fn more(limit: Rlimit) -> Option<u64> {
+fn raised_limit(limit: Rlimit) -> Option<u64> {
     let most = limit
         .maximum
         .map_or(MAX_SOFT_LIMIT, |maximum| maximum.min(MAX_SOFT_LIMIT));
@@ -32,12 +32,12 @@ fn more(limit: Rlimit) -> Option<u64> {
 }
 
 /// Returns the maximum number of connections of a listener: `most`, but at most half of the process's descriptors.
-pub fn for_connections(most: usize) -> usize {
+pub fn connection_limit(most: usize) -> usize {
     share(most, getrlimit(Resource::Nofile).current)
 }
 
 /// Returns the maximum number of open untrusted files: `most`, but at most a quarter of the process's descriptors.
-pub fn for_strangers(most: usize) -> usize {
+pub fn untrusted_file_limit(most: usize) -> usize {
     share(most, getrlimit(Resource::Nofile).current.map(|limit| limit / 2))
 }
 

@@ -85,7 +85,7 @@ impl Bounds {
             return;
         }
         let what = what.name();
-        let others = self.warning.lock().say();
+        let others = self.warning.lock().try_log();
         if let Some(others) = others {
             tracing::warn!(what, path, others, "a file of a process exceeds a bound");
         } else {
@@ -112,7 +112,7 @@ mod tests {
         let said = [&one, &other].map(|said| said.0.load(Ordering::Relaxed));
         assert_eq!(said, [0b1010, 0b1]);
         assert_eq!(
-            bounds.warning.lock().say(),
+            bounds.warning.lock().try_log(),
             None,
             "the second and third are for the level debug"
         );

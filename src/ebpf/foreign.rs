@@ -179,7 +179,7 @@ impl Opener {
 
     /// Returns true if another file may stay open.
     pub(crate) fn has_room(&self) -> bool {
-        self.kept.load(Ordering::Relaxed) < descriptors::for_strangers(MAX_KEPT)
+        self.kept.load(Ordering::Relaxed) < descriptors::untrusted_file_limit(MAX_KEPT)
     }
 
     /// Returns the number of files that stay open at present.

@@ -128,19 +128,19 @@ struct Taps {
 struct TapBuffer {
     text: String,
     limit: usize,
-    left_out: u64,
+    omitted: u64,
 }
 
 /// Collects the lines that are logged during its lifetime, up to a limit in bytes.
 pub struct LogTap {
-    kept: Arc<Mutex<TapBuffer>>,
+    buffer: Arc<Mutex<TapBuffer>>,
 }
 
 impl LogTap {
     /// Returns the lines so far, and the number of omitted lines if the limit was reached.
     pub fn text(&self) -> String {
-        let kept = self.kept.lock();
-        match kept.left_out {
+        let kept = self.buffer.lock();
+        match kept.omitted {
             0 => kept.text.clone(),
             lines => format!("{}({lines} further lines omitted)\n", kept.text),
         }
@@ -156,7 +156,7 @@ impl Taps {
             if kept.text.len() + line.len() <= kept.limit {
                 kept.text.push_str(line);
             } else {
-                kept.left_out += 1;
+                kept.omitted += 1;
             }
             true
         });
@@ -187,12 +187,12 @@ impl LogHandle {
         let kept = Arc::new(Mutex::new(TapBuffer {
             text: String::new(),
             limit,
-            left_out: 0,
+            omitted: 0,
         }));
         let mut list = self.taps.list.lock();
         list.push(Arc::downgrade(&kept));
         self.taps.any.store(true, Ordering::Relaxed);
-        LogTap { kept }
+        LogTap { buffer: kept }
     }
 }
 
@@ -316,7 +316,7 @@ impl Fields {
     }
 
     /// Iterates over all fields but the message. For a repeated name, it yields the innermost field.
-    fn others(&self) -> impl Iterator<Item = (&'static str, &Scalar)> {
+    fn without_message(&self) -> impl Iterator<Item = (&'static str, &Scalar)> {
         let all = &self.0;
         all.iter().enumerate().filter_map(move |(place, (name, value))| {
             let shadowed = all[..place].iter().any(|(earlier, _)| earlier == name);
@@ -366,7 +366,7 @@ impl Visit for Fields {
 fn logfmt_line(time: &str, level: &str, fields: &Fields) -> String {
     let mut line = format!("ts={time} level={level} msg=");
     push_logfmt_value(&mut line, fields.message());
-    for (name, value) in fields.others() {
+    for (name, value) in fields.without_message() {
         line.push(' ');
         line.extend(name.chars().map(|c| if is_plain(c) { c } else { '_' }));
         line.push('=');
@@ -395,7 +395,7 @@ fn push_logfmt_value(line: &mut String, value: &str) {
 fn json_line(time: &str, level: &str, fields: &Fields) -> String {
     let mut line = format!("{{\"ts\":\"{time}\",\"level\":\"{level}\",\"msg\":");
     push_json_string(&mut line, fields.message());
-    for (name, value) in fields.others() {
+    for (name, value) in fields.without_message() {
         // `ts`, `level` and `msg` are already used.
         let name = match name {
             "ts" | "level" | "msg" => &format!("{name}_"),

@@ -25,7 +25,7 @@ type Label = (&'static str, Arc<str>);
 #[derive(Clone)]
 pub struct Scope {
     tree: Arc<Tree>,
-    place: Arc<ScopeState>,
+    state: Arc<ScopeState>,
 }
 
 struct ScopeState {
@@ -91,7 +91,7 @@ impl Scope {
         };
         Self {
             tree: Arc::new(tree),
-            place: Arc::new(ScopeState {
+            state: Arc::new(ScopeState {
                 labels: Box::new([]),
                 registry: OnceLock::from(own),
             }),
@@ -107,16 +107,16 @@ impl Scope {
     pub fn child_of(&self, labels: impl IntoIterator<Item = (&'static str, Arc<str>)>) -> Self {
         Self {
             tree: self.tree.clone(),
-            place: Arc::new(ScopeState {
-                labels: self.place.labels.iter().cloned().chain(labels).collect(),
+            state: Arc::new(ScopeState {
+                labels: self.state.labels.iter().cloned().chain(labels).collect(),
                 registry: OnceLock::new(),
             }),
         }
     }
 
     fn registry(&self) -> &Mutex<Registry> {
-        self.place.registry.get_or_init(|| {
-            let labels = self.place.labels.iter();
+        self.state.registry.get_or_init(|| {
+            let labels = self.state.labels.iter();
             let labels = labels.map(|(name, value)| (Cow::Borrowed(*name), Cow::Owned(value.to_string())));
             let own = Arc::new(Mutex::new(Registry::with_labels(labels)));
             self.tree.children.lock().add(Arc::downgrade(&own));
@@ -187,7 +187,7 @@ struct Family {
     kind: String,
     lines: Vec<String>,
     /// Maps a series (name and labels) to its index in `lines`.
-    seen: HashMap<String, usize>,
+    line_indexes: HashMap<String, usize>,
 }
 
 impl MergedFamilies {
@@ -268,10 +268,10 @@ impl Family {
         // Exemplars after ` # ` exist only in OpenMetrics, so they are dropped.
         let value = rest.split(" # ").next().unwrap_or(rest);
         let line = format!("{series}{value}");
-        if let Some(&place) = self.seen.get(series) {
+        if let Some(&place) = self.line_indexes.get(series) {
             self.lines[place] = line;
         } else {
-            self.seen.insert(series.to_owned(), self.lines.len());
+            self.line_indexes.insert(series.to_owned(), self.lines.len());
             self.lines.push(line);
         }
     }

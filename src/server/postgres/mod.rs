@@ -119,7 +119,7 @@ impl PostgresServer {
                 }
                 Err(error) if has_left(&error) => {}
                 Err(error) => {
-                    if let Some(unsaid) = warning.say() {
+                    if let Some(unsaid) = warning.try_log() {
                         tracing::warn!(error = %error, unsaid, "cannot accept a postgresql connection");
                     }
                     tokio::time::sleep(ACCEPT_PAUSE).await;

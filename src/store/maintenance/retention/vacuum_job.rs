@@ -67,7 +67,7 @@ impl Vacuum {
         }
         report.vacuumed = done;
         // Returns memory that was freed since the last pass to the operating system.
-        memory::give_back();
+        memory::release_unused_memory();
         Ok(())
     }
 }
