@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use object::Object;
 
-use crate::bounds::{Bounds, LeftOut, Said};
-use crate::foreign::{Ending, Kept, Opener, Root};
+use crate::bounds::{Bounds, LoggedOmissions, Omission};
+use crate::foreign::{AllowedFile, OpenFile, Opener, Root};
 use crate::go_rows;
 use crate::proc::{self, MapsLine, ProcessKey};
 use alluvium_symbols::bytes::Bytes;
@@ -40,13 +40,13 @@ pub struct Binary {
     user: Option<u32>,
     /// Counts the parts that are left out because of a bound.
     bounds: Bounds,
-    said: Said,
+    said: LoggedOmissions,
 }
 
 /// Source of the bytes of a file.
 #[derive(Debug, Clone)]
 enum Source {
-    File(Arc<Kept>),
+    File(Arc<OpenFile>),
     Bytes(Arc<[u8]>),
     /// The file could not be opened.
     None,
@@ -74,16 +74,16 @@ impl Binary {
             key,
             user,
             bounds: opener.bounds.clone(),
-            said: Said::default(),
+            said: LoggedOmissions::default(),
         };
         if is_cut {
-            binary.leave_out(LeftOut::Part);
+            binary.leave_out(Omission::Part);
         }
         binary
     }
 
     /// Counts that a part of the file was left out because of a bound.
-    pub(crate) fn leave_out(&self, what: LeftOut) {
+    pub(crate) fn leave_out(&self, what: Omission) {
         self.bounds.leave_out(what, &self.said, &self.path);
     }
 
@@ -92,7 +92,7 @@ impl Binary {
     fn visit(&self, source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> u64 {
         let (read, is_cut) = visit(source, show);
         if is_cut {
-            self.leave_out(LeftOut::Part);
+            self.leave_out(Omission::Part);
         }
         read
     }
@@ -119,7 +119,7 @@ impl Binary {
                 Err(error) => {
                     tracing::debug!(error = %error, "cannot compile an unwind table");
                     if error.is_excess() {
-                        self.leave_out(LeftOut::Table);
+                        self.leave_out(Omission::Table);
                     }
                 }
             }
@@ -147,7 +147,7 @@ impl Binary {
             own = self.with_stripped(opener, own, link.as_ref(), packed, &mut read);
         }
         if own.is_cut() {
-            self.leave_out(LeftOut::Names);
+            self.leave_out(Omission::Names);
         }
         BinaryFunctions { functions: own, read }
     }
@@ -179,7 +179,7 @@ impl Binary {
     /// used for all processes that run this binary, so the debug file must belong to the same owner or to root.
     fn debug_file(&self, opener: &Opener, link: Option<&Link>, read: &mut u64) -> Option<Source> {
         if !opener.has_room() {
-            self.leave_out(LeftOut::File);
+            self.leave_out(Omission::File);
             return None;
         }
         let places = separate::places(&self.build_id, link, &self.path);
@@ -187,7 +187,7 @@ impl Binary {
             .iter()
             .flat_map(|place| [Root::Process(self.key), Root::Own].map(|root| (root, place)));
         paths.find_map(|(root, path)| {
-            let file = opener.at(root, path, Ending::FileOrLink, self.user)?;
+            let file = opener.at(root, path, AllowedFile::FileOrLink, self.user)?;
             let source = Source::File(Arc::new(opener.keep(file)));
             self.is_debug_file(&source, link, read).then_some(source)
         })
@@ -213,7 +213,7 @@ pub struct BinaryFunctions {
 
 /// Limits for looking up lines and inlined calls, because debug information is expensive to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lines {
+pub struct LineLimits {
     /// Remaining number of steps. If it is 0, the look-up of lines is postponed.
     pub steps: usize,
     /// Duration of the last look-up; `None` if there was none.
@@ -223,7 +223,7 @@ pub struct Lines {
 impl BinaryFunctions {
     /// Looks up those of the sorted `addresses` that `names` does not contain yet. Returns the addresses whose lines
     /// were postponed.
-    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges, lines: &mut Lines) -> Vec<u64> {
+    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges, lines: &mut LineLimits) -> Vec<u64> {
         self.functions.resolve(addresses, how, names, |source, missing| {
             if lines.steps == 0 {
                 return None;
@@ -265,7 +265,7 @@ impl alluvium_symbols::bytes::Source for Source {
 
 /// An ELF file from either kind of source.
 enum Elf<'a, 'b> {
-    File(&'b object::File<'a, Limited<'a, Positioned>>),
+    File(&'b object::File<'a, Limited<'a, PositionedFile>>),
     Bytes(&'b object::File<'a>),
 }
 
@@ -346,7 +346,7 @@ impl Elf<'_, '_> {
 fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     match source {
         Source::File(kept) => {
-            let cache = Cache::new(Positioned::new(kept));
+            let cache = Cache::new(PositionedFile::new(kept));
             if let Ok(file) = object::File::parse(Limited(&cache)) {
                 show(&Elf::File(&file));
             }
@@ -367,7 +367,7 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
 fn head(source: &Source) -> (Head, bool) {
     match source {
         Source::File(kept) => {
-            let cache = Cache::of_head(Positioned::new(kept));
+            let cache = Cache::of_head(PositionedFile::new(kept));
             let head = Head::read(Limited(&cache)).unwrap_or_default();
             let is_cut = head.is_cut || cache.is_cut();
             (head, is_cut)
@@ -391,19 +391,19 @@ fn vdso() -> io::Result<Vec<u8>> {
 
 /// A file with its own read position, so that threads do not disturb each other.
 #[derive(Debug)]
-struct Positioned {
-    kept: Arc<Kept>,
+struct PositionedFile {
+    kept: Arc<OpenFile>,
     at: u64,
 }
 
-impl Positioned {
-    fn new(kept: &Arc<Kept>) -> Self {
+impl PositionedFile {
+    fn new(kept: &Arc<OpenFile>) -> Self {
         let kept = kept.clone();
         Self { kept, at: 0 }
     }
 }
 
-impl Read for Positioned {
+impl Read for PositionedFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.kept.file.read_at(into, self.at)?;
         self.at += read as u64;
@@ -411,7 +411,7 @@ impl Read for Positioned {
     }
 }
 
-impl Seek for Positioned {
+impl Seek for PositionedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let base = match to {
             SeekFrom::Start(at) => {

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 /// CPU time of the profiler's threads. Each thread reports its own CPU time from time to time.
 #[derive(Debug, Clone, Default)]
-pub struct Cost {
+pub struct CostAccount {
     threads: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
 }
 
@@ -20,7 +20,7 @@ pub struct ThreadCost {
     before: u64,
 }
 
-impl Cost {
+impl CostAccount {
     /// Opens an account for the calling thread.
     pub fn thread(&self) -> ThreadCost {
         let nanos = Arc::new(AtomicU64::new(0));
@@ -65,7 +65,7 @@ fn thread_nanos() -> u64 {
 
 /// The governor never lowers the rate below this value. The remaining cost is the cost of following processes, which
 /// does not depend on the rate.
-const LEAST: u32 = 10;
+const MIN_HERTZ: u32 = 10;
 
 /// Chooses the rate so that the cost stays within a share of one CPU. Has no side effects.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Governor {
             return hertz;
         };
         // The value lies between the lowest and the wanted rate, so the conversion is lossless.
-        let next = next.clamp(f64::from(self.wanted.min(LEAST)), f64::from(self.wanted)) as u32;
+        let next = next.clamp(f64::from(self.wanted.min(MIN_HERTZ)), f64::from(self.wanted)) as u32;
         // The smoothed cost is scaled, because it was measured at another rate.
         self.smoothed = Some(smoothed * f64::from(next) / f64::from(hertz.max(1)));
         next
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_cannot_be_held_ends_at_the_least_rate() {
-        assert_eq!(settle(0.0, 0.5, 99, 0.001, 99), LEAST);
+        assert_eq!(settle(0.0, 0.5, 99, 0.001, 99), MIN_HERTZ);
         assert_eq!(settle(0.0, 0.5, 3, 0.001, 3), 3);
     }
 

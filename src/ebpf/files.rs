@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use crate::arrays::SharedArray;
 use crate::binary::Binary;
-use crate::bounds::{Bounds, LeftOut, Said};
-use crate::cost::Cost;
-use crate::foreign::{MAX_KEPT, Opener};
+use crate::bounds::{Bounds, LoggedOmissions, Omission};
+use crate::cost::CostAccount;
+use crate::foreign::{MAX_OPEN_FILES, Opener};
 use crate::proc::{MapsLine, ProcessKey};
 use crate::rows::Rows;
 use crate::trampolines;
@@ -66,18 +66,18 @@ pub(crate) struct Files {
     /// Number of the current window, stored with entries when they are used.
     age: u64,
     /// Changes not yet passed to the kernel side.
-    changes: Vec<(FileId, Change)>,
+    changes: Vec<(FileId, TableChange)>,
     /// The table of [`FileId::TRAMPOLINES`].
     trampolines: Arc<Rows>,
     opener: Opener,
     /// Records that a file had no room in this window, so that this is logged only once. Untrusted processes decide
     /// how many files they map.
-    left_out: Said,
+    left_out: LoggedOmissions,
 }
 
 /// A change of a file's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum TableChange {
     Made(Arc<Rows>),
     /// There is no table, or no room for it. The unwinder follows frame pointers.
     Absent,
@@ -122,7 +122,7 @@ enum TableState {
 
 impl Files {
     /// Starts the thread that compiles tables. At most `limit` bytes of tables are kept.
-    pub(crate) fn new(limit: usize, cost: &Cost, opener: Opener) -> io::Result<Self> {
+    pub(crate) fn new(limit: usize, cost: &CostAccount, opener: Opener) -> io::Result<Self> {
         let (jobs, inbox) = channel::<(FileId, Arc<Binary>)>();
         let (outbox, done) = channel();
         let cost = cost.clone();
@@ -149,10 +149,10 @@ impl Files {
             is_full_reported: false,
             bytes: 0,
             age: 0,
-            changes: vec![(FileId::TRAMPOLINES, Change::Made(trampolines.clone()))],
+            changes: vec![(FileId::TRAMPOLINES, TableChange::Made(trampolines.clone()))],
             trampolines,
             opener,
-            left_out: Said::default(),
+            left_out: LoggedOmissions::default(),
         })
     }
 
@@ -175,8 +175,8 @@ impl Files {
         if let Some(id) = self.by_key.get(&key) {
             return *id;
         }
-        if !self.opener.has_room() || self.entries.len() >= MAX_KEPT {
-            self.opener.bounds.leave_out(LeftOut::File, &self.left_out, &line.path);
+        if !self.opener.has_room() || self.entries.len() >= MAX_OPEN_FILES {
+            self.opener.bounds.leave_out(Omission::File, &self.left_out, &line.path);
             return FileId::UNKNOWN;
         }
         let id = FileId(self.next);
@@ -240,7 +240,7 @@ impl Files {
         };
         let waits = matches!(next, TableState::Building);
         if !waits {
-            self.changes.push((id, Change::Absent));
+            self.changes.push((id, TableChange::Absent));
         }
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.state = next;
@@ -256,7 +256,7 @@ impl Files {
     }
 
     /// Returns the changes since the last call, in order.
-    pub(crate) fn changes(&mut self) -> Vec<(FileId, Change)> {
+    pub(crate) fn changes(&mut self) -> Vec<(FileId, TableChange)> {
         while let Ok((id, table)) = self.done.try_recv() {
             self.made(id, table);
         }
@@ -279,12 +279,12 @@ impl Files {
         let is_first = entry.table_bytes.replace(bytes).is_none();
         let change = if table.is_empty() {
             entry.state = TableState::Absent;
-            Change::Absent
+            TableChange::Absent
         } else if fits {
             let table = Arc::new(Rows::Own(table));
             self.bytes += bytes;
             entry.state = TableState::Ready(table.clone());
-            Change::Made(table)
+            TableChange::Made(table)
         } else {
             let path = &entry.binary.path;
             // A machine that builds software has hundreds of such files, so only the first causes a warning.
@@ -299,7 +299,7 @@ impl Files {
                 tracing::debug!(%path, bytes, "no room for an unwind table");
             }
             entry.state = TableState::NoRoom;
-            Change::Absent
+            TableChange::Absent
         };
         self.changes.push((id, change));
     }
@@ -348,7 +348,7 @@ impl Files {
                 self.bytes = self.bytes.saturating_sub(table.bytes());
             }
             entry.state = TableState::NotAsked;
-            self.changes.push((id, Change::Gone));
+            self.changes.push((id, TableChange::Gone));
         }
     }
 
@@ -410,7 +410,7 @@ mod tests {
     }
 
     /// Requests a table, waits for it, and returns all changes.
-    fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, Change)> {
+    fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, TableChange)> {
         let until = Instant::now() + Duration::from_mins(1);
         let mut changes = files.changes();
         while !files.want_table(id) {
@@ -442,13 +442,13 @@ mod tests {
             pid: std::process::id(),
             start: 0,
         };
-        let mut probe = Files::new(usize::MAX, &Cost::default(), Opener::default()).unwrap();
+        let mut probe = Files::new(usize::MAX, &CostAccount::default(), Opener::default()).unwrap();
         let first = probe.intern(own_key, &line(&copies[0]));
         wait_for_table(&mut probe, first);
         let one = probe.table_bytes();
         assert!(one > 0);
 
-        let mut files = Files::new(one * 2, &Cost::default(), Opener::default()).unwrap();
+        let mut files = Files::new(one * 2, &CostAccount::default(), Opener::default()).unwrap();
         let ids: Vec<FileId> = copies.iter().map(|path| files.intern(own_key, &line(path))).collect();
         let mut changes = Vec::new();
         for id in &ids {
@@ -456,12 +456,12 @@ mod tests {
             assert!(files.table_bytes() <= one * 2);
             files.age();
         }
-        assert!(changes.contains(&(ids[0], Change::Gone)));
+        assert!(changes.contains(&(ids[0], TableChange::Gone)));
         assert!(!has_table(&files, ids[0]) && has_table(&files, ids[2]));
         // A table that never fits is left out, and nothing waits for it.
         let large = files.intern(own_key, &line(&own.to_string_lossy()));
         let changes = wait_for_table(&mut files, large);
-        assert_eq!(changes, [(large, Change::Absent)]);
+        assert_eq!(changes, [(large, TableChange::Absent)]);
         assert!(matches!(files.lookup(large), Lookup::FramePointers));
         assert!(files.table_bytes() <= one * 2);
     }
@@ -476,7 +476,7 @@ mod tests {
             start: 0,
         };
         let opener = Opener::default();
-        let mut files = Files::new(usize::MAX, &Cost::default(), opener.clone()).unwrap();
+        let mut files = Files::new(usize::MAX, &CostAccount::default(), opener.clone()).unwrap();
         // The same file at a new path gets a new id, like the same code in another container.
         let intern = |files: &mut Files, index: usize| {
             let path = folder.path().join(index.to_string());
@@ -493,10 +493,10 @@ mod tests {
         while intern(&mut files, count) != FileId::UNKNOWN {
             count += 1;
         }
-        assert!(!opener.has_room() && (64..=MAX_KEPT).contains(&count), "{count}");
+        assert!(!opener.has_room() && (64..=MAX_OPEN_FILES).contains(&count), "{count}");
         assert_eq!(intern(&mut files, 0), runs, "known files are found as before");
         intern(&mut files, count + 1);
-        assert_eq!(opener.bounds.excesses()[LeftOut::File as usize], 2);
+        assert_eq!(opener.bounds.excesses()[Omission::File as usize], 2);
         let kept = count.min(MAX_FILES);
         let closed = files.age();
         assert!(closed.contains(&FileId::UNKNOWN) && !closed.contains(&runs));
@@ -513,7 +513,7 @@ mod tests {
             pid: std::process::id(),
             start: 0,
         };
-        let mut files = Files::new(usize::MAX, &Cost::default(), Opener::default()).unwrap();
+        let mut files = Files::new(usize::MAX, &CostAccount::default(), Opener::default()).unwrap();
         let ids: Vec<FileId> = ["first", "second"]
             .into_iter()
             .map(|name| {
@@ -524,7 +524,7 @@ mod tests {
             .collect();
         wait_for_table(&mut files, ids[0]);
         files.limit = files.table_bytes();
-        assert_eq!(wait_for_table(&mut files, ids[1]), [(ids[1], Change::Absent)]);
+        assert_eq!(wait_for_table(&mut files, ids[1]), [(ids[1], TableChange::Absent)]);
         for _ in 0..3 {
             // Both files run in each window, so nothing changes.
             ids.iter().for_each(|id| files.used(*id));
@@ -537,9 +537,9 @@ mod tests {
             files.used(ids[1]);
             files.age();
         }
-        assert_eq!(files.changes(), [(ids[1], Change::Gone)]);
+        assert_eq!(files.changes(), [(ids[1], TableChange::Gone)]);
         let changes = wait_for_table(&mut files, ids[1]);
-        assert_eq!(changes.first(), Some(&(ids[0], Change::Gone)));
+        assert_eq!(changes.first(), Some(&(ids[0], TableChange::Gone)));
         assert!(has_table(&files, ids[1]) && !has_table(&files, ids[0]));
     }
 }

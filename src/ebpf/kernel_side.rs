@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use aya::maps::MapData;
 
 use crate::arrays::{KernelMapping, SharedArray, array, shared_array};
-use crate::files::{Change, FileId};
+use crate::files::{FileId, TableChange};
 use crate::object::KernelMaps;
 use crate::process::Process;
 use alluvium_unwind::Line;
@@ -60,19 +60,19 @@ impl KernelSide {
     }
 
     /// Writes changed unwind tables. Returns the tables that are in the kernel now.
-    pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, SharedArray<Line>)> {
+    pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, TableChange)>) -> Vec<(FileId, SharedArray<Line>)> {
         let mut in_kernel = Vec::new();
         let Some(maps) = &mut self.maps else {
             return in_kernel;
         };
         for (id, change) in changes {
             let key = id.table_key();
-            if change == Change::Gone {
+            if change == TableChange::Gone {
                 // There may have been no entry.
                 let _ = maps.tables.remove(&key);
                 continue;
             }
-            if let Change::Made(table) = &change {
+            if let TableChange::Made(table) = &change {
                 let written = shared_array("rows", table.lines()).and_then(|(map, rows)| {
                     let inserted = maps.tables.insert(key, &map, 0);
                     inserted.map(|()| rows).map_err(std::io::Error::other)

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::binary::{Binary, BinaryFunctions, Lines};
-use crate::bounds::{LeftOut, Said};
+use crate::binary::{Binary, BinaryFunctions, LineLimits};
+use crate::bounds::{LoggedOmissions, Omission};
 use crate::budget::Budget;
 use crate::files::FileId;
 use crate::foreign::Opener;
@@ -31,13 +31,13 @@ pub struct NameCache {
     /// Number of the current window, stored with entries when they are used.
     pub age: u64,
     /// Work spent in this window.
-    spent: Spent,
+    spent: WindowWork,
 }
 
 /// The work that untrusted files have caused in a window. The memory budget applies only when a window ends. Within a
 /// window, each address may belong to a different file, and each file may be as expensive as possible.
 #[derive(Debug, Default)]
-struct Spent {
+struct WindowWork {
     /// Bytes of names that were looked up.
     names: usize,
     /// Bytes that were read for indexes.
@@ -50,7 +50,7 @@ struct Spent {
 /// may exceed it by [`Ranges::ENOUGH`].
 const MAX_NAMES: usize = (256 << 20) - Ranges::ENOUGH;
 /// Maximum number of bytes that are read for indexes in a window: a thousand times the bytes of a typical program.
-const MAX_READ: u64 = 4 << 30;
+const MAX_READ_BYTES: u64 = 4 << 30;
 /// Maximum number of bytes of indexes within a window, besides the index of the file being looked up.
 const MAX_INDEXES: usize = 256 << 20;
 /// Maximum number of files with indexes, which stay open, within a window (`MAX_OPEN`) and after it (`MAX_IDLE`).
@@ -75,7 +75,7 @@ struct FileNames {
 /// reads the whole debug information: at first for a few hundred addresses, in later windows for a few new ones.
 const LINES_SHARE: f64 = 0.005;
 /// Maximum time that a file waits for its next look-up of lines.
-const LINES_WAIT: Duration = Duration::from_mins(5);
+const MAX_LINES_DELAY: Duration = Duration::from_mins(5);
 
 impl NameCache {
     /// Creates an empty cache with a budget. `opener` opens the files to read.
@@ -87,7 +87,7 @@ impl NameCache {
             budget,
             opener,
             age: 0,
-            spent: Spent::default(),
+            spent: WindowWork::default(),
         }
     }
 
@@ -105,7 +105,7 @@ impl NameCache {
     fn is_to_read(&mut self, id: FileId, binary: &Binary, addresses: &[u64]) -> bool {
         let file = self.files.entry(id).or_default();
         let has_room = self.spent.names < MAX_NAMES && !file.names.is_full();
-        let may = has_room && (file.functions.is_some() || self.spent.read < MAX_READ);
+        let may = has_room && (file.functions.is_some() || self.spent.read < MAX_READ_BYTES);
         if may && self.spent.steps < MAX_STEPS && file.is_due() {
             for address in file.without_lines.drain(..) {
                 file.names.remove(address);
@@ -118,7 +118,7 @@ impl NameCache {
             return false;
         }
         if !may {
-            binary.leave_out(LeftOut::Names);
+            binary.leave_out(Omission::Names);
         }
         may
     }
@@ -127,7 +127,7 @@ impl NameCache {
         let with_lines = self.files.values().filter(|file| file.lines_again.is_some()).count();
         let file = self.files.entry(id).or_default();
         let left = MAX_STEPS.saturating_sub(self.spent.steps);
-        let mut lines = Lines {
+        let mut lines = LineLimits {
             steps: if file.is_due() { left } else { 0 },
             time: None,
         };
@@ -143,7 +143,7 @@ impl NameCache {
             let wait = time
                 .div_f64(LINES_SHARE)
                 .saturating_mul(u32::try_from(with_lines.max(1)).unwrap_or(u32::MAX));
-            file.lines_again = Some(Instant::now() + wait.min(LINES_WAIT));
+            file.lines_again = Some(Instant::now() + wait.min(MAX_LINES_DELAY));
         }
         if is_new {
             self.spent.read += functions.read;
@@ -161,8 +161,8 @@ impl NameCache {
 
     /// Counts that a process has no names in a window because the profiles are too large. The omission is logged once
     /// per window.
-    pub(crate) fn leave_out(&self, process: &ProcessInfo, said: &Said) {
-        self.opener.bounds.leave_out(LeftOut::Names, said, &process.executable);
+    pub(crate) fn leave_out(&self, process: &ProcessInfo, said: &LoggedOmissions) {
+        self.opener.bounds.leave_out(Omission::Names, said, &process.executable);
     }
 
     /// Looks up the names of kernel functions for those of the `addresses` that are unknown.
@@ -238,7 +238,7 @@ impl NameCache {
         self.files
             .retain(|_, file| file.functions.is_some() || !file.names.is_empty());
         self.run_times.end_window();
-        self.spent = Spent::default();
+        self.spent = WindowWork::default();
     }
 
     /// Drops indexes, least recently used first, until at most `bytes` bytes and at most `open` open files remain.
@@ -302,7 +302,7 @@ pub struct KernelNames {
 /// If the kernel's list is this old, new addresses cause it to be read again, because modules are loaded and unloaded.
 const KERNEL_LIST_AGE: Duration = Duration::from_mins(10);
 /// If the kernel's list is this old, an address outside of every function causes it to be read again.
-const KERNEL_LIST_DOUBT: Duration = Duration::from_mins(1);
+const KERNEL_LIST_RETRY_AGE: Duration = Duration::from_mins(1);
 /// Upper bound of the length of a kernel function. If an address is farther from the start of the function before it,
 /// it belongs to a module that was loaded after the list was read.
 const KERNEL_FUNCTION: u64 = 64 << 10;
@@ -319,7 +319,7 @@ impl KernelNames {
         };
         let is_good = self.symbols.as_ref().is_some_and(|(symbols, read)| {
             let age = read.elapsed();
-            age < KERNEL_LIST_DOUBT || (age < KERNEL_LIST_AGE && !doubtful(symbols))
+            age < KERNEL_LIST_RETRY_AGE || (age < KERNEL_LIST_AGE && !doubtful(symbols))
         });
         if !is_good {
             self.names = Ranges::default();
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn names_of_the_kernel_are_within_the_budget_and_the_longest_unused_goes_first() {
-        let mut cache = NameCache::new(Budget::new(Budget::SMALLEST), Opener::default());
+        let mut cache = NameCache::new(Budget::new(Budget::MIN_BYTES), Opener::default());
         let fill = |names: &mut Ranges| {
             for start in 0..6_000 {
                 names.insert(start, start + 1, format!("a_function_of_some_length_{start}").into());
@@ -413,7 +413,7 @@ mod tests {
         }
 
         fn left_out(&self) -> u64 {
-            self.opener.bounds.excesses()[LeftOut::Names as usize]
+            self.opener.bounds.excesses()[Omission::Names as usize]
         }
     }
 
@@ -426,7 +426,7 @@ mod tests {
     fn names_and_bytes_of_all_files_have_a_bound_within_a_window_and_come_in_the_next_one() {
         let programs = Programs::new();
         let (one, other) = (programs.open(0), programs.open(1));
-        let spend: [fn(&mut Spent); 2] = [|spent| spent.names = MAX_NAMES, |spent| spent.read = MAX_READ];
+        let spend: [fn(&mut WindowWork); 2] = [|spent| spent.names = MAX_NAMES, |spent| spent.read = MAX_READ_BYTES];
         for (index, spend) in spend.into_iter().enumerate() {
             let mut cache = NameCache::new(Budget::default(), programs.opener.clone());
             assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::bounds::Said;
+use crate::bounds::LoggedOmissions;
 use crate::files::FileId;
 use crate::name_cache::NameCache;
-use crate::window::{Frame, Places, ProcessInfo, Stacks, Window};
+use crate::window::{Frame, FrameSources, ProcessInfo, Stacks, Window};
 use alluvium_profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel, ValueType, encode};
 use alluvium_symbols::Demangle;
 use alluvium_symbols::calls::Call;
@@ -55,13 +55,13 @@ pub struct Namer<'a> {
     style: Style,
     /// Bytes of the profiles written so far.
     written: usize,
-    said: Said,
+    said: LoggedOmissions,
 }
 
 /// Size in bytes of a window's profiles at which further profiles get names of kernel functions only. Each profile
 /// contains the names of all its functions. Without this limit, many profiles could repeat the same long names of one
 /// file.
-const MAX_WRITTEN: usize = 256 << 20;
+const MAX_WRITTEN_BYTES: usize = 256 << 20;
 
 impl<'a> Namer<'a> {
     /// Creates a namer that stores names in `cache`.
@@ -70,7 +70,7 @@ impl<'a> Namer<'a> {
             cache,
             style,
             written: 0,
-            said: Said::default(),
+            said: LoggedOmissions::default(),
         }
     }
 
@@ -89,7 +89,7 @@ impl<'a> Namer<'a> {
 
     /// Looks up the unknown functions of some stacks. All addresses of a binary are looked up together, because
     /// reading its line numbers is expensive.
-    pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
+    pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &FrameSources) {
         let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
         for frame in stacks
             .flat_map(|stacks| stacks.weights.keys())
@@ -108,7 +108,7 @@ impl<'a> Namer<'a> {
 
     /// Returns the profile of some processes as uncompressed pprof bytes. The sample type is `cpu` in nanoseconds.
     #[expect(clippy::iter_over_hash_type, reason = "samples of a profile have no order")]
-    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
+    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &FrameSources, span: Span) -> Vec<u8> {
         let named: Vec<Vec<(Frame, Arc<[Call]>)>> = parts
             .iter()
             .map(|(process, stacks)| self.names(process, stacks, places))
@@ -175,7 +175,7 @@ impl<'a> Namer<'a> {
     }
 
     /// Returns every address of the stacks with its name.
-    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks, places: &Places) -> Vec<(Frame, Arc<[Call]>)> {
+    fn names(&mut self, process: &ProcessInfo, stacks: &Stacks, places: &FrameSources) -> Vec<(Frame, Arc<[Call]>)> {
         let mut frames: Vec<Frame> = stacks
             .weights
             .keys()
@@ -185,7 +185,7 @@ impl<'a> Namer<'a> {
             .collect();
         frames.sort_unstable();
         frames.dedup();
-        let has_room = self.written < MAX_WRITTEN;
+        let has_room = self.written < MAX_WRITTEN_BYTES;
         if !has_room {
             self.cache.leave_out(process, &self.said);
         }
@@ -238,7 +238,7 @@ fn line<'a>(builder: &mut Builder<'a>, call: &'a Call) -> Line {
 }
 
 /// Returns the text for an address without a name.
-fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
+fn stand_in(frame: Frame, places: &FrameSources) -> Arc<str> {
     match frame.file {
         FileId::KERNEL => "[kernel]".into(),
         FileId::ANONYMOUS | FileId::TRAMPOLINES => "[anonymous]".into(),

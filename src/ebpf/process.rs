@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::arrays::KernelMapping;
-use crate::bounds::{LeftOut, Said};
+use crate::bounds::{LoggedOmissions, Omission};
 use crate::files::{FileId, Files};
 use crate::proc::{self, MapsLine};
 use crate::window::{Frame, ProcessInfo};
@@ -17,7 +17,7 @@ use crate::window::{Frame, ProcessInfo};
 const MAX_MAPPINGS: usize = 16_000;
 /// Maximum number of mappings that a child inherits at its fork. If the parent has more, the mappings of the child
 /// are read when it runs. Most children of a process that only forks never run.
-const MAX_COPIED: usize = 1024;
+const MAX_INHERITED_MAPPINGS: usize = 1024;
 
 /// A process that is running, or that ended a moment ago.
 pub(super) struct Process {
@@ -34,7 +34,7 @@ pub(super) struct Process {
     pub in_kernel: bool,
     /// Number of batches since the process ended, plus one; 0 while it runs.
     pub exited: u32,
-    said: Said,
+    said: LoggedOmissions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Process {
             doubtful: false,
             in_kernel: false,
             exited: 0,
-            said: Said::default(),
+            said: LoggedOmissions::default(),
         }
     }
 
@@ -83,7 +83,7 @@ impl Process {
             ..(*self.info).clone()
         });
         let image = self.image.read();
-        child.doubtful = image.len() > MAX_COPIED;
+        child.doubtful = image.len() > MAX_INHERITED_MAPPINGS;
         if !child.doubtful {
             child.image = Arc::new(RwLock::new(image.clone()));
         }
@@ -129,7 +129,7 @@ impl Process {
     fn leave_out(&self, files: &Files) {
         files
             .bounds()
-            .leave_out(LeftOut::Mappings, &self.said, &self.info.executable);
+            .leave_out(Omission::Mappings, &self.said, &self.info.executable);
     }
 
     fn mapping(&self, files: &mut Files, line: &MapsLine) -> Option<Mapping> {
@@ -296,7 +296,10 @@ mod tests {
     #[test]
     fn a_child_of_a_process_with_many_mappings_is_read_when_it_runs() {
         let mut parent = Process::new(1, 1);
-        for (mappings, copied) in [(MAX_COPIED, MAX_COPIED), (MAX_COPIED + 1, 0)] {
+        for (mappings, copied) in [
+            (MAX_INHERITED_MAPPINGS, MAX_INHERITED_MAPPINGS),
+            (MAX_INHERITED_MAPPINGS + 1, 0),
+        ] {
             let many = (0..mappings as u64)
                 .map(|index| mapping(index * 10, index * 10 + 5, 1))
                 .collect();

@@ -9,8 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::bounds::{LeftOut, Said};
-use crate::foreign::{Ending, Opener, Refusal, Root};
+use crate::bounds::{LoggedOmissions, Omission};
+use crate::foreign::{AllowedFile, Opener, Refusal, Root};
 use crate::proc::{self, ProcessKey};
 use crate::window::ProcessInfo;
 use alluvium_symbols::bytes::Bytes;
@@ -27,7 +27,7 @@ pub struct RunTimes {
 }
 
 /// Maximum number of bytes of perf maps and jitdump files read in a window, over all processes.
-const MAX_READ: u64 = 2 << 30;
+const MAX_READ_BYTES: u64 = 2 << 30;
 /// Maximum number of bytes read from a jitdump file.
 const MAX_DUMP: u64 = 256 << 20;
 
@@ -38,7 +38,7 @@ struct RunTime {
     read: (u64, u64),
     /// Number of the window in which the names were last used.
     used: u64,
-    said: Said,
+    said: LoggedOmissions,
 }
 
 impl RunTimes {
@@ -46,7 +46,7 @@ impl RunTimes {
         Self {
             processes: HashMap::new(),
             opener,
-            left: MAX_READ,
+            left: MAX_READ_BYTES,
         }
     }
 
@@ -73,7 +73,7 @@ impl RunTimes {
 
     /// Ends a window and renews the limit of bytes to read.
     pub(crate) fn end_window(&mut self) {
-        self.left = MAX_READ;
+        self.left = MAX_READ_BYTES;
     }
 
     /// Returns for each process the window in which its names were last used, and the number of bytes of its names.
@@ -112,12 +112,14 @@ impl RunTime {
         let is_dump_new = is_new || shrank || now.1 != self.read.1;
         let dump_bytes = if is_dump_new { now.1.min(MAX_DUMP) } else { 0 };
         let Some(rest) = left.checked_sub(now.0 - from + dump_bytes).filter(|_| *left > 0) else {
-            opener.bounds.leave_out(LeftOut::Names, &self.said, &process.executable);
+            opener
+                .bounds
+                .leave_out(Omission::Names, &self.said, &process.executable);
             return;
         };
         *left = rest;
         if from > unread || (is_dump_new && now.1 > MAX_DUMP) {
-            opener.bounds.leave_out(LeftOut::Part, &self.said, &process.executable);
+            opener.bounds.leave_out(Omission::Part, &self.said, &process.executable);
         }
         let mut search = Latest::new(addresses);
         if let Some(map) = map
@@ -152,11 +154,11 @@ impl RunTime {
 fn open_map(opener: &Opener, process: &ProcessInfo) -> Option<File> {
     let user = user(process);
     let inside = format!("/tmp/perf-{}.map", proc::namespaced_pid(process.pid));
-    if let Some(map) = opener.at(Root::Process(process.key()), &inside, Ending::File, user) {
+    if let Some(map) = opener.at(Root::Process(process.key()), &inside, AllowedFile::File, user) {
         return Some(map);
     }
     let ours = format!("/tmp/perf-{}.map", process.pid);
-    let map = opener.at(Root::Own, &ours, Ending::File, user)?;
+    let map = opener.at(Root::Own, &ours, AllowedFile::File, user)?;
     let written = map.metadata().ok()?.modified().ok()?;
     (written >= started(process.start)?).then_some(map)
 }
@@ -234,7 +236,7 @@ mod tests {
             seen[2..],
             [(Some("first".to_owned()), true), (Some("first".to_owned()), false)]
         );
-        assert_eq!(left, MAX_READ - 29);
-        assert_eq!(times.opener.bounds.excesses()[LeftOut::Names as usize], 2);
+        assert_eq!(left, MAX_READ_BYTES - 29);
+        assert_eq!(times.opener.bounds.excesses()[Omission::Names as usize], 2);
     }
 }

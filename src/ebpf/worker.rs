@@ -10,18 +10,18 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::copies::Copies;
-use crate::cost::{Cost, ThreadCost};
+use crate::cost::{CostAccount, ThreadCost};
 use crate::events::ProcessEvent;
 use crate::files::{FileId, Files};
 use crate::foreign::Opener;
 use crate::kernel_side::KernelSide;
 use crate::object::KernelMaps;
-use crate::pending::{Pass, Pending, Waiting};
+use crate::pending::{Pending, Waiting, WalkPass};
 use crate::proc::{self, MapsLine};
 use crate::process::{Process, push_kernel, push_user};
 use crate::records::{Record, User};
 use crate::settings::{Scope, Settings};
-use crate::window::{Accounts, Filling, Frame, ProcessInfo, Window};
+use crate::window::{Accounts, Frame, OpenWindow, ProcessInfo, Window};
 use crate::work::{Batch, Work};
 use alluvium_unwind::Stop;
 
@@ -33,14 +33,14 @@ pub(crate) struct Worker {
     files: Files,
     processes: HashMap<u32, Process>,
     pending: Pending,
-    filling: Filling,
+    filling: OpenWindow,
     copies: Copies,
     accounts: Accounts,
     /// True if events were lost in this window, so that the end of a process may have been missed.
     has_lost: bool,
     /// Time at which all processes were last marked doubtful, and true if they must be marked again.
     doubted: (Option<Instant>, bool),
-    cost: Cost,
+    cost: CostAccount,
     backlog: Arc<AtomicUsize>,
     frames: Vec<Frame>,
     addresses: Vec<u64>,
@@ -51,7 +51,7 @@ impl Worker {
     pub(super) fn new(
         settings: Settings,
         kernel: Option<KernelMaps>,
-        cost: Cost,
+        cost: CostAccount,
         opener: Opener,
         backlog: Arc<AtomicUsize>,
     ) -> std::io::Result<Self> {
@@ -66,7 +66,7 @@ impl Worker {
             files: Files::new(budget.tables(), &cost, opener)?,
             processes: HashMap::new(),
             pending: Pending::new(budget.backlog() / 2),
-            filling: Filling::new(budget.window()),
+            filling: OpenWindow::new(budget.window()),
             copies: Copies::new(budget.window()),
             accounts: Accounts::default(),
             has_lost: false,
@@ -143,7 +143,7 @@ impl Worker {
             self.apply(rest);
         }
         self.kernel.write_processes(&mut self.processes);
-        self.walk_pending(Pass::Batch);
+        self.walk_pending(WalkPass::Batch);
         self.forget_exited();
     }
 
@@ -266,8 +266,8 @@ impl Worker {
     /// this at most once a second, because a process may map files so fast that events are always lost.
     #[expect(clippy::iter_over_hash_type, reason = "each process is changed independently")]
     fn doubt_all(&mut self) {
-        const EVERY: Duration = Duration::from_secs(1);
-        if self.doubted.0.is_some_and(|last| last.elapsed() < EVERY) {
+        const MIN_INTERVAL: Duration = Duration::from_secs(1);
+        if self.doubted.0.is_some_and(|last| last.elapsed() < MIN_INTERVAL) {
             self.doubted.1 = true;
             return;
         }
@@ -345,12 +345,12 @@ impl Worker {
     /// lost.
     fn follow_descendant(&mut self, pid: u32) -> bool {
         /// Maximum number of generations searched above the process.
-        const DEEPEST: usize = 16;
+        const MAX_GENERATIONS: usize = 16;
         if self.kernel.is_ignored(pid) || pid == std::process::id() {
             return false;
         }
         let mut at = pid;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_GENERATIONS {
             match proc::parent(at) {
                 Some(parent) if self.followed.contains(&parent) => {
                     self.followed.insert(pid);
@@ -393,7 +393,7 @@ impl Worker {
         }
     }
 
-    fn walk_pending(&mut self, pass: Pass) {
+    fn walk_pending(&mut self, pass: WalkPass) {
         // At the start, most stacks wait and the window contains few stacks.
         for walked in self.pending.walk(&mut self.files, pass, self.filling.free()) {
             let waiting = &walked.waiting;
@@ -408,15 +408,15 @@ impl Worker {
 
     /// Walks all copied stacks, after waiting for the tables that they need.
     fn walk_last(&mut self) {
-        const LONGEST: Duration = Duration::from_secs(10);
-        const STEP: Duration = Duration::from_millis(50);
-        let until = Instant::now() + LONGEST;
-        self.walk_pending(Pass::Try);
+        const MAX_WAIT: Duration = Duration::from_secs(10);
+        const POLL_INTERVAL: Duration = Duration::from_millis(50);
+        let until = Instant::now() + MAX_WAIT;
+        self.walk_pending(WalkPass::Try);
         while !self.pending.is_empty() && Instant::now() < until {
-            self.files.wait(STEP);
-            self.walk_pending(Pass::Try);
+            self.files.wait(POLL_INTERVAL);
+            self.walk_pending(WalkPass::Try);
         }
-        self.walk_pending(Pass::Force);
+        self.walk_pending(WalkPass::Force);
     }
 
     /// Adds the frames to the window.
@@ -485,7 +485,7 @@ mod tests {
         let mut worker = Worker::new(
             Settings::default(),
             None,
-            Cost::default(),
+            CostAccount::default(),
             Opener::default(),
             Arc::default(),
         )

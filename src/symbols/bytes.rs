@@ -9,7 +9,7 @@ const PAGE: usize = 16 << 10;
 /// Number of cached pages. A page's number determines its slot.
 const PAGES: usize = 128;
 /// Maximum number of bytes that are read of a text.
-const LONGEST: usize = 16 << 10;
+const MAX_TEXT_BYTES: usize = 16 << 10;
 /// Maximum number of variable-length numbers and bytes of texts that are read. The largest programs have thirty
 /// million. An untrusted table may have a million for each address, and a long text for each function.
 const MAX_NUMBERS: usize = 1 << 27;
@@ -136,7 +136,7 @@ impl<'a> Bytes<'a> {
     /// Reads the text up to the next zero, cut at 16 KiB. Returns `None` if too much was read.
     pub fn text(&self, offset: u64) -> Option<String> {
         let mut text = Vec::new();
-        while text.len() < LONGEST {
+        while text.len() < MAX_TEXT_BYTES {
             match self.u8(offset.checked_add(text.len() as u64)?) {
                 Some(0) => break,
                 Some(byte) => text.push(byte),

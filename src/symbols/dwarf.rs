@@ -42,19 +42,19 @@ const MAX_STEPS: usize = 8;
 /// Maximum number of calls inlined into each other.
 const MAX_INLINED: usize = 64;
 /// Maximum number of bytes of a name or path.
-const LONGEST: usize = 16 << 10;
+const MAX_NAME_BYTES: usize = 16 << 10;
 /// Number of bytes of a text, table or section, or of attributes of an entry, that cost one step.
-const PIECE: usize = 16;
+const BYTES_PER_STEP: usize = 16;
 /// Number of steps that the tables of a unit cost. `MAX_ABBREVIATIONS` is the maximum size of its abbreviation table
 /// in bytes. All units may share one table and begin it at different offsets.
 const UNIT_STEPS: usize = 1024;
 const MAX_ABBREVIATIONS: usize = 64 << 10;
 /// Maximum number of units that are kept because names refer to them. A unit takes up to a megabyte.
-const MAX_OTHERS: usize = 128;
+const MAX_REFERENCED_UNITS: usize = 128;
 /// Number of steps that each kept scope costs.
 const SCOPE_STEPS: usize = 8;
 /// Number of steps that each file of a kept unit costs. A file takes a hundred bytes.
-const FILE_STEPS: usize = 16;
+const STEPS_PER_FILE: usize = 16;
 
 /// A function or inlined call around an address while its unit is read.
 struct Scope {
@@ -65,7 +65,7 @@ struct Scope {
 
 /// The findings about an address: scopes and a line while its unit is read, and then the calls.
 #[derive(Default)]
-struct Found {
+struct AddressFindings {
     scopes: Vec<Scope>,
     line: Option<(Arc<str>, u32)>,
     calls: Vec<Call>,
@@ -91,7 +91,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
         RunTimeEndian::Big
     };
     let mut left = limits.bytes;
-    let load = |id: SectionId| -> Result<Cow<'data, [u8]>, Refused> {
+    let load = |id: SectionId| -> Result<Cow<'data, [u8]>, UnreadableSection> {
         let is_used = matches!(
             id,
             SectionId::DebugAbbrev
@@ -107,7 +107,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
         let Some(section) = file.section_by_name(id.name()).filter(|_| is_used) else {
             return Ok(Cow::Borrowed(&[]));
         };
-        let bytes = expand::section(&section, left).map_err(|_| Refused)?;
+        let bytes = expand::section(&section, left).map_err(|_| UnreadableSection)?;
         left = left.saturating_sub(bytes.len() as u64);
         Ok(match id {
             SectionId::DebugStr | SectionId::DebugLineStr => expand::whole_texts(bytes),
@@ -116,7 +116,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
     };
     let sections = gimli::DwarfSections::load(load);
     let loaded = usize::try_from(limits.bytes - left).unwrap_or(usize::MAX);
-    limits.entries = limits.entries.saturating_sub(loaded / PIECE);
+    limits.entries = limits.entries.saturating_sub(loaded / BYTES_PER_STEP);
     let Ok(sections) = sections else {
         return Vec::new();
     };
@@ -147,14 +147,14 @@ pub fn locate<'data, R: ReadRef<'data>>(
 }
 
 /// A section is too large or cannot be read.
-struct Refused;
+struct UnreadableSection;
 
 struct Search<'a, 'b> {
     dwarf: &'b gimli::Dwarf<Reader<'a>>,
     how: Demangle,
     /// Number of steps that are left.
     entries: usize,
-    found: BTreeMap<u64, Found>,
+    found: BTreeMap<u64, AddressFindings>,
     /// Other units that names refer to.
     others: BTreeMap<usize, Unit<'a>>,
 }
@@ -182,7 +182,7 @@ impl<'a> Search<'a, '_> {
                 texts.chain(lines).sum()
             },
         );
-        self.entries = self.entries.saturating_sub(bytes / PIECE);
+        self.entries = self.entries.saturating_sub(bytes / BYTES_PER_STEP);
         unit
     }
 
@@ -207,7 +207,7 @@ impl<'a> Search<'a, '_> {
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             // An attribute may take no bytes of the file.
-            self.entries = self.entries.saturating_sub(1 + entry.attrs().len() / PIECE);
+            self.entries = self.entries.saturating_sub(1 + entry.attrs().len() / BYTES_PER_STEP);
             if self.entries == 0 {
                 return Ok(());
             }
@@ -327,7 +327,7 @@ impl<'a> Search<'a, '_> {
         };
         // A line program may have any number of instructions per row, and all units may share one program.
         let instructions = program.header().raw_program_buf().slice().len();
-        self.entries = self.entries.saturating_sub(instructions / PIECE);
+        self.entries = self.entries.saturating_sub(instructions / BYTES_PER_STEP);
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
         let mut rows = program.rows();
         let mut before: Option<(u64, u64, u32)> = None;
@@ -357,29 +357,29 @@ impl<'a> Search<'a, '_> {
     /// Returns the name of an entry. If the entry has none, returns the name of the entry to which it refers. The
     /// linkage name is preferred, because it contains the namespaces.
     fn name(&mut self, unit: &Unit<'a>, offset: UnitOffset) -> Option<String> {
-        let mut place = Place::Here(offset);
+        let mut place = EntryReference::Here(offset);
         let mut plain = None;
         for _ in 0..MAX_STEPS {
             let (linkage, name, next) = match place {
-                Place::Here(offset) => names_at(self.dwarf, unit, offset, &mut self.entries)?,
-                Place::Elsewhere(offset) => {
+                EntryReference::Here(offset) => names_at(self.dwarf, unit, offset, &mut self.entries)?,
+                EntryReference::Elsewhere(offset) => {
                     let (header, within) = self.unit_of(offset)?;
                     names_at(self.dwarf, self.others.get(&header)?, within, &mut self.entries)?
                 }
             };
             if let Some(name) = linkage {
                 let name = demangle(&name, self.how).into_owned();
-                self.entries = self.entries.saturating_sub(name.len() / PIECE);
+                self.entries = self.entries.saturating_sub(name.len() / BYTES_PER_STEP);
                 return Some(name);
             }
             plain = plain.or(name);
             place = match (next, place) {
-                (Some(AttributeValue::UnitRef(offset)), Place::Here(_)) => Place::Here(offset),
-                (Some(AttributeValue::UnitRef(offset)), Place::Elsewhere(from)) => {
+                (Some(AttributeValue::UnitRef(offset)), EntryReference::Here(_)) => EntryReference::Here(offset),
+                (Some(AttributeValue::UnitRef(offset)), EntryReference::Elsewhere(from)) => {
                     let (header, _) = self.unit_of(from)?;
-                    Place::Elsewhere(offset.to_debug_info_offset(&self.others.get(&header)?.header)?)
+                    EntryReference::Elsewhere(offset.to_debug_info_offset(&self.others.get(&header)?.header)?)
                 }
-                (Some(AttributeValue::DebugInfoRef(offset)), _) => Place::Elsewhere(offset),
+                (Some(AttributeValue::DebugInfoRef(offset)), _) => EntryReference::Elsewhere(offset),
                 _ => break,
             };
         }
@@ -408,8 +408,8 @@ impl<'a> Search<'a, '_> {
                 .line_program
                 .as_ref()
                 .map_or(0, |lines| lines.header().file_names().len());
-            self.entries = self.entries.saturating_sub(files.saturating_mul(FILE_STEPS));
-            if self.others.len() >= MAX_OTHERS {
+            self.entries = self.entries.saturating_sub(files.saturating_mul(STEPS_PER_FILE));
+            if self.others.len() >= MAX_REFERENCED_UNITS {
                 self.others.clear();
             }
             self.others.insert(at, unit);
@@ -420,7 +420,7 @@ impl<'a> Search<'a, '_> {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum EntryReference {
     Here(UnitOffset),
     Elsewhere(DebugInfoOffset),
 }
@@ -444,7 +444,7 @@ fn names_at<'a>(
         unit.header.length_including_self()
     };
     let bytes = end.saturating_sub(offset.0);
-    *entries = entries.saturating_sub((bytes + entry.attrs().len()) / PIECE);
+    *entries = entries.saturating_sub((bytes + entry.attrs().len()) / BYTES_PER_STEP);
     if !is_entry.ok()? {
         return None;
     }
@@ -480,11 +480,11 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, en
     Some(path)
 }
 
-/// Converts a text, cut at [`LONGEST`]. The steps count the whole text, because all of it was searched for its end.
+/// Converts a text, cut at [`MAX_NAME_BYTES`]. The steps count the whole text, because all of it was searched for its end.
 fn shown(text: Reader<'_>, entries: &mut usize) -> String {
     let text = text.slice();
-    *entries = entries.saturating_sub(text.len() / PIECE);
-    String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned()
+    *entries = entries.saturating_sub(text.len() / BYTES_PER_STEP);
+    String::from_utf8_lossy(text.get(..MAX_NAME_BYTES).unwrap_or(text)).into_owned()
 }
 
 /// Returns the sorted addresses that lie in a range.

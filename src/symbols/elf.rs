@@ -15,11 +15,11 @@ use object::{Endianness, FileKind, ReadRef};
 
 /// Maximum number of bytes that are read in one piece. The largest known symbol tables and unwind sections have a
 /// third of this size.
-const MAX_PIECE: u64 = 160 << 20;
+const MAX_PIECE_BYTES: u64 = 160 << 20;
 /// Maximum number of bytes of all pieces, each counted with [`PIECE_BYTES`] more. The cache keeps every piece, and a
 /// section table may name any number of long pieces in a sparse file that takes no disk space. The limit has room for
 /// the longest symbol table and the longest unwind section.
-const MAX_PIECES: u64 = 320 << 20;
+const MAX_PIECES_BYTES: u64 = 320 << 20;
 const PIECE_BYTES: u64 = 64;
 /// Maximum number of bytes that are read for the head of a file: a thousand times the bytes that a typical file needs.
 const MAX_HEAD: u64 = 1 << 20;
@@ -45,7 +45,7 @@ pub struct Cache<R: ReadCacheOps> {
 
 impl<R: ReadCacheOps> Cache<R> {
     pub fn new(file: R) -> Self {
-        Self::within(file, MAX_PIECES)
+        Self::within(file, MAX_PIECES_BYTES)
     }
 
     /// Creates a cache for [`Head::read`], which needs only a small part of a file.
@@ -69,7 +69,7 @@ impl<R: ReadCacheOps> Cache<R> {
 
     /// Returns the number of bytes of pieces and names that were read so far.
     pub fn read(&self) -> u64 {
-        (MAX_PIECES - self.pieces.get()) + (MAX_TEXTS - self.texts.get()) as u64
+        (MAX_PIECES_BYTES - self.pieces.get()) + (MAX_TEXTS - self.texts.get()) as u64
     }
 
     fn cut<T>(&self) -> Result<T, ()> {
@@ -97,7 +97,7 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
     }
 
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
-        if size > MAX_PIECE {
+        if size > MAX_PIECE_BYTES {
             return self.0.cut();
         }
         // A piece that is read again counts again, because its reader processes all of it again.
@@ -256,7 +256,7 @@ const DYNAMIC: u32 = 1 << 31;
 
 /// A function of an [`Index`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FunctionRange {
     pub start: u64,
     /// End address (exclusive).
     pub end: u64,
@@ -312,7 +312,7 @@ impl Index {
     }
 
     /// Returns the function that contains an address.
-    pub fn find(&self, address: u64) -> Option<Place> {
+    pub fn find(&self, address: u64) -> Option<FunctionRange> {
         /// Functions may be nested. This many functions before the address are tried.
         const NESTED: usize = 8;
         let after = self.functions.partition_point(|entry| entry.start <= address);
@@ -323,7 +323,7 @@ impl Index {
                 0 => address.saturating_add(1).min(next),
                 size => entry.start.saturating_add(u64::from(size)),
             };
-            (address < end).then_some(Place {
+            (address < end).then_some(FunctionRange {
                 start: entry.start,
                 end: end.min(next.max(address.saturating_add(1))),
                 name: self.strings[usize::from(entry.name & DYNAMIC != 0)]

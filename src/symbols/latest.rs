@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 /// Maximum number of steps: each address that receives a name is one step, and so are every 16 bytes of a name. The
 /// list is untrusted, and each of its lines may cover all addresses. If the steps are used up, later lines are skipped.
-const MAX_WORK: usize = 16 << 20;
+const MAX_STEPS: usize = 16 << 20;
 /// Maximum number of bytes of names that are held, counted for each address. A name that does not fit is left out.
-const MAX_HELD: usize = 32 << 20;
+const MAX_NAME_BYTES: usize = 32 << 20;
 
 /// Collects names that are offered in the order of time.
 pub struct Latest<'a> {
@@ -31,7 +31,7 @@ impl<'a> Latest<'a> {
     /// Returns true if the search needs no name for this range.
     pub(crate) fn is_elsewhere(&self, start: u64, size: u64) -> bool {
         let from = self.addresses.partition_point(|address| *address < start);
-        self.work > MAX_WORK || self.addresses.get(from).is_none_or(|address| *address - start >= size)
+        self.work > MAX_STEPS || self.addresses.get(from).is_none_or(|address| *address - start >= size)
     }
 
     /// Offers the name of code that was generated at `start`.
@@ -39,14 +39,14 @@ impl<'a> Latest<'a> {
         let end = start.saturating_add(size);
         let [from, to] = [start, end].map(|limit| self.addresses.partition_point(|address| *address < limit));
         let places = self.best.get_mut(from..to).unwrap_or_default();
-        if places.is_empty() || self.work > MAX_WORK {
+        if places.is_empty() || self.work > MAX_STEPS {
             return;
         }
         self.work += places.len() + name.len() / 16;
         let before: usize = places.iter().flatten().map(|(.., name)| name.len()).sum();
         let name: Arc<str> = String::from_utf8_lossy(name).into();
         let held = self.held - before + places.len().saturating_mul(name.len());
-        let is_held = held <= MAX_HELD;
+        let is_held = held <= MAX_NAME_BYTES;
         self.held = if is_held { held } else { self.held - before };
         places.fill(is_held.then_some((start, end, name)));
     }
@@ -89,7 +89,7 @@ mod tests {
         while !latest.is_elsewhere(0, u64::MAX) {
             latest.offer(0, u64::MAX, b"all");
         }
-        assert!(latest.work < MAX_WORK + addresses.len() + 1);
+        assert!(latest.work < MAX_STEPS + addresses.len() + 1);
         latest.offer(7, 1, b"later");
         let mut found = 0;
         latest.finish(|_, _, _, name| found += usize::from(&*name == "all"));

@@ -67,7 +67,7 @@ fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64,
 /// access x30.
 fn is_leaf(code: &[u8]) -> bool {
     /// Masks and values of instructions that disqualify a function.
-    const OTHERS: [(u32, u32); 7] = [
+    const DISQUALIFYING_CODE: [(u32, u32); 7] = [
         // bl
         (0xfc00_0000, 0x9400_0000),
         // blr
@@ -86,7 +86,7 @@ fn is_leaf(code: &[u8]) -> bool {
     let (words, _) = code.as_chunks::<4>();
     words.iter().all(|word| {
         let word = u32::from_le_bytes(*word);
-        OTHERS.iter().all(|(mask, value)| word & mask != *value)
+        DISQUALIFYING_CODE.iter().all(|(mask, value)| word & mask != *value)
     })
 }
 

@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_signed_return_address_of_64_bit_arm_is_found_and_its_signature_dropped() {
-        use crate::walk::{Found, REGISTERS, Snapshot, Stop, walk};
+        use crate::walk::{REGISTERS, RuleLookup, Snapshot, Stop, walk};
 
         let mut frames = gimli::EhFrame::new(&ARM, RunTimeEndian::Little);
         frames.set_address_size(8);
@@ -284,8 +284,8 @@ mod tests {
             bytes: &bytes,
         };
         let find = |address: u64| match table.find(u32::try_from(address).unwrap()) {
-            Some(row) if row.kind() != Rule::None => Found::Row(*row),
-            _ => Found::FramePointers,
+            Some(row) if row.kind() != Rule::None => RuleLookup::Row(*row),
+            _ => RuleLookup::FramePointers,
         };
         let mut found = Vec::new();
         let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);

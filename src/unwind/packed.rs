@@ -40,9 +40,9 @@ const MAX_SHIFT: u32 = 16;
 /// has smaller pages.
 const MIN_SHIFT: u32 = 8;
 /// Minimum number of rows per word of the index.
-const ROWS_A_PAGE: usize = 16;
+const ROWS_PER_WORD: usize = 16;
 /// Number of rows whose memory is freed at a time during packing.
-const PIECE: usize = 1 << 16;
+const PIECE_ROWS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Packed {
@@ -62,7 +62,7 @@ impl Packed {
         let most = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
         let pages_of = |shift: u32| (last.pc >> shift) as usize - (first.pc >> shift) as usize + 1;
         let shift = (MIN_SHIFT..most)
-            .find(|shift| pages_of(*shift) <= rows.len() / ROWS_A_PAGE)
+            .find(|shift| pages_of(*shift) <= rows.len() / ROWS_PER_WORD)
             .unwrap_or(most);
         let (first_page, pages) = (first.pc >> shift, pages_of(shift));
 
@@ -101,7 +101,7 @@ impl Packed {
                 packed.put(pages_at + known, index as u32 + 1);
             }
             packed.put(rows_at + index, row.pc << (32 - shift) | numbers.of(rule_of(&row)));
-            if index.is_multiple_of(PIECE) {
+            if index.is_multiple_of(PIECE_ROWS) {
                 rows.shrink_to_fit();
             }
         }
@@ -216,18 +216,18 @@ struct Numbers {
 
 impl Numbers {
     /// Number of entries of the cache; a power of two.
-    const RECENT: usize = 1 << 12;
+    const CACHE_ENTRIES: usize = 1 << 12;
 
     fn new() -> Self {
         Self {
             all: HashMap::new(),
-            recent: vec![(0, u32::MAX); Self::RECENT],
+            recent: vec![(0, u32::MAX); Self::CACHE_ENTRIES],
         }
     }
 
     fn place(rule: u32) -> usize {
         // Fibonacci hashing: the high bits of the product with 2^32 divided by the golden ratio.
-        (rule.wrapping_mul(0x9e37_79b9) >> (32 - Self::RECENT.trailing_zeros())) as usize
+        (rule.wrapping_mul(0x9e37_79b9) >> (32 - Self::CACHE_ENTRIES.trailing_zeros())) as usize
     }
 
     /// Returns the number of a rule, after assigning `next` if it has none yet.

@@ -52,7 +52,7 @@ impl OwnedSnapshot {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FrameState {
     ip: u64,
     sp: u64,
     bp: u64,
@@ -124,7 +124,7 @@ impl Stop {
 
 /// The result of looking up the rule for an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum RuleLookup {
     NoMapping,
     /// The mapping has no table. The walk follows frame pointers.
     FramePointers,
@@ -143,10 +143,10 @@ pub fn walk(
     arch: Arch,
     snapshot: &Snapshot<'_>,
     limit: usize,
-    find: impl Fn(u64) -> Found,
+    find: impl Fn(u64) -> RuleLookup,
     frames: &mut Vec<u64>,
 ) -> Stop {
-    let mut place = Place {
+    let mut place = FrameState {
         ip: snapshot.ip,
         sp: snapshot.sp,
         bp: snapshot.bp,
@@ -161,10 +161,10 @@ pub fn walk(
         // Except at the leaf, the address is a return address, and the rule of the byte before it applies.
         let address = place.ip.wrapping_sub(u64::from(place.all.is_none()));
         let row = match find(address) {
-            Found::NoMapping => return Stop::NoMapping,
-            Found::FramePointers => Row::frame_pointers(arch),
-            Found::Row(row) => row,
-            Found::NoTable => return Stop::NoTable,
+            RuleLookup::NoMapping => return Stop::NoMapping,
+            RuleLookup::FramePointers => Row::frame_pointers(arch),
+            RuleLookup::Row(row) => row,
+            RuleLookup::NoTable => return Stop::NoTable,
         };
         match caller(arch, snapshot, &place, address, row) {
             Ok(next) => place = next,
@@ -175,7 +175,7 @@ pub fn walk(
 }
 
 /// Computes the registers of the caller, with the same steps as `step` of `bpf/profiler.bpf.c`.
-fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row: Row) -> Result<Place, Stop> {
+fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &FrameState, address: u64, row: Row) -> Result<FrameState, Stop> {
     let word = |address: u64| read(snapshot, address).ok_or(Stop::Read);
     let offset = i64::from(row.cfa) * 8;
     let rule = row.kind();
@@ -281,12 +281,12 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
 }
 
 /// Returns the value of the register that the CFA is relative to.
-fn base(place: &Place, rule: Rule) -> u64 {
+fn base(place: &FrameState, rule: Rule) -> u64 {
     if rule == Rule::Sp { place.sp } else { place.bp }
 }
 
 /// Returns the registers of the code that a signal interrupted, from the kernel's frame above `sp`.
-fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, Stop> {
+fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<FrameState, Stop> {
     let word = |at: u64| read(snapshot, sp.wrapping_add(at)).ok_or(Stop::Read);
     let place = match arch {
         Arch::X86_64 => {
@@ -297,7 +297,7 @@ fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, St
             for (index, register) in ORDER.into_iter().enumerate() {
                 all[register] = word(40 + 8 * index as u64)?;
             }
-            Place {
+            FrameState {
                 ip: word(168)?,
                 sp: all[7],
                 bp: all[6],
@@ -305,7 +305,7 @@ fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, St
                 all: Some(all),
             }
         }
-        Arch::Aarch64 => Place {
+        Arch::Aarch64 => FrameState {
             bp: word(544)?,
             aux: word(552)? & ADDRESS_BITS,
             sp: word(560)?,
@@ -340,7 +340,7 @@ mod tests {
             bytes: &bytes,
         };
         let mut frames = Vec::new();
-        let stop = walk(Arch::X86_64, &snapshot, 100, |_| Found::FramePointers, &mut frames);
+        let stop = walk(Arch::X86_64, &snapshot, 100, |_| RuleLookup::FramePointers, &mut frames);
         assert_eq!((stop, frames), (Stop::End, vec![0x5000, 0x5001, 0x5002]));
     }
 
@@ -363,7 +363,7 @@ mod tests {
             rule: Rule::Sp as u8,
         };
         let mut frames = Vec::new();
-        let stop = walk(Arch::X86_64, &snapshot, 100, |_| Found::Row(row), &mut frames);
+        let stop = walk(Arch::X86_64, &snapshot, 100, |_| RuleLookup::Row(row), &mut frames);
         assert_eq!((stop, frames), (Stop::Read, vec![0x5000, 0x5001]));
     }
 
@@ -381,7 +381,7 @@ mod tests {
             bytes: &bytes,
         };
         let row = |rule: Rule, cfa, bp, extra: u8| {
-            Found::Row(Row {
+            RuleLookup::Row(Row {
                 pc: 0,
                 cfa,
                 bp,

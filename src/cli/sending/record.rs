@@ -13,7 +13,7 @@ use clap::Args;
 use crate::cli::common::{output, plain};
 use alluvium_base::duration;
 use alluvium_ebpf::{
-    Budget, Choice, Engine, LeftOut, NameCache, Namer, Opener, ProcessInfo, Profiler, Refusal, Scope, Settings, Span,
+    Budget, Choice, Engine, NameCache, Namer, Omission, Opener, ProcessInfo, Profiler, Refusal, Scope, Settings, Span,
     Stacks, Style, Window,
 };
 use alluvium_profile::flamegraph::{SvgOptions, Tree, svg};
@@ -319,8 +319,8 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
 /// empty if there are none.
 fn refused_text(opener: &Opener) -> String {
     let refused = Refusal::ALL.map(Refusal::name).into_iter().zip(opener.refused());
-    let excesses = LeftOut::ALL
-        .map(LeftOut::name)
+    let excesses = Omission::ALL
+        .map(Omission::name)
         .into_iter()
         .zip(opener.bounds.excesses());
     counted("files of processes that were not read", refused) + &counted("left out because of a bound", excesses)
