@@ -38,7 +38,7 @@ pub(super) fn elf(data: &[u8]) {
     let mut names = Ranges::default();
     let mut limits = dwarf::Limits {
         bytes: 8 << 20,
-        entries: 100_000,
+        steps: 100_000,
     };
     Functions::new(&file, data).resolve(&addresses, Demangle::Full, &mut names, |_, missing| {
         Some(dwarf::locate(&file, missing, Demangle::Full, &mut limits))

@@ -72,13 +72,13 @@ impl LoggedOmissions {
 
 impl Bounds {
     /// Returns the number of omissions of each kind so far.
-    pub fn excesses(&self) -> OmissionCounts {
+    pub fn omission_counts(&self) -> OmissionCounts {
         std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed))
     }
 
     /// Counts an omission, and logs it once per file and kind. At most once a minute over all files, the message is a
     /// warning. Otherwise it is a debug message.
-    pub(crate) fn leave_out(&self, what: Omission, said: &LoggedOmissions, path: &str) {
+    pub(crate) fn count_omission(&self, what: Omission, said: &LoggedOmissions, path: &str) {
         self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
         let bit = 1_u8 << (what as u8);
         if said.0.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
@@ -104,11 +104,11 @@ mod tests {
         let (one, other) = (LoggedOmissions::default(), LoggedOmissions::default());
         assert!(one.is_empty());
         for _ in 0..3 {
-            bounds.leave_out(Omission::Names, &one, "/one");
-            bounds.clone().leave_out(Omission::File, &other, "/other");
+            bounds.count_omission(Omission::Names, &one, "/one");
+            bounds.clone().count_omission(Omission::File, &other, "/other");
         }
-        bounds.leave_out(Omission::Part, &one, "/one");
-        assert_eq!(bounds.excesses(), [3, 1, 0, 3, 0]);
+        bounds.count_omission(Omission::Part, &one, "/one");
+        assert_eq!(bounds.omission_counts(), [3, 1, 0, 3, 0]);
         let said = [&one, &other].map(|said| said.0.load(Ordering::Relaxed));
         assert_eq!(said, [0b1010, 0b1]);
         assert_eq!(

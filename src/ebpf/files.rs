@@ -72,7 +72,7 @@ pub(crate) struct Files {
     opener: Opener,
     /// Records that a file had no room in this window, so that this is logged only once. Untrusted processes decide
     /// how many files they map.
-    left_out: LoggedOmissions,
+    logged: LoggedOmissions,
 }
 
 /// A change of a file's table.
@@ -107,7 +107,7 @@ struct Entry {
     state: TableState,
     /// Size of the table in bytes, once it was compiled.
     table_bytes: Option<usize>,
-    used: u64,
+    last_used: u64,
 }
 
 enum TableState {
@@ -152,7 +152,7 @@ impl Files {
             changes: vec![(FileId::TRAMPOLINES, TableChange::Made(trampolines.clone()))],
             trampolines,
             opener,
-            left_out: LoggedOmissions::default(),
+            logged: LoggedOmissions::default(),
         })
     }
 
@@ -161,7 +161,7 @@ impl Files {
     pub(crate) fn intern(&mut self, process: ProcessKey, line: &MapsLine) -> FileId {
         let is_vdso = line.path == "[vdso]";
         if !is_vdso && (line.inode == 0 || line.path.starts_with('[') || line.path.starts_with("//")) {
-            return if trampolines::are_in(process.pid, line) {
+            return if trampolines::contain_trampolines(process.pid, line) {
                 FileId::TRAMPOLINES
             } else {
                 FileId::ANONYMOUS
@@ -176,7 +176,9 @@ impl Files {
             return *id;
         }
         if !self.opener.has_room() || self.entries.len() >= MAX_OPEN_FILES {
-            self.opener.bounds.leave_out(Omission::File, &self.left_out, &line.path);
+            self.opener
+                .bounds
+                .count_omission(Omission::File, &self.logged, &line.path);
             return FileId::UNKNOWN;
         }
         let id = FileId(self.next);
@@ -190,7 +192,7 @@ impl Files {
                 state: TableState::NotAsked,
                 table_bytes: None,
                 // Until the file runs, it is dropped before the files that ran in this window.
-                used: self.age.saturating_sub(1),
+                last_used: self.age.saturating_sub(1),
             },
         );
         id
@@ -218,11 +220,11 @@ impl Files {
     }
 
     /// Requests the table of a file. Returns false if the table is still being compiled.
-    pub(crate) fn want_table(&mut self, id: FileId) -> bool {
+    pub(crate) fn request_table(&mut self, id: FileId) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return true;
         };
-        entry.used = self.age;
+        entry.last_used = self.age;
         match entry.state {
             TableState::NotAsked => {}
             TableState::Building => return false,
@@ -249,16 +251,16 @@ impl Files {
     }
 
     /// Marks the file as used in this window.
-    pub(crate) fn used(&mut self, id: FileId) {
+    pub(crate) fn mark_used(&mut self, id: FileId) {
         if let Some(entry) = self.entries.get_mut(&id) {
-            entry.used = self.age;
+            entry.last_used = self.age;
         }
     }
 
     /// Returns the changes since the last call, in order.
     pub(crate) fn changes(&mut self) -> Vec<(FileId, TableChange)> {
         while let Ok((id, table)) = self.done.try_recv() {
-            self.made(id, table);
+            self.insert_table(id, table);
         }
         std::mem::take(&mut self.changes)
     }
@@ -266,11 +268,11 @@ impl Files {
     /// Waits until a table is compiled, but at most `time`.
     pub(crate) fn wait(&mut self, time: Duration) {
         if let Ok((id, table)) = self.done.recv_timeout(time) {
-            self.made(id, table);
+            self.insert_table(id, table);
         }
     }
 
-    fn made(&mut self, id: FileId, table: Packed) {
+    fn insert_table(&mut self, id: FileId, table: Packed) {
         let bytes = table.bytes();
         let fits = self.make_room(bytes);
         let Some(entry) = self.entries.get_mut(&id) else {
@@ -315,7 +317,7 @@ impl Files {
 
     /// Returns true for a table that may be dropped, because its file ran neither in this window nor in the last one.
     fn is_idle(&self, entry: &Entry) -> bool {
-        matches!(entry.state, TableState::Ready(_)) && entry.used + 1 < self.age
+        matches!(entry.state, TableState::Ready(_)) && entry.last_used + 1 < self.age
     }
 
     fn has_room(&self, wanted: usize) -> bool {
@@ -334,7 +336,7 @@ impl Files {
                 .entries
                 .iter()
                 .filter(|(_, entry)| self.is_idle(entry))
-                .min_by_key(|(id, entry)| (entry.used, **id))
+                .min_by_key(|(id, entry)| (entry.last_used, **id))
                 .map(|(id, _)| *id);
             let Some(id) = oldest else { return false };
             self.drop_table(id);
@@ -358,17 +360,17 @@ impl Files {
 
     /// Ends a window. If too many files are open, closes the least recently used ones. Returns the closed files, and
     /// [`FileId::UNKNOWN`] if a file had no room in the window.
-    pub(crate) fn age(&mut self) -> Vec<FileId> {
+    pub(crate) fn end_window(&mut self) -> Vec<FileId> {
         self.age += 1;
-        self.ask_again();
+        self.allow_requests();
         let mut closed = Vec::new();
-        if !std::mem::take(&mut self.left_out).is_empty() {
+        if !std::mem::take(&mut self.logged).is_empty() {
             closed.push(FileId::UNKNOWN);
         }
         if self.entries.len() <= MAX_FILES {
             return closed;
         }
-        let mut by_age: Vec<(u64, FileId)> = self.entries.iter().map(|(id, entry)| (entry.used, *id)).collect();
+        let mut by_age: Vec<(u64, FileId)> = self.entries.iter().map(|(id, entry)| (entry.last_used, *id)).collect();
         by_age.sort_unstable();
         for (_, id) in by_age.into_iter().take(self.entries.len() - MAX_FILES) {
             if matches!(self.entries.get(&id), Some(entry) if matches!(entry.state, TableState::Building)) {
@@ -384,11 +386,11 @@ impl Files {
     }
 
     /// Allows recently used files to request their tables again, if the tables had no room before and have room now.
-    fn ask_again(&mut self) {
+    fn allow_requests(&mut self) {
         let again: Vec<FileId> = self
             .entries
             .iter()
-            .filter(|(_, entry)| matches!(entry.state, TableState::NoRoom) && entry.used + 1 >= self.age)
+            .filter(|(_, entry)| matches!(entry.state, TableState::NoRoom) && entry.last_used + 1 >= self.age)
             .filter(|(_, entry)| entry.table_bytes.is_some_and(|bytes| self.has_room(bytes)))
             .map(|(id, _)| *id)
             .collect();
@@ -413,7 +415,7 @@ mod tests {
     fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, TableChange)> {
         let until = Instant::now() + Duration::from_mins(1);
         let mut changes = files.changes();
-        while !files.want_table(id) {
+        while !files.request_table(id) {
             assert!(Instant::now() < until, "no table");
             files.wait(Duration::from_millis(50));
             changes.extend(files.changes());
@@ -454,7 +456,7 @@ mod tests {
         for id in &ids {
             changes.extend(wait_for_table(&mut files, *id));
             assert!(files.table_bytes() <= one * 2);
-            files.age();
+            files.end_window();
         }
         assert!(changes.contains(&(ids[0], TableChange::Gone)));
         assert!(!has_table(&files, ids[0]) && has_table(&files, ids[2]));
@@ -485,10 +487,10 @@ mod tests {
             }
             files.intern(own_key, &line(&path.to_string_lossy()))
         };
-        files.age();
-        files.age();
+        files.end_window();
+        files.end_window();
         let runs = intern(&mut files, 0);
-        files.used(runs);
+        files.mark_used(runs);
         let mut count = 0;
         while intern(&mut files, count) != FileId::UNKNOWN {
             count += 1;
@@ -496,14 +498,14 @@ mod tests {
         assert!(!opener.has_room() && (64..=MAX_OPEN_FILES).contains(&count), "{count}");
         assert_eq!(intern(&mut files, 0), runs, "known files are found as before");
         intern(&mut files, count + 1);
-        assert_eq!(opener.bounds.excesses()[Omission::File as usize], 2);
+        assert_eq!(opener.bounds.omission_counts()[Omission::File as usize], 2);
         let kept = count.min(MAX_FILES);
-        let closed = files.age();
+        let closed = files.end_window();
         assert!(closed.contains(&FileId::UNKNOWN) && !closed.contains(&runs));
         assert_eq!(closed.len() - 1, count - kept);
         assert_eq!(files.entries.len(), kept);
         assert!(count == kept || intern(&mut files, count) != FileId::UNKNOWN);
-        assert!(!files.age().contains(&FileId::UNKNOWN));
+        assert!(!files.end_window().contains(&FileId::UNKNOWN));
     }
 
     #[test]
@@ -527,15 +529,15 @@ mod tests {
         assert_eq!(wait_for_table(&mut files, ids[1]), [(ids[1], TableChange::Absent)]);
         for _ in 0..3 {
             // Both files run in each window, so nothing changes.
-            ids.iter().for_each(|id| files.used(*id));
-            files.age();
+            ids.iter().for_each(|id| files.mark_used(*id));
+            files.end_window();
             assert_eq!(files.changes(), []);
             assert!(has_table(&files, ids[0]) && !has_table(&files, ids[1]));
         }
         // The first file does not run any more.
         for _ in 0..2 {
-            files.used(ids[1]);
-            files.age();
+            files.mark_used(ids[1]);
+            files.end_window();
         }
         assert_eq!(files.changes(), [(ids[1], TableChange::Gone)]);
         let changes = wait_for_table(&mut files, ids[1]);

@@ -87,7 +87,7 @@ pub enum AllowedFile {
 #[derive(Debug, Clone, Default)]
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
-    kept: Arc<AtomicUsize>,
+    open_files: Arc<AtomicUsize>,
     /// Counts the parts omitted from the files that this opener opened.
     pub bounds: Bounds,
 }
@@ -125,7 +125,7 @@ impl Opener {
 
     /// Opens the file that a process has mapped: through the mapping itself, or by its path if the process has ended
     /// or the kernel denies access to the mapping.
-    pub fn mapped(&self, key: ProcessKey, line: &MapsLine) -> Option<File> {
+    pub fn open_mapped(&self, key: ProcessKey, line: &MapsLine) -> Option<File> {
         let is_it = |stat: &Stat, pinned: &OwnedFd| {
             if is_mapped(stat, pinned, line) {
                 Ok(())
@@ -156,7 +156,7 @@ impl Opener {
     }
 
     /// Opens the file at a path, if it belongs to root or to `user`.
-    pub fn at(&self, root: Root, path: &str, ending: AllowedFile, user: Option<u32>) -> Option<File> {
+    pub fn open_at(&self, root: Root, path: &str, ending: AllowedFile, user: Option<u32>) -> Option<File> {
         let owner = |stat: &Stat, _: &OwnedFd| {
             if stat.st_uid == 0 || Some(stat.st_uid) == user {
                 Ok(())
@@ -179,19 +179,19 @@ impl Opener {
 
     /// Returns true if another file may stay open.
     pub(crate) fn has_room(&self) -> bool {
-        self.kept.load(Ordering::Relaxed) < descriptors::untrusted_file_limit(MAX_OPEN_FILES)
+        self.open_files.load(Ordering::Relaxed) < descriptors::untrusted_file_limit(MAX_OPEN_FILES)
     }
 
     /// Returns the number of files that stay open at present.
     #[cfg(test)]
-    pub(crate) fn kept(&self) -> usize {
-        self.kept.load(Ordering::Relaxed)
+    pub(crate) fn open_count(&self) -> usize {
+        self.open_files.load(Ordering::Relaxed)
     }
 
     /// Keeps a file open and counts it.
-    pub(crate) fn keep(&self, file: File) -> OpenFile {
-        self.kept.fetch_add(1, Ordering::Relaxed);
-        let count = self.kept.clone();
+    pub(crate) fn keep_open(&self, file: File) -> OpenFile {
+        self.open_files.fetch_add(1, Ordering::Relaxed);
+        let count = self.open_files.clone();
         OpenFile { file, count }
     }
 
@@ -390,13 +390,20 @@ mod tests {
         without_waiting(move || {
             for path in places {
                 for root in [Root::Own, Root::Process(own())] {
-                    assert!(asked.at(root, &path, AllowedFile::FileOrLink, None).is_none(), "{path}");
+                    assert!(
+                        asked.open_at(root, &path, AllowedFile::FileOrLink, None).is_none(),
+                        "{path}"
+                    );
                 }
             }
         });
         assert_eq!(count(&opener, Refusal::NotRegular), 2 * paths.len() as u64);
         // A missing file is not a refusal.
-        assert!(opener.at(Root::Own, &at("none"), AllowedFile::File, None).is_none());
+        assert!(
+            opener
+                .open_at(Root::Own, &at("none"), AllowedFile::File, None)
+                .is_none()
+        );
         assert_eq!(count(&opener, Refusal::NotRegular), 2 * paths.len() as u64);
     }
 
@@ -412,24 +419,24 @@ mod tests {
         let opener = Opener::default();
         for user in [None, Some(0), Some(4712)] {
             assert!(
-                opener.at(Root::Own, path, AllowedFile::File, user).is_none(),
+                opener.open_at(Root::Own, path, AllowedFile::File, user).is_none(),
                 "{user:?}"
             );
         }
         assert_eq!(count(&opener, Refusal::Owner), 3);
-        assert!(opener.at(Root::Own, path, AllowedFile::File, Some(4711)).is_some());
+        assert!(opener.open_at(Root::Own, path, AllowedFile::File, Some(4711)).is_some());
         assert!(
             opener
-                .at(Root::Own, link, AllowedFile::FileOrLink, Some(4711))
+                .open_at(Root::Own, link, AllowedFile::FileOrLink, Some(4711))
                 .is_some()
         );
         let opener = Opener::default();
-        assert!(opener.at(Root::Own, link, AllowedFile::File, Some(4711)).is_none());
+        assert!(opener.open_at(Root::Own, link, AllowedFile::File, Some(4711)).is_none());
         // The opener refuses magic links, because they can lead out of the root.
         let magic = format!("/proc/self/root{path}");
         assert!(
             opener
-                .at(Root::Own, &magic, AllowedFile::FileOrLink, Some(4711))
+                .open_at(Root::Own, &magic, AllowedFile::FileOrLink, Some(4711))
                 .is_none()
         );
         assert_eq!(count(&opener, Refusal::Link), 2);
@@ -464,7 +471,7 @@ mod tests {
             let opener = Opener::default();
             // On a busy machine it may take long until the other thread runs.
             for round in 0..1_000_000 {
-                let file = opener.at(Root::Own, path.to_str().unwrap(), AllowedFile::File, None);
+                let file = opener.open_at(Root::Own, path.to_str().unwrap(), AllowedFile::File, None);
                 assert!(file.is_none_or(|file| file.metadata().unwrap().is_file()));
                 if round >= 20_000 && count(&opener, Refusal::NotRegular) > 0 {
                     break;
@@ -484,19 +491,19 @@ mod tests {
         std::fs::write(&path, "good").unwrap();
         let line = MapsLine::of_file(&path);
         let opener = Opener::default();
-        assert_eq!(text(opener.mapped(own(), &line)).as_deref(), Some("good"));
+        assert_eq!(text(opener.open_mapped(own(), &line)).as_deref(), Some("good"));
         // Another device may have a file with the same inode number.
         let (major, minor) = line.device;
         let elsewhere = MapsLine {
             device: (major, minor + 1),
             ..line.clone()
         };
-        assert!(opener.mapped(own(), &elsewhere).is_none());
+        assert!(opener.open_mapped(own(), &elsewhere).is_none());
         let another = MapsLine {
             inode: line.inode + 1,
             ..line.clone()
         };
-        assert!(opener.mapped(own(), &another).is_none());
+        assert!(opener.open_mapped(own(), &another).is_none());
         assert_eq!(count(&opener, Refusal::Exchanged), 2);
 
         // The opener reads the file that a process has mapped, whatever file is at the path by now. It does not mistake
@@ -527,7 +534,13 @@ mod tests {
         let opener = Opener::default();
         let lengths = without_waiting({
             let (opener, line) = (opener.clone(), line.clone());
-            move || [key, later].map(|key| opener.mapped(key, &line).map(|file| file.metadata().unwrap().len()))
+            move || {
+                [key, later].map(|key| {
+                    opener
+                        .open_mapped(key, &line)
+                        .map(|file| file.metadata().unwrap().len())
+                })
+            }
         });
         child.kill().unwrap();
         child.wait().unwrap();
@@ -555,12 +568,15 @@ mod tests {
         assert_eq!(said, "ready\n");
         let root = Root::Process(ProcessKey { pid: child.id(), ..OWN });
         let opener = Opener::default();
-        let found = ["link", "climbing"].map(|name| text(opener.at(root, &at(name), AllowedFile::FileOrLink, None)));
+        let found =
+            ["link", "climbing"].map(|name| text(opener.open_at(root, &at(name), AllowedFile::FileOrLink, None)));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(found, [Some("theirs\n".to_owned()), Some("theirs\n".to_owned())]);
         assert!(
-            opener.at(root, &at("link"), AllowedFile::FileOrLink, None).is_none(),
+            opener
+                .open_at(root, &at("link"), AllowedFile::FileOrLink, None)
+                .is_none(),
             "it is gone"
         );
     }

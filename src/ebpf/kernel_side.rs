@@ -127,12 +127,12 @@ impl KernelSide {
             }
         }
         for (pid, process) in processes {
-            if !process.active || !process.stale || process.exited > 0 || process.image.read().is_empty() {
+            if !process.active || !process.is_stale || process.exited > 0 || process.image.read().is_empty() {
                 continue;
             }
             let written = array("mappings", &process.kernel_mappings())
                 .and_then(|map| maps.processes.insert(pid, &map, 0).map_err(std::io::Error::other));
-            process.stale = false;
+            process.is_stale = false;
             match written {
                 Ok(()) => process.in_kernel = true,
                 // The BPF program continues to send snapshots of the process.

@@ -65,10 +65,10 @@ struct FileNames {
     names: Ranges,
     functions: Option<BinaryFunctions>,
     /// Time from which lines may be looked up again; `None` before the first look-up.
-    lines_again: Option<Instant>,
+    next_lookup: Option<Instant>,
     /// Addresses whose names have no line yet. They are looked up again after `lines_again`.
     without_lines: Vec<u64>,
-    used: u64,
+    last_window: u64,
 }
 
 /// Share of a CPU for looking up lines of all files together, after the first look-up of each file. Each look-up
@@ -93,16 +93,16 @@ impl NameCache {
 
     /// Looks up the names of the unknown `addresses`. Returns all known names of the binary.
     pub(crate) fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
-        if self.is_to_read(id, binary, addresses) {
+        if self.needs_read(id, binary, addresses) {
             self.read(id, binary, addresses, how);
         }
         let file = self.files.entry(id).or_default();
-        file.used = self.age;
+        file.last_window = self.age;
         &file.names
     }
 
     /// Returns true if the file must be read for some of the addresses and the limits allow it.
-    fn is_to_read(&mut self, id: FileId, binary: &Binary, addresses: &[u64]) -> bool {
+    fn needs_read(&mut self, id: FileId, binary: &Binary, addresses: &[u64]) -> bool {
         let file = self.files.entry(id).or_default();
         let has_room = self.spent.names < MAX_NAMES && !file.names.is_full();
         let may = has_room && (file.functions.is_some() || self.spent.read < MAX_READ_BYTES);
@@ -118,13 +118,13 @@ impl NameCache {
             return false;
         }
         if !may {
-            binary.leave_out(Omission::Names);
+            binary.count_omission(Omission::Names);
         }
         may
     }
 
     fn read(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) {
-        let with_lines = self.files.values().filter(|file| file.lines_again.is_some()).count();
+        let with_lines = self.files.values().filter(|file| file.next_lookup.is_some()).count();
         let file = self.files.entry(id).or_default();
         let left = MAX_STEPS.saturating_sub(self.spent.steps);
         let mut lines = LineLimits {
@@ -143,7 +143,7 @@ impl NameCache {
             let wait = time
                 .div_f64(LINES_SHARE)
                 .saturating_mul(u32::try_from(with_lines.max(1)).unwrap_or(u32::MAX));
-            file.lines_again = Some(Instant::now() + wait.min(MAX_LINES_DELAY));
+            file.next_lookup = Some(Instant::now() + wait.min(MAX_LINES_DELAY));
         }
         if is_new {
             self.spent.read += functions.read;
@@ -161,14 +161,16 @@ impl NameCache {
 
     /// Counts that a process has no names in a window because the profiles are too large. The omission is logged once
     /// per window.
-    pub(crate) fn leave_out(&self, process: &ProcessInfo, said: &LoggedOmissions) {
-        self.opener.bounds.leave_out(Omission::Names, said, &process.executable);
+    pub(crate) fn count_omission(&self, process: &ProcessInfo, said: &LoggedOmissions) {
+        self.opener
+            .bounds
+            .count_omission(Omission::Names, said, &process.executable);
     }
 
     /// Looks up the names of kernel functions for those of the `addresses` that are unknown.
     pub(crate) fn resolve_kernel(&mut self, addresses: impl Iterator<Item = u64>) {
         let kernel = &mut self.kernel;
-        kernel.used = self.age;
+        kernel.last_window = self.age;
         if kernel.hidden {
             return;
         }
@@ -190,7 +192,7 @@ impl NameCache {
 
     /// Returns the size of indexes and names in bytes.
     pub fn bytes(&self) -> usize {
-        self.index_bytes() + self.held().map(|(_, _, bytes)| bytes).sum::<usize>()
+        self.index_bytes() + self.held_names().map(|(_, _, bytes)| bytes).sum::<usize>()
     }
 
     /// Returns the size of the indexes in bytes.
@@ -199,23 +201,23 @@ impl NameCache {
     }
 
     /// Returns each holder of names with the window of its last use and the bytes of its names.
-    fn held(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
+    fn held_names(&self) -> impl Iterator<Item = (Holder, u64, usize)> {
         let files = self
             .files
             .iter()
-            .map(|(id, file)| (Holder::File(*id), file.used, file.names.bytes()));
+            .map(|(id, file)| (Holder::File(*id), file.last_window, file.names.bytes()));
         let processes = self
             .run_times
-            .held()
+            .held_names()
             .map(|(key, used, bytes)| (Holder::Process(key), used, bytes));
-        let kernel = (Holder::Kernel, self.kernel.used, self.kernel.names.bytes());
+        let kernel = (Holder::Kernel, self.kernel.last_window, self.kernel.names.bytes());
         files.chain(processes).chain([kernel])
     }
 
     /// Ends a window. Drops the names and indexes that exceed the budget, least recently used first.
     pub fn end_window(&mut self) {
         self.age += 1;
-        let mut held: Vec<(Holder, u64, usize)> = self.held().collect();
+        let mut held: Vec<(Holder, u64, usize)> = self.held_names().collect();
         held.sort_unstable_by_key(|(holder, used, _)| (*used, *holder));
         let mut names: usize = held.iter().map(|(_, _, bytes)| bytes).sum();
         for (holder, _, bytes) in held {
@@ -245,8 +247,8 @@ impl NameCache {
     fn drop_indexes(&mut self, bytes: usize, open: usize, except: Option<FileId>) {
         let mut held = self.index_bytes();
         let files = self.files.iter().filter(|(_, file)| file.functions.is_some());
-        let files = files.map(|(id, file)| (file.used, *id));
-        let mut by_age: Vec<(u64, FileId)> = files.chain([(self.kernel.used, FileId::KERNEL)]).collect();
+        let files = files.map(|(id, file)| (file.last_window, *id));
+        let mut by_age: Vec<(u64, FileId)> = files.chain([(self.kernel.last_window, FileId::KERNEL)]).collect();
         let mut count = by_age.len() - 1;
         by_age.sort_unstable();
         for (_, id) in by_age.into_iter().filter(|(_, id)| Some(*id) != except) {
@@ -278,7 +280,7 @@ enum Holder {
 impl FileNames {
     /// Returns true if lines may be looked up again.
     fn is_due(&self) -> bool {
-        self.lines_again.is_none_or(|again| Instant::now() >= again)
+        self.next_lookup.is_none_or(|again| Instant::now() >= again)
     }
 
     fn index_bytes(&self) -> usize {
@@ -296,7 +298,7 @@ pub struct KernelNames {
     /// True if the kernel's list hides the addresses.
     hidden: bool,
     /// Window in which the names were last used.
-    used: u64,
+    last_window: u64,
 }
 
 /// If the kernel's list is this old, new addresses cause it to be read again, because modules are loaded and unloaded.
@@ -361,7 +363,7 @@ mod tests {
         cache.end_window();
         assert_eq!(cache.bytes(), one, "all of it has room");
         let file = cache.files.entry(FileId(20)).or_default();
-        file.used = 1;
+        file.last_window = 1;
         fill(&mut file.names);
         cache.end_window();
         assert!(cache.kernel.names.is_empty());
@@ -413,7 +415,7 @@ mod tests {
         }
 
         fn left_out(&self) -> u64 {
-            self.opener.bounds.excesses()[Omission::Names as usize]
+            self.opener.bounds.omission_counts()[Omission::Names as usize]
         }
     }
 
@@ -455,7 +457,7 @@ mod tests {
         assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));
         let state = |cache: &NameCache| {
             let file = &cache.files[&FileId(20)];
-            (file.without_lines.len(), file.lines_again.is_some())
+            (file.without_lines.len(), file.next_lookup.is_some())
         };
         assert_eq!(state(&cache), (1, false));
         cache.end_window();
@@ -480,7 +482,7 @@ mod tests {
         }
         let one = cache.index_bytes() / 4;
         assert_eq!((one, indexes(&cache)), (16, vec![20, 21, 22, 23]));
-        cache.files.get_mut(&FileId(21)).unwrap().used = 7;
+        cache.files.get_mut(&FileId(21)).unwrap().last_window = 7;
         cache.drop_indexes(3 * one, usize::MAX, Some(FileId(20)));
         assert_eq!(indexes(&cache), [20, 21, 23]);
         cache.drop_indexes(usize::MAX, 1, None);
@@ -492,6 +494,6 @@ mod tests {
         drop(binaries);
         cache.end_window();
         cache.drop_indexes(0, 0, None);
-        assert_eq!(programs.opener.kept(), 0);
+        assert_eq!(programs.opener.open_count(), 0);
     }
 }

@@ -55,7 +55,7 @@ pub struct Namer<'a> {
     style: Style,
     /// Bytes of the profiles written so far.
     written: usize,
-    said: LoggedOmissions,
+    logged: LoggedOmissions,
 }
 
 /// Size in bytes of a window's profiles at which further profiles get names of kernel functions only. Each profile
@@ -70,7 +70,7 @@ impl<'a> Namer<'a> {
             cache,
             style,
             written: 0,
-            said: LoggedOmissions::default(),
+            logged: LoggedOmissions::default(),
         }
     }
 
@@ -187,7 +187,7 @@ impl<'a> Namer<'a> {
         frames.dedup();
         let has_room = self.written < MAX_WRITTEN_BYTES;
         if !has_room {
-            self.cache.leave_out(process, &self.said);
+            self.cache.count_omission(process, &self.logged);
         }
         let mut named = Vec::with_capacity(frames.len());
         for group in frames.chunk_by(|a, b| a.file == b.file) {
@@ -215,7 +215,7 @@ impl<'a> Namer<'a> {
             for (frame, calls) in group.iter().zip(found) {
                 named.push((
                     *frame,
-                    calls.unwrap_or_else(|| Arc::new([Call::named(stand_in(*frame, places))])),
+                    calls.unwrap_or_else(|| Arc::new([Call::named(placeholder(*frame, places))])),
                 ));
             }
         }
@@ -238,7 +238,7 @@ fn line<'a>(builder: &mut Builder<'a>, call: &'a Call) -> Line {
 }
 
 /// Returns the text for an address without a name.
-fn stand_in(frame: Frame, places: &FrameSources) -> Arc<str> {
+fn placeholder(frame: Frame, places: &FrameSources) -> Arc<str> {
     match frame.file {
         FileId::KERNEL => "[kernel]".into(),
         FileId::ANONYMOUS | FileId::TRAMPOLINES => "[anonymous]".into(),

@@ -125,7 +125,8 @@ impl Pending {
     }
 
     /// Walks the stacks whose tables are available, those that waited too long, and the oldest ones if the queue
-    /// exceeds its limit. With [`WalkPass::Force`], walks all stacks. `spare` bytes may be used in addition to the limit.
+    /// exceeds its limit. With [`WalkPass::Force`], walks all stacks. `spare` bytes may be used in addition to the
+    /// limit.
     pub(super) fn walk(&mut self, files: &mut Files, pass: WalkPass, spare: usize) -> Vec<Walked> {
         let mut walked = Vec::new();
         for _ in 0..self.queue.len() {
@@ -136,7 +137,7 @@ impl Pending {
             let is_forced = pass == WalkPass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit + spare;
             // The event of a new mapping may arrive one batch later.
             let is_early = pass == WalkPass::Batch && waiting.waited < 2;
-            let waits = is_early || waiting.needs.is_some_and(|file| !files.want_table(file));
+            let waits = is_early || waiting.needs.is_some_and(|file| !files.request_table(file));
             if waits && !is_forced {
                 self.queue.push_back(waiting);
                 continue;
@@ -144,7 +145,7 @@ impl Pending {
             let mut addresses = Vec::new();
             let (stop, needs) = waiting.walk(files, &mut addresses);
             if let Some(file) = needs {
-                files.want_table(file);
+                files.request_table(file);
                 if !is_forced {
                     waiting.needs = Some(file);
                     self.queue.push_back(waiting);

@@ -27,14 +27,14 @@ pub(super) struct Process {
     /// True once a tick has hit the process. Its mappings are then written for the BPF program.
     pub active: bool,
     /// True if the mappings have changed since they were written.
-    pub stale: bool,
+    pub is_stale: bool,
     /// True if some of its events may be missing.
-    pub doubtful: bool,
+    pub is_doubtful: bool,
     /// True if the BPF program has its mappings.
     pub in_kernel: bool,
     /// Number of batches since the process ended, plus one; 0 while it runs.
     pub exited: u32,
-    said: LoggedOmissions,
+    logged: LoggedOmissions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,11 +66,11 @@ impl Process {
             }),
             image: Image::default(),
             active: false,
-            stale: false,
-            doubtful: false,
+            is_stale: false,
+            is_doubtful: false,
             in_kernel: false,
             exited: 0,
-            said: LoggedOmissions::default(),
+            logged: LoggedOmissions::default(),
         }
     }
 
@@ -83,8 +83,8 @@ impl Process {
             ..(*self.info).clone()
         });
         let image = self.image.read();
-        child.doubtful = image.len() > MAX_INHERITED_MAPPINGS;
-        if !child.doubtful {
+        child.is_doubtful = image.len() > MAX_INHERITED_MAPPINGS;
+        if !child.is_doubtful {
             child.image = Arc::new(RwLock::new(image.clone()));
         }
         child
@@ -107,7 +107,7 @@ impl Process {
     /// Replaces the mappings with those in `/proc`, or keeps them if the process has ended. Returns how many mappings
     /// are left out because there are too many.
     pub(super) fn read(&mut self, files: &mut Files) -> u64 {
-        self.doubtful = false;
+        self.is_doubtful = false;
         let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();
         // The mappings are already sorted and do not overlap.
         let mappings: Vec<Mapping> = lines
@@ -117,19 +117,19 @@ impl Process {
             .collect();
         if !mappings.is_empty() {
             self.image = Arc::new(RwLock::new(mappings));
-            self.stale = true;
+            self.is_stale = true;
         }
         let lost = lines.len().saturating_sub(MAX_MAPPINGS);
         if lost > 0 {
-            self.leave_out(files);
+            self.count_omission(files);
         }
         lost as u64
     }
 
-    fn leave_out(&self, files: &Files) {
+    fn count_omission(&self, files: &Files) {
         files
             .bounds()
-            .leave_out(Omission::Mappings, &self.said, &self.info.executable);
+            .count_omission(Omission::Mappings, &self.logged, &self.info.executable);
     }
 
     fn mapping(&self, files: &mut Files, line: &MapsLine) -> Option<Mapping> {
@@ -156,9 +156,9 @@ impl Process {
             return true;
         };
         let is_kept = put(&mut self.image.write(), new);
-        self.stale |= is_kept;
+        self.is_stale |= is_kept;
         if !is_kept {
-            self.leave_out(files);
+            self.count_omission(files);
         }
         is_kept
     }
@@ -305,7 +305,7 @@ mod tests {
                 .collect();
             parent.image = Arc::new(RwLock::new(many));
             let child = parent.fork(2);
-            assert_eq!((child.image.read().len(), child.doubtful), (copied, copied == 0));
+            assert_eq!((child.image.read().len(), child.is_doubtful), (copied, copied == 0));
         }
     }
 

@@ -92,7 +92,7 @@ impl Profiler {
 
     /// Ends the current window and returns it.
     pub fn take(&self) -> Result<Window, ThreadEnded> {
-        self.ask(PollRequest::Take)
+        self.request_window(PollRequest::Take)
     }
 
     /// Stops the clocks and returns the last window. The accounts count the ticks that are in no window by reason.
@@ -102,10 +102,10 @@ impl Profiler {
 
     /// Like [`Self::finish`], but does not consume the profiler. Later windows are empty.
     pub fn stop(&mut self) -> Result<Window, ThreadEnded> {
-        self.ask(PollRequest::Finish)
+        self.request_window(PollRequest::Finish)
     }
 
-    fn ask(&self, order: impl FnOnce(Sender<Window>) -> PollRequest) -> Result<Window, ThreadEnded> {
+    fn request_window(&self, order: impl FnOnce(Sender<Window>) -> PollRequest) -> Result<Window, ThreadEnded> {
         let (reply, answer) = channel();
         let orders = self.orders.as_ref().ok_or(ThreadEnded)?;
         orders.send(order(reply)).map_err(|_| ThreadEnded)?;

@@ -126,7 +126,7 @@ impl Worker {
     fn batch(&mut self, batch: &Batch) {
         self.accounts.malformed += batch.malformed;
         if self.doubted.1 {
-            self.doubt_all();
+            self.mark_all_doubtful();
         }
         let mut events = batch.events.iter().peekable();
         self.write_tables();
@@ -165,7 +165,7 @@ impl Worker {
         };
         let files = &mut self.files;
         let binary = |id| {
-            files.used(id);
+            files.mark_used(id);
             files.binary(id).cloned()
         };
         let mut window = self.filling.finish(binary, accounts, hertz);
@@ -174,9 +174,9 @@ impl Worker {
             && let Ok(pids) = proc::pids()
         {
             let pids = pids.into_iter().collect();
-            end_absent(&mut self.processes, &pids);
+            mark_ended(&mut self.processes, &pids);
         }
-        let closed: HashSet<FileId> = self.files.age().into_iter().collect();
+        let closed: HashSet<FileId> = self.files.end_window().into_iter().collect();
         self.write_tables();
         if !closed.is_empty() {
             // Processes that map one of these files are read again at their next tick.
@@ -206,7 +206,7 @@ impl Worker {
             ProcessEvent::Lost(count) => {
                 self.accounts.events_lost += count;
                 self.has_lost = true;
-                self.doubt_all();
+                self.mark_all_doubtful();
             }
             ProcessEvent::Executed { pid, comm } => self.executed(*pid, comm),
             ProcessEvent::Forked { pid, parent } => {
@@ -265,7 +265,7 @@ impl Worker {
     /// Marks all processes to be read again at their next tick, because a change of some process was missed. Does
     /// this at most once a second, because a process may map files so fast that events are always lost.
     #[expect(clippy::iter_over_hash_type, reason = "each process is changed independently")]
-    fn doubt_all(&mut self) {
+    fn mark_all_doubtful(&mut self) {
         const MIN_INTERVAL: Duration = Duration::from_secs(1);
         if self.doubted.0.is_some_and(|last| last.elapsed() < MIN_INTERVAL) {
             self.doubted.1 = true;
@@ -274,7 +274,7 @@ impl Worker {
         self.doubted = (Some(Instant::now()), false);
         for process in self.processes.values_mut() {
             process.active = false;
-            process.doubtful = true;
+            process.is_doubtful = true;
         }
     }
 
@@ -290,7 +290,7 @@ impl Worker {
             info.container_id.clone_from(&before.info.container_id);
             info.user = before.info.user;
             process.in_kernel = before.in_kernel;
-            process.stale = true;
+            process.is_stale = true;
         }
         self.processes.insert(pid, process);
     }
@@ -298,7 +298,7 @@ impl Worker {
     fn tick(&mut self, record: &Record<'_>) {
         if let User::Copy(stack) = record.user {
             // The copy is not counted, because the frames of this tick follow in the next record.
-            self.copies.hold(record, &stack);
+            self.copies.keep_copy(record, &stack);
             return;
         }
         let is_wanted = match self.settings.scope {
@@ -332,7 +332,7 @@ impl Worker {
                 // The walk in user space may end at the end of the copy, before it reaches the file of this table. Then
                 // no other code would request the table.
                 if record.missing != 0 {
-                    self.files.want_table(FileId(record.missing));
+                    self.files.request_table(FileId(record.missing));
                 }
                 let waiting = Waiting::new(record, &snapshot, process.image.clone(), info);
                 self.pending.push(waiting);
@@ -384,10 +384,10 @@ impl Worker {
         }
         if !process.active {
             process.active = true;
-            process.stale = true;
+            process.is_stale = true;
             process.identify();
             // This applies to forks of unknown processes, and to processes whose events were lost.
-            if process.doubtful || process.image.read().is_empty() {
+            if process.is_doubtful || process.image.read().is_empty() {
                 self.accounts.mappings_lost += process.read(&mut self.files);
             }
         }
@@ -468,7 +468,7 @@ impl Worker {
 
 /// Marks processes that do not exist any more as ended. Their ids may not be reused for a long time.
 #[expect(clippy::iter_over_hash_type, reason = "each process is changed independently")]
-fn end_absent(processes: &mut HashMap<u32, Process>, pids: &HashSet<u32>) {
+fn mark_ended(processes: &mut HashMap<u32, Process>, pids: &HashSet<u32>) {
     for (pid, process) in processes {
         if process.exited == 0 && !pids.contains(pid) {
             process.exited = 1;
@@ -517,7 +517,7 @@ mod tests {
     fn processes_whose_end_was_not_heard_of_are_not_kept() {
         let own = std::process::id();
         let mut processes = HashMap::from([own, u32::MAX].map(|pid| (pid, Process::new(pid, 1))));
-        end_absent(&mut processes, &proc::pids().unwrap().into_iter().collect());
+        mark_ended(&mut processes, &proc::pids().unwrap().into_iter().collect());
         assert_eq!([own, u32::MAX].map(|pid| processes[&pid].exited), [0, 1]);
     }
 }

@@ -72,15 +72,15 @@ struct Page {
 
 impl<'a> Bytes<'a> {
     pub fn new(source: &'a dyn Source) -> Self {
-        Self::within(source, MAX_READS)
+        Self::with_max_reads(source, MAX_READS)
     }
 
     /// Creates a reader that reads pages of at most `bytes` bytes in total.
     pub fn of_at_most(source: &'a dyn Source, bytes: u64) -> Self {
-        Self::within(source, bytes.div_ceil(PAGE as u64))
+        Self::with_max_reads(source, bytes.div_ceil(PAGE as u64))
     }
 
-    fn within(source: &'a dyn Source, reads: u64) -> Self {
+    fn with_max_reads(source: &'a dyn Source, reads: u64) -> Self {
         Self {
             source,
             pages: RefCell::new(vec![Page::default(); PAGES]),

@@ -25,14 +25,14 @@ pub struct Limits {
     pub bytes: u64,
     /// Number of steps left. Entries, rows of lines, ranges, the addresses in each, and pieces of texts and sections
     /// are steps.
-    pub entries: usize,
+    pub steps: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             bytes: 32 << 20,
-            entries: 20_000_000,
+            steps: 20_000_000,
         }
     }
 }
@@ -116,7 +116,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
     };
     let sections = gimli::DwarfSections::load(load);
     let loaded = usize::try_from(limits.bytes - left).unwrap_or(usize::MAX);
-    limits.entries = limits.entries.saturating_sub(loaded / BYTES_PER_STEP);
+    limits.steps = limits.steps.saturating_sub(loaded / BYTES_PER_STEP);
     let Ok(sections) = sections else {
         return Vec::new();
     };
@@ -124,21 +124,21 @@ pub fn locate<'data, R: ReadRef<'data>>(
     let mut search = Search {
         dwarf: &dwarf,
         how,
-        entries: limits.entries,
-        found: BTreeMap::new(),
-        others: BTreeMap::new(),
+        steps: limits.steps,
+        findings: BTreeMap::new(),
+        referenced_units: BTreeMap::new(),
     };
     let mut units = dwarf.units();
     // Damage ends the search, but earlier results stay.
     while let Ok(Some(header)) = units.next() {
         let unit = search.open(header);
         let read = unit.map_or(Ok(()), |unit| search.unit(&unit, addresses));
-        if read.is_err() || search.entries == 0 {
+        if read.is_err() || search.steps == 0 {
             break;
         }
     }
-    limits.entries = search.entries;
-    let found = std::mem::take(&mut search.found);
+    limits.steps = search.steps;
+    let found = std::mem::take(&mut search.findings);
     found
         .into_iter()
         .map(|(address, found)| (address, found.calls))
@@ -153,16 +153,16 @@ struct Search<'a, 'b> {
     dwarf: &'b gimli::Dwarf<Reader<'a>>,
     how: Demangle,
     /// Number of steps that are left.
-    entries: usize,
-    found: BTreeMap<u64, AddressFindings>,
+    steps: usize,
+    findings: BTreeMap<u64, AddressFindings>,
     /// Other units that names refer to.
-    others: BTreeMap<usize, Unit<'a>>,
+    referenced_units: BTreeMap<usize, Unit<'a>>,
 }
 
 impl<'a> Search<'a, '_> {
     /// Opens a unit with its tables. Returns `None` if it is damaged.
     fn open(&mut self, header: gimli::UnitHeader<Reader<'a>>) -> Option<Unit<'a>> {
-        self.entries = self.entries.saturating_sub(UNIT_STEPS);
+        self.steps = self.steps.saturating_sub(UNIT_STEPS);
         let section = self.dwarf.debug_abbrev.reader();
         let end = header.debug_abbrev_offset().0.saturating_add(MAX_ABBREVIATIONS);
         let part = gimli::DebugAbbrev::from(section.range_to(..end.min(section.slice().len())));
@@ -182,7 +182,7 @@ impl<'a> Search<'a, '_> {
                 texts.chain(lines).sum()
             },
         );
-        self.entries = self.entries.saturating_sub(bytes / BYTES_PER_STEP);
+        self.steps = self.steps.saturating_sub(bytes / BYTES_PER_STEP);
         unit
     }
 
@@ -194,8 +194,8 @@ impl<'a> Search<'a, '_> {
         };
         let mut ranges = self.ranges(unit, root)?;
         while let Some(range) = ranges.next()? {
-            here.extend(self.within(addresses, range.begin, range.end));
-            if self.entries == 0 {
+            here.extend(self.addresses_in(addresses, range.begin, range.end));
+            if self.steps == 0 {
                 return Ok(());
             }
         }
@@ -207,8 +207,8 @@ impl<'a> Search<'a, '_> {
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             // An attribute may take no bytes of the file.
-            self.entries = self.entries.saturating_sub(1 + entry.attrs().len() / BYTES_PER_STEP);
-            if self.entries == 0 {
+            self.steps = self.steps.saturating_sub(1 + entry.attrs().len() / BYTES_PER_STEP);
+            if self.steps == 0 {
                 return Ok(());
             }
             let tag = entry.tag();
@@ -218,8 +218,8 @@ impl<'a> Search<'a, '_> {
             let mut ranges = self.ranges(unit, entry)?;
             let mut around = BTreeSet::new();
             while let Some(range) = ranges.next()? {
-                around.extend(self.within(&here, range.begin, range.end));
-                if self.entries == 0 {
+                around.extend(self.addresses_in(&here, range.begin, range.end));
+                if self.steps == 0 {
                     return Ok(());
                 }
             }
@@ -240,13 +240,13 @@ impl<'a> Search<'a, '_> {
             };
             let line = u32::try_from(number(dw::DW_AT_call_line)).unwrap_or(0);
             for address in around {
-                let found = self.found.entry(address).or_default();
+                let found = self.findings.entry(address).or_default();
                 if tag == dw::DW_TAG_subprogram {
                     // Functions are not nested. If two share code, the last one counts.
                     found.scopes.clear();
                 }
                 if found.scopes.len() < MAX_INLINED {
-                    self.entries = self.entries.saturating_sub(SCOPE_STEPS);
+                    self.steps = self.steps.saturating_sub(SCOPE_STEPS);
                     found.scopes.push(Scope {
                         name: name.clone(),
                         called_from: (file, line),
@@ -259,9 +259,9 @@ impl<'a> Search<'a, '_> {
     }
 
     /// Returns the sorted addresses that lie in a range. The range costs a step, and so does each address.
-    fn within<'n>(&mut self, addresses: &'n [u64], start: u64, end: u64) -> &'n [u64] {
-        let found = within(addresses, start, end);
-        self.entries = self.entries.saturating_sub(1 + found.len());
+    fn addresses_in<'n>(&mut self, addresses: &'n [u64], start: u64, end: u64) -> &'n [u64] {
+        let found = addresses_in(addresses, start, end);
+        self.steps = self.steps.saturating_sub(1 + found.len());
         found
     }
 
@@ -291,7 +291,7 @@ impl<'a> Search<'a, '_> {
     fn name_callers(&mut self, unit: &Unit<'a>, here: &[u64]) {
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
         for address in here {
-            let Some(found) = self.found.get_mut(address) else {
+            let Some(found) = self.findings.get_mut(address) else {
                 continue;
             };
             let mut calls = Vec::with_capacity(found.scopes.len());
@@ -300,7 +300,7 @@ impl<'a> Search<'a, '_> {
                 calls.push((scope.name, at));
                 let (file, line) = scope.called_from;
                 let file = files.entry(file).or_insert_with(|| {
-                    file_of(self.dwarf, unit, file, &mut self.entries)
+                    file_of(self.dwarf, unit, file, &mut self.steps)
                         .unwrap_or_default()
                         .into()
                 });
@@ -327,23 +327,23 @@ impl<'a> Search<'a, '_> {
         };
         // A line program may have any number of instructions per row, and all units may share one program.
         let instructions = program.header().raw_program_buf().slice().len();
-        self.entries = self.entries.saturating_sub(instructions / BYTES_PER_STEP);
+        self.steps = self.steps.saturating_sub(instructions / BYTES_PER_STEP);
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
         let mut rows = program.rows();
         let mut before: Option<(u64, u64, u32)> = None;
         while let Some((_, row)) = rows.next_row()? {
-            self.entries = self.entries.saturating_sub(1);
-            if self.entries == 0 {
+            self.steps = self.steps.saturating_sub(1);
+            if self.steps == 0 {
                 break;
             }
             if let Some((start, file, line)) = before.take() {
-                for address in self.within(here, start, row.address()) {
+                for address in self.addresses_in(here, start, row.address()) {
                     let path = files.entry(file).or_insert_with(|| {
-                        file_of(self.dwarf, unit, file, &mut self.entries)
+                        file_of(self.dwarf, unit, file, &mut self.steps)
                             .unwrap_or_default()
                             .into()
                     });
-                    self.found.entry(*address).or_default().line = Some((path.clone(), line));
+                    self.findings.entry(*address).or_default().line = Some((path.clone(), line));
                 }
             }
             if !row.end_sequence() {
@@ -361,15 +361,15 @@ impl<'a> Search<'a, '_> {
         let mut plain = None;
         for _ in 0..MAX_STEPS {
             let (linkage, name, next) = match place {
-                EntryReference::Here(offset) => names_at(self.dwarf, unit, offset, &mut self.entries)?,
+                EntryReference::Here(offset) => names_at(self.dwarf, unit, offset, &mut self.steps)?,
                 EntryReference::Elsewhere(offset) => {
                     let (header, within) = self.unit_of(offset)?;
-                    names_at(self.dwarf, self.others.get(&header)?, within, &mut self.entries)?
+                    names_at(self.dwarf, self.referenced_units.get(&header)?, within, &mut self.steps)?
                 }
             };
             if let Some(name) = linkage {
                 let name = demangle(&name, self.how).into_owned();
-                self.entries = self.entries.saturating_sub(name.len() / BYTES_PER_STEP);
+                self.steps = self.steps.saturating_sub(name.len() / BYTES_PER_STEP);
                 return Some(name);
             }
             plain = plain.or(name);
@@ -377,7 +377,7 @@ impl<'a> Search<'a, '_> {
                 (Some(AttributeValue::UnitRef(offset)), EntryReference::Here(_)) => EntryReference::Here(offset),
                 (Some(AttributeValue::UnitRef(offset)), EntryReference::Elsewhere(from)) => {
                     let (header, _) = self.unit_of(from)?;
-                    EntryReference::Elsewhere(offset.to_debug_info_offset(&self.others.get(&header)?.header)?)
+                    EntryReference::Elsewhere(offset.to_debug_info_offset(&self.referenced_units.get(&header)?.header)?)
                 }
                 (Some(AttributeValue::DebugInfoRef(offset)), _) => EntryReference::Elsewhere(offset),
                 _ => break,
@@ -388,15 +388,15 @@ impl<'a> Search<'a, '_> {
 
     /// Returns the start of the unit that contains an offset, and the offset within the unit.
     fn unit_of(&mut self, offset: DebugInfoOffset) -> Option<(usize, UnitOffset)> {
-        if let Some((at, unit)) = self.others.range(..=offset.0).next_back()
+        if let Some((at, unit)) = self.referenced_units.range(..=offset.0).next_back()
             && let Some(within) = offset.to_unit_offset(&unit.header)
         {
             return Some((*at, within));
         }
         let mut units = self.dwarf.units();
         while let Ok(Some(header)) = units.next() {
-            self.entries = self.entries.saturating_sub(1);
-            if self.entries == 0 {
+            self.steps = self.steps.saturating_sub(1);
+            if self.steps == 0 {
                 return None;
             }
             let Some(within) = offset.to_unit_offset(&header) else {
@@ -408,11 +408,11 @@ impl<'a> Search<'a, '_> {
                 .line_program
                 .as_ref()
                 .map_or(0, |lines| lines.header().file_names().len());
-            self.entries = self.entries.saturating_sub(files.saturating_mul(STEPS_PER_FILE));
-            if self.others.len() >= MAX_REFERENCED_UNITS {
-                self.others.clear();
+            self.steps = self.steps.saturating_sub(files.saturating_mul(STEPS_PER_FILE));
+            if self.referenced_units.len() >= MAX_REFERENCED_UNITS {
+                self.referenced_units.clear();
             }
-            self.others.insert(at, unit);
+            self.referenced_units.insert(at, unit);
             return Some((at, within));
         }
         None
@@ -448,7 +448,7 @@ fn names_at<'a>(
     if !is_entry.ok()? {
         return None;
     }
-    let mut text = |name| Some(shown(dwarf.attr_string(unit, entry.attr_value(name)?).ok()?, entries));
+    let mut text = |name| Some(to_text(dwarf.attr_string(unit, entry.attr_value(name)?).ok()?, entries));
     let linkage = text(dw::DW_AT_linkage_name).or_else(|| text(dw::DW_AT_MIPS_linkage_name));
     let next = entry
         .attr_value(dw::DW_AT_abstract_origin)
@@ -460,7 +460,7 @@ fn names_at<'a>(
 fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, entries: &mut usize) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(index)?;
-    let mut text = |value| Some(shown(dwarf.attr_string(unit, value).ok()?, entries));
+    let mut text = |value| Some(to_text(dwarf.attr_string(unit, value).ok()?, entries));
     let name = text(file.path_name())?;
     if name.starts_with('/') {
         return Some(name);
@@ -470,7 +470,7 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, en
         if !folder.starts_with('/')
             && let Some(base) = unit.comp_dir
         {
-            path.push_str(&shown(base, entries));
+            path.push_str(&to_text(base, entries));
             path.push('/');
         }
         path.push_str(&folder);
@@ -481,14 +481,14 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, en
 }
 
 /// Converts a text, cut at [`MAX_NAME_BYTES`]. The steps count the whole text, because all of it was searched for its end.
-fn shown(text: Reader<'_>, entries: &mut usize) -> String {
+fn to_text(text: Reader<'_>, entries: &mut usize) -> String {
     let text = text.slice();
     *entries = entries.saturating_sub(text.len() / BYTES_PER_STEP);
     String::from_utf8_lossy(text.get(..MAX_NAME_BYTES).unwrap_or(text)).into_owned()
 }
 
 /// Returns the sorted addresses that lie in a range.
-fn within(addresses: &[u64], start: u64, end: u64) -> &[u64] {
+fn addresses_in(addresses: &[u64], start: u64, end: u64) -> &[u64] {
     let from = addresses.partition_point(|address| *address < start);
     let to = addresses.partition_point(|address| *address < end);
     addresses.get(from..to).unwrap_or_default()
@@ -519,7 +519,7 @@ mod tests {
             let mut limits = Limits::default();
             let file = object::File::parse(file.as_slice()).unwrap();
             assert!(locate(&file, &[0x1000], Demangle::Full, &mut limits).is_empty());
-            Limits::default().entries - limits.entries
+            Limits::default().steps - limits.steps
         };
         let good = zstd::encode_all([0_u8; 1600].as_slice(), 3).unwrap();
         assert_eq!(steps(1600, &good), 100, "it is unpacked");
@@ -550,7 +550,7 @@ mod tests {
             Demangle::Full,
             &mut limits,
         );
-        limits.entries
+        limits.steps
     }
 
     /// Creates a unit of DWARF 4 with 64-bit addresses.

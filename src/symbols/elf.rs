@@ -45,15 +45,15 @@ pub struct Cache<R: ReadCacheOps> {
 
 impl<R: ReadCacheOps> Cache<R> {
     pub fn new(file: R) -> Self {
-        Self::within(file, MAX_PIECES_BYTES)
+        Self::with_max_bytes(file, MAX_PIECES_BYTES)
     }
 
     /// Creates a cache for [`Head::read`], which needs only a small part of a file.
     pub fn of_head(file: R) -> Self {
-        Self::within(file, MAX_HEAD)
+        Self::with_max_bytes(file, MAX_HEAD)
     }
 
-    fn within(file: R, pieces: u64) -> Self {
+    fn with_max_bytes(file: R, pieces: u64) -> Self {
         Self {
             ranges: ReadCache::new(file),
             pieces: Cell::new(pieces),

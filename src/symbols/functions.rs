@@ -229,7 +229,7 @@ mod tests {
         );
         let mut limits = dwarf::Limits {
             bytes: 4 << 30,
-            entries: 1 << 30,
+            steps: 1 << 30,
         };
         let found = dwarf::locate(&file, &[symbol], Demangle::Full, &mut limits);
         let (address, calls) = found.first().unwrap();
@@ -239,7 +239,7 @@ mod tests {
             outer.file.ends_with("src/symbols/functions.rs") && outer.line > 50,
             "{calls:?}"
         );
-        assert!((1..1 << 30).contains(&limits.entries), "{limits:?}");
+        assert!((1..1 << 30).contains(&limits.steps), "{limits:?}");
         // Nothing larger than allowed is read.
         limits.bytes = 1 << 20;
         assert!(dwarf::locate(&file, &[symbol], Demangle::Full, &mut limits).is_empty());

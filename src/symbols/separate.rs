@@ -44,7 +44,7 @@ pub fn link<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<L
 }
 
 /// Returns the paths at which the debug file of a program may be, most likely first. The folders are those of `gdb`.
-pub fn places(build_id: &str, link: Option<&Link>, program: &str) -> Vec<String> {
+pub fn debug_file_paths(build_id: &str, link: Option<&Link>, program: &str) -> Vec<String> {
     let by_id = build_id
         .split_at_checked(2)
         .filter(|(_, rest)| !rest.is_empty())
@@ -106,7 +106,7 @@ mod tests {
             checksum: 1,
         };
         assert_eq!(
-            places("abcdef", Some(&link), "/opt/bin/program"),
+            debug_file_paths("abcdef", Some(&link), "/opt/bin/program"),
             [
                 "/usr/lib/debug/.build-id/ab/cdef.debug",
                 "/opt/bin/program.debug",
@@ -114,8 +114,8 @@ mod tests {
                 "/usr/lib/debug/opt/bin/program.debug",
             ]
         );
-        assert_eq!(places("", Some(&link), "/program")[0], "/program.debug");
-        assert!(places("ab", None, "").is_empty());
+        assert_eq!(debug_file_paths("", Some(&link), "/program")[0], "/program.debug");
+        assert!(debug_file_paths("ab", None, "").is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef};
 
 use crate::row::{Row, Rule, Table};
-use crate::section::{CompileError, bounded};
+use crate::section::{CompileError, section_bytes};
 
 /// `mov x8, 139; svc 0`: the code by which a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
 const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
@@ -21,7 +21,7 @@ pub(crate) fn describe<'data, R: ReadRef<'data>>(
     let Some(text) = file.section_by_name(".text").filter(|text| text.size() <= MAX_SEARCHED) else {
         return Ok(rows);
     };
-    let code = bounded(&text)?;
+    let code = section_bytes(&text)?;
     let table = Table::new(rows);
     let mut found = trampolines(&table, text.address(), &code);
     if table.is_empty() && !found.is_empty() {

@@ -11,7 +11,7 @@ use crate::arm_code;
 use crate::cfi_row::compile_row;
 use crate::row::{Arch, Row, Rule, Table};
 pub use crate::section::CompileError;
-use crate::section::bounded;
+use crate::section::section_bytes;
 
 /// Maximum number of rows of a table. The largest known binaries (browsers) have some millions, which are 30 MB.
 const MAX_ROWS: usize = 4_000_000;
@@ -62,7 +62,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     let mut rows = Vec::new();
     let mut losses = Losses::default();
     if let Some(section) = file.section_by_name(".eh_frame") {
-        let data = bounded(&section)?;
+        let data = section_bytes(&section)?;
         let mut frames = gimli::EhFrame::new(&data, endian);
         frames.set_address_size(8);
         frames.set_vendor(vendor);
@@ -71,7 +71,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     if rows.is_empty()
         && let Some(section) = file.section_by_name(".debug_frame")
     {
-        let data = bounded(&section)?;
+        let data = section_bytes(&section)?;
         let mut frames = gimli::DebugFrame::new(&data, endian);
         frames.set_address_size(8);
         frames.set_vendor(vendor);
@@ -196,7 +196,7 @@ where
                     };
                     let compiled = compile_row(arch, pc, row, frames);
                     losses.complex += usize::from(compiled.rule == Rule::Complex as u8);
-                    if rows.len() == before || rows.last().is_none_or(|last| !last.says_the_same(&compiled)) {
+                    if rows.len() == before || rows.last().is_none_or(|last| !last.has_same_rule(&compiled)) {
                         rows.push(compiled);
                     }
                     // One function may be as long as the section.

@@ -174,7 +174,7 @@ impl Row {
     }
 
     /// Returns true if the rules are equal, wherever they begin.
-    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_rule(&self, other: &Self) -> bool {
         (self.cfa, self.bp, self.rule) == (other.cfa, other.bp, other.rule)
     }
 }
@@ -207,10 +207,10 @@ impl Table {
             if kept > 0 && rows[kept - 1].pc == row.pc {
                 rows[kept - 1] = row;
                 // Drop the row if it now repeats its predecessor.
-                if kept >= 2 && rows[kept - 2].says_the_same(&row) {
+                if kept >= 2 && rows[kept - 2].has_same_rule(&row) {
                     kept -= 1;
                 }
-            } else if kept == 0 || !rows[kept - 1].says_the_same(&row) {
+            } else if kept == 0 || !rows[kept - 1].has_same_rule(&row) {
                 rows[kept] = row;
                 kept += 1;
             }

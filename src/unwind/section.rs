@@ -38,7 +38,7 @@ impl CompileError {
 const MAX_SECTION: u64 = 128 << 20;
 
 /// Returns the bytes of a section, unless there are too many.
-pub(crate) fn bounded<'data, S: ObjectSection<'data>>(
+pub(crate) fn section_bytes<'data, S: ObjectSection<'data>>(
     section: &S,
 ) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
     expand::section(section, MAX_SECTION).map_err(|error| match error {

@@ -322,7 +322,7 @@ fn refused_text(opener: &Opener) -> String {
     let excesses = Omission::ALL
         .map(Omission::name)
         .into_iter()
-        .zip(opener.bounds.excesses());
+        .zip(opener.bounds.omission_counts());
     counted("files of processes that were not read", refused) + &counted("left out because of a bound", excesses)
 }
 

@@ -141,7 +141,7 @@ pub(super) fn run(
         let refused_now = profiler.opener().refused();
         shared.metrics.refused(&refused, &refused_now);
         refused = refused_now;
-        let excesses_now = profiler.opener().bounds.excesses();
+        let excesses_now = profiler.opener().bounds.omission_counts();
         shared.metrics.left_out(&excesses, &excesses_now);
         excesses = excesses_now;
         before = accounts;
