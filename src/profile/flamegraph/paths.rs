@@ -29,7 +29,7 @@ pub struct Paths {
 
 /// The nodes with a value and all nodes above them, in ascending order, so that the root is first. Each node has one
 /// value per side.
-struct Touched<const SIDES: usize> {
+struct NonZeroNodes<const SIDES: usize> {
     nodes: Vec<u32>,
     /// For each node, the position of its parent in `nodes`.
     parents: Vec<u32>,
@@ -38,8 +38,8 @@ struct Touched<const SIDES: usize> {
 }
 
 /// The nodes that are large enough to show.
-struct Kept<const SIDES: usize> {
-    touched: Touched<SIDES>,
+struct ShownNodes<const SIDES: usize> {
+    touched: NonZeroNodes<SIDES>,
     /// The shown children of all nodes. The children of one node are adjacent.
     children: Vec<u32>,
     /// For each position, the end of its children in `children`.
@@ -50,7 +50,7 @@ struct Kept<const SIDES: usize> {
 
 /// An entry of a level: a position, or an "other" with its value.
 #[derive(Clone, Copy)]
-enum Place<const SIDES: usize> {
+enum LevelEntry<const SIDES: usize> {
     Node(u32),
     Other([i64; SIDES]),
 }
@@ -122,28 +122,28 @@ impl Paths {
     pub fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
         let kept = self.kept(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
         let touched = &kept.touched;
-        let mut names = Names::new(self);
+        let mut names = ShownNames::new(self);
         let mut graph = FlameGraph {
             total: touched.totals[0][0],
             ..FlameGraph::default()
         };
-        let mut level: Vec<(Place<1>, i64)> = vec![(Place::Node(0), 0)];
+        let mut level: Vec<(LevelEntry<1>, i64)> = vec![(LevelEntry::Node(0), 0)];
         while !level.is_empty() {
             let mut next = Vec::new();
             let mut groups = Vec::with_capacity(level.len() * 4);
             let mut end = 0i64;
             for &(place, x) in &level {
                 let (total, own, name) = match place {
-                    Place::Other([total]) => (total, total, names.other()),
-                    Place::Node(at) => {
+                    LevelEntry::Other([total]) => (total, total, names.other()),
+                    LevelEntry::Node(at) => {
                         let at = at as usize;
                         let mut x = x.saturating_add(touched.own[at][0]);
                         for child in kept.children(at) {
-                            next.push((Place::Node(*child), x));
+                            next.push((LevelEntry::Node(*child), x));
                             x = x.saturating_add(touched.totals[*child as usize][0]);
                         }
                         if kept.other[at] != [0] {
-                            next.push((Place::Other(kept.other[at]), x));
+                            next.push((LevelEntry::Other(kept.other[at]), x));
                         }
                         (touched.totals[at][0], touched.own[at][0], names.of(touched.nodes[at]))
                     }
@@ -170,30 +170,30 @@ impl Paths {
         let kept = self.kept(left.chain(right), max_nodes);
         let touched = &kept.touched;
         let [left_ticks, right_ticks] = touched.totals[0];
-        let mut names = Names::new(self);
+        let mut names = ShownNames::new(self);
         let mut graph = DiffGraph {
             left_ticks,
             right_ticks,
             total: left_ticks.saturating_add(right_ticks),
             ..DiffGraph::default()
         };
-        let mut level: Vec<(Place<2>, [i64; 2])> = vec![(Place::Node(0), [0; 2])];
+        let mut level: Vec<(LevelEntry<2>, [i64; 2])> = vec![(LevelEntry::Node(0), [0; 2])];
         while !level.is_empty() {
             let mut next = Vec::new();
             let mut groups = Vec::with_capacity(level.len() * 7);
             let mut ends = [0i64; 2];
             for &(place, x) in &level {
                 let (total, own, name) = match place {
-                    Place::Other(total) => (total, total, names.other()),
-                    Place::Node(at) => {
+                    LevelEntry::Other(total) => (total, total, names.other()),
+                    LevelEntry::Node(at) => {
                         let at = at as usize;
                         let mut x = add(x, touched.own[at]);
                         for child in kept.children(at) {
-                            next.push((Place::Node(*child), x));
+                            next.push((LevelEntry::Node(*child), x));
                             x = add(x, touched.totals[*child as usize]);
                         }
                         if kept.other[at] != [0; 2] {
-                            next.push((Place::Other(kept.other[at]), x));
+                            next.push((LevelEntry::Other(kept.other[at]), x));
                         }
                         (touched.totals[at], touched.own[at], names.of(touched.nodes[at]))
                     }
@@ -218,7 +218,7 @@ impl Paths {
         &self,
         values: impl Iterator<Item = (u32, [i64; SIDES])>,
         max_nodes: usize,
-    ) -> Kept<SIDES> {
+    ) -> ShownNodes<SIDES> {
         let touched = self.touched(values);
         let size = |totals: &[i64; SIDES]| totals.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
         let smallest = smallest_kept(touched.totals.iter().skip(1).map(size), max_nodes);
@@ -251,7 +251,7 @@ impl Paths {
             siblings.sort_unstable_by_key(|at| self.name_of(touched.nodes[*at as usize]));
             start = *end as usize;
         }
-        Kept {
+        ShownNodes {
             touched,
             children,
             ends,
@@ -260,7 +260,7 @@ impl Paths {
     }
 
     /// Returns the nodes with a value above 0 and all nodes above them, with their sums.
-    fn touched<const SIDES: usize>(&self, values: impl Iterator<Item = (u32, [i64; SIDES])>) -> Touched<SIDES> {
+    fn touched<const SIDES: usize>(&self, values: impl Iterator<Item = (u32, [i64; SIDES])>) -> NonZeroNodes<SIDES> {
         let values: Vec<(u32, [i64; SIDES])> = values
             .filter(|(_, sides)| sides.iter().any(|value| *value > 0))
             .map(|(node, sides)| (node, sides.map(|value| value.max(0))))
@@ -288,7 +288,7 @@ impl Paths {
             let parent = parents[at] as usize;
             totals[parent] = add(totals[parent], totals[at]);
         }
-        Touched {
+        NonZeroNodes {
             nodes,
             parents,
             own,
@@ -301,7 +301,7 @@ impl Paths {
     }
 }
 
-impl<const SIDES: usize> Kept<SIDES> {
+impl<const SIDES: usize> ShownNodes<SIDES> {
     /// Returns the positions of the shown children of a position, ordered by name.
     fn children(&self, at: usize) -> &[u32] {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
@@ -310,7 +310,7 @@ impl<const SIDES: usize> Kept<SIDES> {
 }
 
 /// Assigns indices to names on first use.
-struct Names<'a> {
+struct ShownNames<'a> {
     paths: &'a Paths,
     /// For each name, its index in `shown` plus one.
     indices: Vec<u32>,
@@ -318,7 +318,7 @@ struct Names<'a> {
     shown: Vec<String>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> ShownNames<'a> {
     fn new(paths: &'a Paths) -> Self {
         Self {
             paths,

@@ -7,7 +7,7 @@
 use crate::jfr::budget::Budget;
 use crate::jfr::chunk::Chunk;
 use crate::jfr::error::{JfrError, JfrErrorKind};
-use crate::jfr::types::{Form, Types};
+use crate::jfr::types::{Encoding, Types};
 
 /// Type of the events that contain constants.
 const CHECKPOINT: u64 = 1;
@@ -100,7 +100,7 @@ impl Constants {
             let id = event.number()?;
             let count = event.number()?;
             let form = types.form(id);
-            if form == Form::Unknown {
+            if form == Encoding::Unknown {
                 return Err(pool_start.error(JfrErrorKind::UnknownType(id)));
             }
             let pool = self.types.iter().position(|known| *known == Some(id));

@@ -10,8 +10,8 @@ use crate::jfr::kinds::Kind;
 use crate::jfr::lookup::{Lookup, State};
 use crate::jfr::reader::Reader;
 use crate::jfr::samples::{Correlation, Samples};
-use crate::jfr::settings::{Of, Settings};
-use crate::jfr::types::{Pick, Types};
+use crate::jfr::settings::{SettingEvent, Settings};
+use crate::jfr::types::{FieldSelection, Types};
 
 /// Meaning of an event type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub(super) fn read(
         settings,
         budget: kept,
     } = sums;
-    let mut known: HashMap<u64, (Event, Pick)> = HashMap::new();
+    let mut known: HashMap<u64, (Event, FieldSelection)> = HashMap::new();
     let mut execution = None;
     for (id, class) in types.iter() {
         let Some((_, event, amount)) = EVENTS.iter().find(|(name, ..)| **name == *class.name) else {
@@ -200,9 +200,9 @@ fn setting(
         at => lookup.short_text(here.at(at as usize).text()?, passing),
     };
     let of = if execution == Some(id) {
-        Of::Execution
+        SettingEvent::Execution
     } else {
-        Of::Other
+        SettingEvent::Other
     };
     settings.set(of, &text(name)?, &text(value)?);
     Ok(())

@@ -8,9 +8,9 @@ use crate::jfr::constants::{Constants, Pool};
 use crate::jfr::error::JfrError;
 use crate::jfr::generated::settled;
 use crate::jfr::reader::{Reader, Text};
-use crate::jfr::samples::{Place, Samples};
+use crate::jfr::samples::{FunctionLine, Samples};
 use crate::jfr::texts::TextId;
-use crate::jfr::types::{Pick, Types};
+use crate::jfr::types::{FieldSelection, Types};
 
 /// State of a thread when it was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,20 +28,20 @@ pub(super) struct Lookup<'a> {
     chunk: Reader<'a>,
     types: &'a Types,
     constants: &'a Constants,
-    picks: Picks,
+    picks: ConstantFields,
     stacks: HashMap<u64, Option<u32>>,
     functions: HashMap<u64, Option<TextId>>,
     states: HashMap<u64, State>,
 }
 
 /// The fields to read of each type of constant.
-struct Picks {
-    stack: Option<Pick>,
-    frame: Option<Pick>,
-    method: Option<Pick>,
-    class: Option<Pick>,
-    symbol: Option<Pick>,
-    state: Option<Pick>,
+struct ConstantFields {
+    stack: Option<FieldSelection>,
+    frame: Option<FieldSelection>,
+    method: Option<FieldSelection>,
+    class: Option<FieldSelection>,
+    symbol: Option<FieldSelection>,
+    state: Option<FieldSelection>,
 }
 
 /// Maximum length of the name of a state or of a setting, in bytes.
@@ -62,7 +62,7 @@ impl<'a> Lookup<'a> {
             chunk: chunk.reader(file, chunk.start),
             types,
             constants,
-            picks: Picks {
+            picks: ConstantFields {
                 stack: pick(Pool::StackTrace, &["frames"]),
                 frame: frame.and_then(|id| types.pick_all(id, &["method", "lineNumber"])),
                 method: pick(Pool::Method, &["type", "name"]),
@@ -118,7 +118,7 @@ impl<'a> Lookup<'a> {
             let [method, line] = numbers;
             if let Some(function) = self.function(method, samples, kept, passing)? {
                 let line = u32::try_from(line).unwrap_or(0);
-                let place = samples.place(Place { function, line }, kept);
+                let place = samples.place(FunctionLine { function, line }, kept);
                 place
                     .and_then(|place| samples.push_frame(place, kept))
                     .map_err(|kind| here.error(kind))?;
@@ -223,7 +223,7 @@ impl<'a> Lookup<'a> {
         &self,
         pool: Pool,
         key: u64,
-        pick: impl Fn(&Picks) -> Option<&Pick>,
+        pick: impl Fn(&ConstantFields) -> Option<&FieldSelection>,
         passing: &mut Budget,
     ) -> Result<[u64; N], JfrError> {
         let mut numbers = [0; N];

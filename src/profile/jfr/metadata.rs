@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::jfr::budget::Budget;
 use crate::jfr::error::{JfrError, JfrErrorKind};
 use crate::jfr::reader::Reader;
-use crate::jfr::types::{Class, Count, Field, Form, Types};
+use crate::jfr::types::{Class, Count, Encoding, Field, Types};
 
 /// Type of the metadata event.
 const METADATA: u64 = 0;
@@ -112,7 +112,7 @@ impl Tree<'_> {
                         "" | "0" => Count::One,
                         _ => Count::Array,
                     },
-                    form: Form::Unknown,
+                    form: Encoding::Unknown,
                 });
                 for _ in 0..children {
                     self.element(reader, depth + 1, None)?;

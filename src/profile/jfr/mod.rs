@@ -31,7 +31,7 @@ mod types;
 
 pub use budget::max_bytes;
 pub use error::{JfrError, JfrErrorKind};
-pub use profiles::{About, JfrProfile};
+pub use profiles::{JfrProfile, RecordingFacts};
 
 use budget::Budget;
 use chunk::Chunk;
@@ -113,7 +113,7 @@ impl Recording {
     }
 
     /// Returns one profile per kind of sample in the recording, in a fixed order.
-    pub fn profiles(&self, about: &About) -> Vec<JfrProfile> {
+    pub fn profiles(&self, about: &RecordingFacts) -> Vec<JfrProfile> {
         self.parts.profiles(about)
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Correlation {
 
 /// A function and a line in the function. The line is 0 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct FunctionLine {
     pub function: TextId,
     pub line: u32,
 }
@@ -47,8 +47,8 @@ pub(super) struct Row {
 #[derive(Default)]
 pub(super) struct Samples {
     pub texts: Texts,
-    pub places: Vec<Place>,
-    place_index: HashMap<Place, u32>,
+    pub places: Vec<FunctionLine>,
+    place_index: HashMap<FunctionLine, u32>,
     /// Indices of the places of all stacks, leaf first.
     pub frames: Vec<u32>,
     /// For each stack its range in `frames`.
@@ -73,11 +73,11 @@ impl Samples {
     }
 
     /// Returns the index of a place. Adds the place if it is new.
-    pub(super) fn place(&mut self, place: Place, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
+    pub(super) fn place(&mut self, place: FunctionLine, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
         if let Some(known) = self.place_index.get(&place) {
             return Ok(*known);
         }
-        budget.take(entry_bytes::<Place, Place>())?;
+        budget.take(entry_bytes::<FunctionLine, FunctionLine>())?;
         let index = self.places.len() as u32;
         self.places.push(place);
         self.place_index.insert(place, index);

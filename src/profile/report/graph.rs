@@ -6,14 +6,14 @@
 use hashbrown::{HashMap, HashSet};
 
 use crate::pprof::Profile;
-use crate::report::row_source::Places;
+use crate::report::row_source::RowSources;
 
 /// The samples of a report.
 pub(super) struct Samples<'a> {
     pub profile: Profile<'a>,
     /// Index of the sample type.
     pub value: usize,
-    pub places: Places<'a>,
+    pub places: RowSources<'a>,
 }
 
 /// Limits below which rows and calls are left out.
@@ -29,7 +29,7 @@ pub struct Trim {
 
 impl Trim {
     /// Leaves out nothing at all.
-    pub const NOTHING: Self = Self {
+    pub const NONE: Self = Self {
         node_count: None,
         node_fraction: 0.0,
         edge_fraction: 0.0,
@@ -85,7 +85,7 @@ pub(super) struct Graph {
 }
 
 /// A graph, and the number of rows that were dropped from it.
-pub(super) struct Trimmed {
+pub(super) struct TrimmedGraph {
     pub graph: Graph,
     /// Number of rows before their number was limited.
     pub candidates: usize,
@@ -154,7 +154,7 @@ impl Graph {
     }
 
     /// Creates the sorted graph of the samples without small places and calls.
-    pub(super) fn trimmed(samples: &Samples<'_>, order: Order, trim: Trim) -> Trimmed {
+    pub(super) fn trimmed(samples: &Samples<'_>, order: Order, trim: Trim) -> TrimmedGraph {
         let mut graph = Self::new(samples, None);
         let total = graph.flat();
         let cutoff = |fraction: f64| ((total as f64 * fraction) as i64).saturating_abs();
@@ -176,7 +176,7 @@ impl Graph {
             graph.sort(samples, order);
         }
         graph.drop_edges(edge_cutoff);
-        Trimmed {
+        TrimmedGraph {
             graph,
             candidates,
             dropped,

@@ -3,7 +3,7 @@
 use chrono::DateTime;
 
 use crate::pprof::Profile;
-use crate::report::graph::{Graph, Trim, Trimmed};
+use crate::report::graph::{Graph, Trim, TrimmedGraph};
 use crate::report::options::Options;
 use crate::report::paths::base_name;
 use crate::report::units;
@@ -90,7 +90,7 @@ impl Head {
     }
 
     /// Returns the lines of the head, each with its line end.
-    pub(super) fn text(&self, values: &Values<'_>, trimmed: &Trimmed, trim: Trim) -> String {
+    pub(super) fn text(&self, values: &Values<'_>, trimmed: &TrimmedGraph, trim: Trim) -> String {
         let mut lines = self.lines.clone();
         if self.duration_nanos != 0 {
             let (nanos, unit) = units::scale(self.total, &self.unit, "nanoseconds");
