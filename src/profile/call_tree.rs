@@ -86,31 +86,31 @@ const MAX_LOOKUP_BYTES: usize = 1 << 31;
 #[derive(Debug, Clone, Copy)]
 pub struct SizeLimit {
     used: Size,
-    most: Size,
+    max: Size,
 }
 
 impl SizeLimit {
     /// Creates a size of zero with the limit `most`.
     pub fn new(most: Size) -> Self {
         let used = Size::default();
-        Self { used, most }
+        Self { used, max: most }
     }
 
     fn call(&mut self) -> Result<(), LimitExceeded> {
         self.used.calls += 1;
-        check(self.used.calls, self.most.calls, "calls")
+        check(self.used.calls, self.max.calls, "calls")
     }
 
     fn text(&mut self, bytes: usize) -> Result<(), LimitExceeded> {
         self.used.text = self.used.text.saturating_add(bytes);
-        check(self.used.text, self.most.text, "bytes of names")
+        check(self.used.text, self.max.text, "bytes of names")
     }
 
     fn stacks(&mut self, stacks: usize, frames: usize) -> Result<(), LimitExceeded> {
         self.used.stacks = self.used.stacks.saturating_add(stacks);
-        check(self.used.stacks, self.most.stacks, "stacks")?;
+        check(self.used.stacks, self.max.stacks, "stacks")?;
         self.used.frames = self.used.frames.saturating_add(frames);
-        check(self.used.frames, self.most.frames, "frames in its stacks")
+        check(self.used.frames, self.max.frames, "frames in its stacks")
     }
 }
 

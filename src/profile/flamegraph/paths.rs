@@ -39,7 +39,7 @@ struct NonZeroNodes<const SIDES: usize> {
 
 /// The nodes that are large enough to show.
 struct ShownNodes<const SIDES: usize> {
-    touched: NonZeroNodes<SIDES>,
+    nonzero: NonZeroNodes<SIDES>,
     /// The shown children of all nodes. The children of one node are adjacent.
     children: Vec<u32>,
     /// For each position, the end of its children in `children`.
@@ -120,8 +120,8 @@ impl Paths {
 
     /// Returns the flame graph of values at nodes, with about `max_nodes` nodes (0: all).
     pub fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
-        let kept = self.kept(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
-        let touched = &kept.touched;
+        let kept = self.shown_nodes(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
+        let touched = &kept.nonzero;
         let mut names = ShownNames::new(self);
         let mut graph = FlameGraph {
             total: touched.totals[0][0],
@@ -167,8 +167,8 @@ impl Paths {
     pub fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));
-        let kept = self.kept(left.chain(right), max_nodes);
-        let touched = &kept.touched;
+        let kept = self.shown_nodes(left.chain(right), max_nodes);
+        let touched = &kept.nonzero;
         let [left_ticks, right_ticks] = touched.totals[0];
         let mut names = ShownNames::new(self);
         let mut graph = DiffGraph {
@@ -214,12 +214,12 @@ impl Paths {
         graph
     }
 
-    fn kept<const SIDES: usize>(
+    fn shown_nodes<const SIDES: usize>(
         &self,
         values: impl Iterator<Item = (u32, [i64; SIDES])>,
         max_nodes: usize,
     ) -> ShownNodes<SIDES> {
-        let touched = self.touched(values);
+        let touched = self.nonzero_nodes(values);
         let size = |totals: &[i64; SIDES]| totals.iter().fold(0i64, |sum, value| sum.saturating_add(*value));
         let smallest = smallest_kept(touched.totals.iter().skip(1).map(size), max_nodes);
         let mut other = vec![[0i64; SIDES]; touched.nodes.len()];
@@ -252,7 +252,7 @@ impl Paths {
             start = *end as usize;
         }
         ShownNodes {
-            touched,
+            nonzero: touched,
             children,
             ends,
             other,
@@ -260,7 +260,10 @@ impl Paths {
     }
 
     /// Returns the nodes with a value above 0 and all nodes above them, with their sums.
-    fn touched<const SIDES: usize>(&self, values: impl Iterator<Item = (u32, [i64; SIDES])>) -> NonZeroNodes<SIDES> {
+    fn nonzero_nodes<const SIDES: usize>(
+        &self,
+        values: impl Iterator<Item = (u32, [i64; SIDES])>,
+    ) -> NonZeroNodes<SIDES> {
         let values: Vec<(u32, [i64; SIDES])> = values
             .filter(|(_, sides)| sides.iter().any(|value| *value > 0))
             .map(|(node, sides)| (node, sides.map(|value| value.max(0))))

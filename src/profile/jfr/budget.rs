@@ -58,7 +58,7 @@ impl Budget {
     }
 
     /// Charges bytes of memory. Fails if they exceed the budget.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), JfrErrorKind> {
+    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), JfrErrorKind> {
         self.bytes = self
             .bytes
             .checked_sub(bytes)

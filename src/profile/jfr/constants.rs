@@ -110,10 +110,10 @@ impl Constants {
                     let pool = &mut self.pools[pool];
                     // The entry is charged twice, because the list may double its capacity.
                     let bytes = 2 * size_of::<(u64, u32)>();
-                    budget.take(bytes).map_err(|kind| event.error(kind))?;
+                    budget.charge(bytes).map_err(|kind| event.error(kind))?;
                     pool.push((key, event.position() as u32));
                 }
-                types.pass_one(&mut event, form, budget)?;
+                types.skip_one(&mut event, form, budget)?;
             }
         }
         Ok(delta)

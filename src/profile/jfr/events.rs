@@ -119,13 +119,13 @@ pub(super) fn read(
         let mut fields = FIELDS;
         fields[FIELDS.len() - 1] = amount;
         let fields: &[&str] = if *event == Event::Setting { &SETTING } else { &fields };
-        if let Some(pick) = types.pick(id, fields) {
+        if let Some(pick) = types.select(id, fields) {
             known.insert(id, (*event, pick));
         }
     }
     let mut lookup = Lookup::new(file, chunk, types, constants);
     let mut reader = chunk.reader(file, chunk.start + HEADER_BYTES);
-    while reader.left() > 0 {
+    while reader.remaining() > 0 {
         let here = reader;
         let size = reader.number()?;
         if size < 2 {

@@ -6,7 +6,7 @@ use crate::jfr::budget::Budget;
 use crate::jfr::chunk::Chunk;
 use crate::jfr::constants::{Constants, Pool};
 use crate::jfr::error::JfrError;
-use crate::jfr::generated::settled;
+use crate::jfr::generated::stable_name;
 use crate::jfr::reader::{Reader, Text};
 use crate::jfr::samples::{FunctionLine, Samples};
 use crate::jfr::texts::TextId;
@@ -28,7 +28,7 @@ pub(super) struct Lookup<'a> {
     chunk: Reader<'a>,
     types: &'a Types,
     constants: &'a Constants,
-    picks: ConstantFields,
+    fields: ConstantFields,
     stacks: HashMap<u64, Option<u32>>,
     functions: HashMap<u64, Option<TextId>>,
     states: HashMap<u64, State>,
@@ -53,7 +53,7 @@ const ENTRY_BYTES: usize = 2 * size_of::<(u64, Option<TextId>)>() + 2;
 impl<'a> Lookup<'a> {
     /// Creates a lookup for the constants of a chunk of `file`.
     pub(super) fn new(file: &'a [u8], chunk: &Chunk, types: &'a Types, constants: &'a Constants) -> Self {
-        let pick = |pool, names: &[&str]| types.pick(constants.type_id(pool)?, names);
+        let pick = |pool, names: &[&str]| types.select(constants.type_id(pool)?, names);
         let frame = types
             .iter()
             .find(|(_, class)| &*class.name == "jdk.types.StackFrame")
@@ -62,9 +62,9 @@ impl<'a> Lookup<'a> {
             chunk: chunk.reader(file, chunk.start),
             types,
             constants,
-            picks: ConstantFields {
+            fields: ConstantFields {
                 stack: pick(Pool::StackTrace, &["frames"]),
-                frame: frame.and_then(|id| types.pick_all(id, &["method", "lineNumber"])),
+                frame: frame.and_then(|id| types.select_all(id, &["method", "lineNumber"])),
                 method: pick(Pool::Method, &["type", "name"]),
                 class: pick(Pool::Class, &["name"]),
                 symbol: pick(Pool::Symbol, &["string"]),
@@ -89,7 +89,7 @@ impl<'a> Lookup<'a> {
             return Ok(*known);
         }
         let stack = self.read_stack(key, samples, kept, passing)?;
-        passing.take(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        passing.charge(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
         self.stacks.insert(key, stack);
         Ok(stack)
     }
@@ -110,7 +110,7 @@ impl<'a> Lookup<'a> {
         for _ in 0..reader.number()? {
             let here = reader;
             let mut numbers = [0; 2];
-            let Some(pick) = &self.picks.frame else {
+            let Some(pick) = &self.fields.frame else {
                 return Ok(None);
             };
             passing.step().map_err(|kind| here.error(kind))?;
@@ -146,11 +146,13 @@ impl<'a> Lookup<'a> {
                 let [class] = self.fields(Pool::Class, class, |picks| picks.class.as_ref(), passing)?;
                 let (class, name) = (self.symbol(class, passing)?, self.symbol(name, passing)?);
                 let (class, name) = (class.characters(), name.characters());
-                let text = samples.texts.add(&[&settled(&class), ".", &settled(&name)], kept);
+                let text = samples
+                    .texts
+                    .add(&[&stable_name(&class), ".", &stable_name(&name)], kept);
                 function = Some(text.map_err(|kind| self.chunk.error(kind))?);
             }
         }
-        passing.take(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        passing.charge(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
         self.functions.insert(key, function);
         Ok(function)
     }
@@ -171,7 +173,7 @@ impl<'a> Lookup<'a> {
                 _ => State::Other,
             }
         };
-        passing.take(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
+        passing.charge(ENTRY_BYTES).map_err(|kind| self.chunk.error(kind))?;
         self.states.insert(key, state);
         Ok(state)
     }
@@ -201,7 +203,7 @@ impl<'a> Lookup<'a> {
         };
         let mut reader = self.chunk.at(position);
         let text = reader.text()?;
-        passing.take(text.length()).map_err(|kind| reader.error(kind))?;
+        passing.charge(text.length()).map_err(|kind| reader.error(kind))?;
         Ok(text)
     }
 
@@ -228,7 +230,7 @@ impl<'a> Lookup<'a> {
     ) -> Result<[u64; N], JfrError> {
         let mut numbers = [0; N];
         if let Some(position) = self.constants.position(pool, key)
-            && let Some(pick) = pick(&self.picks)
+            && let Some(pick) = pick(&self.fields)
         {
             self.types
                 .read(&mut self.chunk.at(position), pick, passing, &mut numbers)?;

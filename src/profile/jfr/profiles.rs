@@ -87,11 +87,11 @@ impl Parts {
         for row in &self.samples.rows {
             let stack = self.stack(row);
             let labels = self.labels_of(row.correlation);
-            budget.take(SAMPLE_BYTES + stack.len() * FRAME_BYTES + labels.len() * LABEL_BYTES)?;
+            budget.charge(SAMPLE_BYTES + stack.len() * FRAME_BYTES + labels.len() * LABEL_BYTES)?;
             for place in stack {
                 let last = &mut last_kind[*place as usize];
                 if *last != Some(row.kind) {
-                    budget.take(FUNCTION_LINE_BYTES)?;
+                    budget.charge(FUNCTION_LINE_BYTES)?;
                     *last = Some(row.kind);
                 }
             }
@@ -183,7 +183,7 @@ fn correlation_labels(
     labels: &mut Vec<(TextId, TextId)>,
 ) -> Result<(), JfrErrorKind> {
     let mut add = |name: &str, value: &str| {
-        budget.take(2 * size_of::<(TextId, TextId)>())?;
+        budget.charge(2 * size_of::<(TextId, TextId)>())?;
         let name = samples.texts.add(&[name], budget)?;
         labels.push((name, samples.texts.add(&[value], budget)?));
         Ok(())

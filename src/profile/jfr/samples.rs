@@ -77,7 +77,7 @@ impl Samples {
         if let Some(known) = self.place_index.get(&place) {
             return Ok(*known);
         }
-        budget.take(entry_bytes::<FunctionLine, FunctionLine>())?;
+        budget.charge(entry_bytes::<FunctionLine, FunctionLine>())?;
         let index = self.places.len() as u32;
         self.places.push(place);
         self.place_index.insert(place, index);
@@ -86,14 +86,14 @@ impl Samples {
 
     /// Appends a frame to the current stack.
     pub(super) fn push_frame(&mut self, place: u32, budget: &mut Budget) -> Result<(), JfrErrorKind> {
-        budget.take(2 * size_of::<u32>())?;
+        budget.charge(2 * size_of::<u32>())?;
         self.frames.push(place);
         Ok(())
     }
 
     /// Adds the stack that consists of all frames from index `start` on, and returns its index.
     pub(super) fn stack(&mut self, start: usize, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
-        budget.take(2 * size_of::<Range<u32>>())?;
+        budget.charge(2 * size_of::<Range<u32>>())?;
         let index = self.stacks.len() as u32;
         self.stacks.push(start as u32..self.frames.len() as u32);
         Ok(index)
@@ -120,7 +120,7 @@ impl Samples {
             }
             return Ok(());
         }
-        budget.take(entry_bytes::<Row, (Kind, u32, u32)>())?;
+        budget.charge(entry_bytes::<Row, (Kind, u32, u32)>())?;
         self.row_index.insert(key, self.rows.len() as u32);
         self.rows.push(Row {
             kind,
@@ -135,7 +135,7 @@ impl Samples {
         if let Some(known) = self.correlation_index.get(&correlation) {
             return Ok(*known);
         }
-        budget.take(entry_bytes::<Correlation, Correlation>())?;
+        budget.charge(entry_bytes::<Correlation, Correlation>())?;
         let index = self.correlations.len() as u32;
         self.correlations.push(correlation);
         self.correlation_index.insert(correlation, index);

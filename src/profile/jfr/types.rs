@@ -66,7 +66,7 @@ pub(super) struct Types {
 /// The fields of a class to read, and for each field the index of its result.
 pub(super) struct FieldSelection {
     class: u32,
-    places: Vec<Option<u8>>,
+    targets: Vec<Option<u8>>,
 }
 
 impl Types {
@@ -111,15 +111,19 @@ impl Types {
 
     /// Selects the fields `names` of a type: field `names[i]` becomes result `i`. Reading stops after the last selected
     /// field.
-    pub(super) fn pick(&self, id: u64, names: &[&str]) -> Option<FieldSelection> {
-        let mut pick = self.pick_all(id, names)?;
-        let used = pick.places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        pick.places.truncate(used);
+    pub(super) fn select(&self, id: u64, names: &[&str]) -> Option<FieldSelection> {
+        let mut pick = self.select_all(id, names)?;
+        let used = pick
+            .targets
+            .iter()
+            .rposition(Option::is_some)
+            .map_or(0, |last| last + 1);
+        pick.targets.truncate(used);
         Some(pick)
     }
 
-    /// Like [`Self::pick`], but reads to the end of the value, for values that are followed by other values.
-    pub(super) fn pick_all(&self, id: u64, names: &[&str]) -> Option<FieldSelection> {
+    /// Like [`Self::select`], but reads to the end of the value, for values that are followed by other values.
+    pub(super) fn select_all(&self, id: u64, names: &[&str]) -> Option<FieldSelection> {
         let class = *self.by_id.get(&id)?;
         let fields = &self.classes[class as usize].fields;
         let place = |field: &Field| {
@@ -127,7 +131,7 @@ impl Types {
             u8::try_from(place).ok()
         };
         let places = fields.iter().map(place).collect();
-        Some(FieldSelection { class, places })
+        Some(FieldSelection { class, targets: places })
     }
 
     /// Reads the selected fields of a value. The result for a field that is not a single number, such as a string or an
@@ -140,7 +144,7 @@ impl Types {
         numbers: &mut [u64],
     ) -> Result<(), JfrError> {
         let fields = &self.classes[pick.class as usize].fields;
-        for (field, place) in fields.iter().zip(&pick.places) {
+        for (field, place) in fields.iter().zip(&pick.targets) {
             let number = place.and_then(|place| numbers.get_mut(usize::from(place)));
             match (number, field.form, field.count) {
                 (Some(number), Encoding::Number, Count::One) => *number = reader.number()?,
@@ -149,7 +153,7 @@ impl Types {
                     if let Some(number) = number {
                         *number = reader.position() as u64;
                     }
-                    self.pass(reader, form, count, budget, 0)?;
+                    self.skip(reader, form, count, budget, 0)?;
                 }
             }
         }
@@ -157,16 +161,16 @@ impl Types {
     }
 
     /// Skips a value of a type.
-    pub(super) fn pass_one(
+    pub(super) fn skip_one(
         &self,
         reader: &mut Reader<'_>,
         form: Encoding,
         budget: &mut Budget,
     ) -> Result<(), JfrError> {
-        self.pass(reader, form, Count::One, budget, 0)
+        self.skip(reader, form, Count::One, budget, 0)
     }
 
-    fn pass(
+    fn skip(
         &self,
         reader: &mut Reader<'_>,
         form: Encoding,
@@ -192,7 +196,7 @@ impl Types {
                 Encoding::Fields(class) => {
                     let fields = self.classes.get(class as usize).map(|class| class.fields.as_slice());
                     for field in fields.unwrap_or_default() {
-                        self.pass(reader, field.form, field.count, budget, depth + 1)?;
+                        self.skip(reader, field.form, field.count, budget, depth + 1)?;
                     }
                 }
             }

@@ -162,7 +162,7 @@ impl Graph {
         let mut dropped = 0;
         if node_cutoff > 0 {
             let before = graph.order.len();
-            let kept = graph.kept(|node| node.cum.saturating_abs() >= node_cutoff, usize::MAX);
+            let kept = graph.keep_largest(|node| node.cum.saturating_abs() >= node_cutoff, usize::MAX);
             dropped = before - kept.iter().filter(|kept| **kept).count();
             if dropped > 0 {
                 graph = Self::new(samples, Some(&kept));
@@ -171,7 +171,7 @@ impl Graph {
         let candidates = graph.order.len();
         graph.sort(samples, order);
         if let Some(count) = trim.node_count.filter(|count| *count < candidates) {
-            let kept = graph.kept(|_| true, count);
+            let kept = graph.keep_largest(|_| true, count);
             graph = Self::new(samples, Some(&kept));
             graph.sort(samples, order);
         }
@@ -190,7 +190,7 @@ impl Graph {
     }
 
     /// Returns for each place whether it is among the first `count` places for which `is_kept` returns true.
-    fn kept(&self, is_kept: impl Fn(&Node) -> bool, count: usize) -> Vec<bool> {
+    fn keep_largest(&self, is_kept: impl Fn(&Node) -> bool, count: usize) -> Vec<bool> {
         let mut kept = vec![false; self.nodes.len()];
         let places = self.order.iter().map(|place| *place as usize);
         for place in places.filter(|place| is_kept(&self.nodes[*place])).take(count) {

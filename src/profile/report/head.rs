@@ -58,7 +58,7 @@ impl Head {
     /// Returns the format of values in a report of this graph.
     pub(super) fn values(&self, graph: &Graph) -> Values<'_> {
         let written = match self.wanted.as_deref().unwrap_or(units::MINIMUM) {
-            units::MINIMUM if !graph.order.is_empty() => self.fitting(graph),
+            units::MINIMUM if !graph.order.is_empty() => self.suitable_unit(graph),
             unit => unit.to_owned(),
         };
         Values {
@@ -68,7 +68,7 @@ impl Head {
     }
 
     /// Returns the unit that suits the smallest value, or a larger unit if the total is far larger.
-    fn fitting(&self, graph: &Graph) -> String {
+    fn suitable_unit(&self, graph: &Graph) -> String {
         let nodes = graph.order.iter().filter_map(|place| graph.nodes.get(*place as usize));
         let values = nodes.map(|node| match node.flat.saturating_abs() {
             0 => node.cum.saturating_abs(),

@@ -102,17 +102,17 @@ pub(super) struct RowSources<'a> {
 
 impl<'a> RowSources<'a> {
     pub(super) fn of(profile: &Profile<'a>, grouping: Grouping) -> Self {
-        Self::by(profile, |location, line| place(profile, grouping, location, line))
+        Self::from_locations(profile, |location, line| row_source(profile, grouping, location, line))
     }
 
     /// Creates the places of source lines: like [`Grouping::Lines`], but also distinguished by binary and start of
     /// the function.
     pub(super) fn of_source(profile: &Profile<'a>, paths: &SourcePaths) -> Self {
-        Self::by(profile, |location, line| source_line(profile, paths, location, line))
+        Self::from_locations(profile, |location, line| source_line(profile, paths, location, line))
     }
 
     /// Creates the places that `place` returns for the locations and their lines.
-    fn by(profile: &Profile<'a>, place: impl Fn(&Location, Option<Line>) -> RowSource<'a>) -> Self {
+    fn from_locations(profile: &Profile<'a>, place: impl Fn(&Location, Option<Line>) -> RowSource<'a>) -> Self {
         let mut places = Self {
             all: Vec::new(),
             indices: Vec::new(),
@@ -173,7 +173,7 @@ fn source_line<'a>(
     }
 }
 
-fn place<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location, line: Option<Line>) -> RowSource<'a> {
+fn row_source<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location, line: Option<Line>) -> RowSource<'a> {
     let object = profile.mappings.get(location.mapping as usize);
     let object = object.map_or("", |mapping| mapping.file);
     let address = match grouping {
