@@ -11,7 +11,7 @@ use hcl_edit::structure::{self, BlockLabel, Structure};
 use hcl_edit::template::{Element, Template};
 use hcl_edit::{Span as _, Spanned};
 
-use super::spelling::{POWER, Place};
+use super::spelling::{BlockContext, POWER_FUNCTION};
 use super::tokens;
 use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Identifier, Statement};
 use crate::codes;
@@ -29,7 +29,7 @@ pub(crate) fn lower(source: &Source, start: usize, body: &structure::Body) -> (F
         start,
         diagnostics: Diagnostics::new(),
     };
-    let body = lowerer.body(body, Place::Components);
+    let body = lowerer.body(body, BlockContext::Components);
     let file = File {
         source: source.clone(),
         body,
@@ -58,7 +58,7 @@ impl Lowerer<'_> {
 
     // === Statements ===
 
-    fn body(&mut self, body: &structure::Body, place: Place) -> Vec<Statement> {
+    fn body(&mut self, body: &structure::Body, place: BlockContext) -> Vec<Statement> {
         body.iter()
             .map(|structure| match structure {
                 Structure::Attribute(attribute) => Statement::Attribute(Attribute {
@@ -82,13 +82,13 @@ impl Lowerer<'_> {
         }
     }
 
-    fn block(&mut self, block: &structure::Block, place: Place) -> Block {
+    fn block(&mut self, block: &structure::Block, place: BlockContext) -> Block {
         let whole = self.span(block.span());
         let mut name = self.identifier(block.ident.as_str(), block.ident.span());
         let mut parts = vec![name.name.to_string()];
         let labels: Vec<Identifier> = block.labels.iter().map(|label| self.label(label)).collect();
         // The last label is the block's own, except for a single label inside a component.
-        let own = place == Place::Components || labels.len() > 1;
+        let own = place == BlockContext::Components || labels.len() > 1;
         let (inner, last) = match labels.split_last() {
             Some((last, inner)) if own => (inner, Some(last.clone())),
             _ => (labels.as_slice(), None),
@@ -318,7 +318,7 @@ impl Lowerer<'_> {
         }
         let name = &call.name;
         let mut arguments: Vec<Expression> = call.args.iter().map(|argument| self.expression(argument)).collect();
-        if name.namespace.is_empty() && name.name.as_str() == POWER && arguments.len() == 2 {
+        if name.namespace.is_empty() && name.name.as_str() == POWER_FUNCTION && arguments.len() == 2 {
             let at = self.span(name.name.span()).start;
             if let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) {
                 return self.binary(TokenKind::Power, at, left, right, span);

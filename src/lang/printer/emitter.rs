@@ -40,12 +40,12 @@ const MAX_PENDING: usize = 16;
 
 /// A position in the source: offset and line. Estimated if it was derived from printed text.
 #[derive(Clone, Copy)]
-struct Place {
+struct SourcePosition {
     offset: usize,
     line: usize,
 }
 
-const END: Place = Place {
+const END: SourcePosition = SourcePosition {
     offset: usize::MAX,
     line: usize::MAX,
 };
@@ -61,16 +61,16 @@ pub(crate) struct Emitter<'a> {
     pending: Vec<Space>,
     /// The last token written, if it could merge with the next one.
     last_token: Option<TokenKind>,
-    place: Place,
+    place: SourcePosition,
     /// Position after the last text written.
-    last: Place,
+    last: SourcePosition,
     at_line_start: bool,
 }
 
 impl<'a> Emitter<'a> {
     /// Creates an emitter that prints `comments`, in order, between the tokens.
     pub(super) fn new(source: &'a Source, comments: &'a [Vec<Span>]) -> Self {
-        let start = Place { offset: 0, line: 1 };
+        let start = SourcePosition { offset: 0, line: 1 };
         let mut emitter = Self {
             source,
             comments: comments.iter(),
@@ -80,7 +80,7 @@ impl<'a> Emitter<'a> {
             pending: Vec::with_capacity(MAX_PENDING),
             last_token: None,
             place: start,
-            last: Place { offset: 0, line: 0 },
+            last: SourcePosition { offset: 0, line: 0 },
             at_line_start: true,
         };
         emitter.next_group();
@@ -132,8 +132,8 @@ impl<'a> Emitter<'a> {
         self.output
     }
 
-    fn place_of(&self, offset: usize) -> Place {
-        Place {
+    fn place_of(&self, offset: usize) -> SourcePosition {
+        SourcePosition {
             offset,
             line: self.source.line(offset),
         }
@@ -143,7 +143,7 @@ impl<'a> Emitter<'a> {
         self.group = self.comments.next().map_or(&[], Vec::as_slice);
     }
 
-    fn comment_before(&self, next: Place) -> bool {
+    fn comment_before(&self, next: SourcePosition) -> bool {
         self.group.first().is_some_and(|comment| comment.start <= next.offset)
     }
 
@@ -157,7 +157,7 @@ impl<'a> Emitter<'a> {
         self.write_text(next, text, bracket);
     }
 
-    fn print_comments(&mut self, next: Place) {
+    fn print_comments(&mut self, next: SourcePosition) {
         let mut last = Span::default();
         while self.comment_before(next) {
             for comment in self.group {
@@ -174,7 +174,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn comment_prefix(&mut self, next: Place, comment: Span) {
+    fn comment_prefix(&mut self, next: SourcePosition, comment: Span) {
         if self.output.is_empty() {
             return;
         }
@@ -199,7 +199,7 @@ impl<'a> Emitter<'a> {
         self.write_bytes(b'\x0c', line.saturating_sub(self.last.line).min(2));
     }
 
-    fn comment_suffix(&mut self, next: Place, comment: Span) {
+    fn comment_suffix(&mut self, next: SourcePosition, comment: Span) {
         let block = self.source.slice(comment).starts_with("/*");
         if block && next.line == self.source.line(comment.end.saturating_sub(1)) {
             self.write_bytes(b' ', 1);
@@ -231,7 +231,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn write_text(&mut self, place: Place, text: &str, bracket: Option<u8>) {
+    fn write_text(&mut self, place: SourcePosition, text: &str, bracket: Option<u8>) {
         if self.at_line_start {
             self.write_indent();
         }
@@ -241,7 +241,7 @@ impl<'a> Emitter<'a> {
         // A form feed inside a comment is not a newline, unlike between tokens.
         let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         self.at_line_start = false;
-        self.place = Place {
+        self.place = SourcePosition {
             offset: place.offset.saturating_add(text.len()),
             line: place.line.saturating_add(newlines),
         };

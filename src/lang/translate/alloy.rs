@@ -1,10 +1,10 @@
 //! Writes a tree as Alloy text; `fmt` does the layout.
 
-use super::writer::{Page, Writer, binding, refuse};
+use super::writer::{Output, Writer, binding, refuse};
 use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
 use crate::diagnostic::Diagnostics;
 use crate::eval::unquote;
-use crate::hcl::Place;
+use crate::hcl::BlockContext;
 use crate::literal::quote_lines;
 use crate::parser::precedence_of;
 use crate::scanner::{is_identifier, tokens};
@@ -13,15 +13,15 @@ use crate::token::TokenKind;
 
 /// Returns the text of a file in Alloy's syntax.
 pub(super) fn write(file: &File) -> Result<String, Diagnostics> {
-    Alloy(Page::new(file)).file(&file.body)
+    Alloy(Output::new(file)).file(&file.body)
 }
 
-struct Alloy<'a>(Page<'a>);
+struct Alloy<'a>(Output<'a>);
 
 impl<'a> Writer<'a> for Alloy<'a> {
     const FIELD_COMMAS: bool = true;
 
-    fn page(&mut self) -> &mut Page<'a> {
+    fn page(&mut self) -> &mut Output<'a> {
         &mut self.0
     }
 
@@ -31,7 +31,7 @@ impl<'a> Writer<'a> for Alloy<'a> {
         self.expression(&attribute.value, 0)
     }
 
-    fn header(&mut self, block: &Block, _place: Place) -> Result<(), Diagnostics> {
+    fn header(&mut self, block: &Block, _place: BlockContext) -> Result<(), Diagnostics> {
         self.push(&block.name.name);
         if let Some(label) = &block.label {
             self.push(&format!(" \"{}\"", label.name));

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::writer::{Page, Writer, binding, refuse};
+use super::writer::{Output, Writer, binding, refuse};
 use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
 use crate::diagnostic::Diagnostics;
 use crate::eval::{self, traversal, unquote};
-use crate::hcl::{POWER, Place};
+use crate::hcl::{BlockContext, POWER_FUNCTION};
 use crate::literal;
 use crate::source::Span;
 use crate::token::TokenKind;
@@ -14,7 +14,7 @@ use crate::value::{Number, Value};
 
 /// Returns the text of a file as HCL.
 pub(super) fn write(file: &File) -> Result<String, Diagnostics> {
-    Hcl(Page::new(file)).file(&file.body)
+    Hcl(Output::new(file)).file(&file.body)
 }
 
 /// Returns the precedence of an operator in HCL, which distinguishes equality from order comparisons.
@@ -31,13 +31,13 @@ fn precedence(operator: TokenKind) -> u8 {
     }
 }
 
-struct Hcl<'a>(Page<'a>);
+struct Hcl<'a>(Output<'a>);
 
 impl<'a> Writer<'a> for Hcl<'a> {
     // Fields on separate lines need no commas.
     const FIELD_COMMAS: bool = false;
 
-    fn page(&mut self) -> &mut Page<'a> {
+    fn page(&mut self) -> &mut Output<'a> {
         &mut self.0
     }
 
@@ -54,21 +54,21 @@ impl<'a> Writer<'a> for Hcl<'a> {
         Ok(())
     }
 
-    fn header(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics> {
+    fn header(&mut self, block: &Block, place: BlockContext) -> Result<(), Diagnostics> {
         let mut parts = block.name.name.split('.');
         self.name(parts.next().unwrap_or_default(), block.name.span)?;
         let mut labels: Vec<&str> = parts.collect();
         match &block.label {
             // Inside a component, a single label would be a part of the name.
             Some(label) => {
-                if labels.is_empty() && place == Place::Arguments {
+                if labels.is_empty() && place == BlockContext::Arguments {
                     labels.push("");
                 }
                 labels.push(&label.name);
             }
             // Where the last label would be read as the block's own label, an empty label shows that the block has
             // none.
-            None if !labels.is_empty() && (place == Place::Components || labels.len() > 1) => labels.push(""),
+            None if !labels.is_empty() && (place == BlockContext::Components || labels.len() > 1) => labels.push(""),
             None => {}
         }
         for label in labels {
@@ -141,7 +141,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
                 right,
                 ..
             } => {
-                let _ = write!(self.0.out, "{POWER}(");
+                let _ = write!(self.0.out, "{POWER_FUNCTION}(");
                 self.expression(left, 0)?;
                 self.push(", ");
                 self.expression(right, 0)?;

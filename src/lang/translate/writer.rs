@@ -1,18 +1,18 @@
 //! The common part of both printers: bodies, lists on several lines, and the comments between elements.
 //!
-//! In: a tree. Out: the text so far, in a [`Page`]; `fmt` of the language does the layout. The differences (names,
+//! In: a tree. Out: the text so far, in a [`Output`]; `fmt` of the language does the layout. The differences (names,
 //! literals, operators) are in the implementations, `alloy` and `hcl`.
 
 use super::comments::Comments;
 use crate::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::hcl::Place;
+use crate::hcl::BlockContext;
 use crate::source::{Source, Span};
 use crate::token::TokenKind;
 
 /// The text that is being written.
-pub(super) struct Page<'a> {
+pub(super) struct Output<'a> {
     /// The source of the tree.
     pub source: &'a Source,
     /// The comments of the tree that have not been written.
@@ -21,7 +21,7 @@ pub(super) struct Page<'a> {
     pub out: String,
 }
 
-impl<'a> Page<'a> {
+impl<'a> Output<'a> {
     /// Creates an empty page for the tree of `file`.
     pub(super) fn new(file: &'a File) -> Self {
         Self {
@@ -58,13 +58,13 @@ pub(super) trait Writer<'a>: Sized {
     const FIELD_COMMAS: bool;
 
     /// Returns the page that is being written.
-    fn page(&mut self) -> &mut Page<'a>;
+    fn page(&mut self) -> &mut Output<'a>;
 
     /// Writes a name and its value, without trailing comments.
     fn attribute(&mut self, attribute: &Attribute) -> Result<(), Diagnostics>;
 
     /// Writes name and label of a block.
-    fn header(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics>;
+    fn header(&mut self, block: &Block, place: BlockContext) -> Result<(), Diagnostics>;
 
     /// Writes the key of a field.
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics>;
@@ -74,14 +74,14 @@ pub(super) trait Writer<'a>: Sized {
 
     /// Writes a whole file and returns its text.
     fn file(mut self, body: &[Statement]) -> Result<String, Diagnostics> {
-        self.body(body, Place::Components)?;
+        self.body(body, BlockContext::Components)?;
         let page = self.page();
         page.before(usize::MAX);
         Ok(std::mem::take(&mut page.out))
     }
 
     /// Writes statements, each on its own lines.
-    fn body(&mut self, body: &[Statement], place: Place) -> Result<(), Diagnostics> {
+    fn body(&mut self, body: &[Statement], place: BlockContext) -> Result<(), Diagnostics> {
         let mut last_line = None;
         for statement in body {
             let span = statement.span();
@@ -106,7 +106,7 @@ pub(super) trait Writer<'a>: Sized {
     }
 
     /// Writes a block; an empty block is written on one line.
-    fn block(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics> {
+    fn block(&mut self, block: &Block, place: BlockContext) -> Result<(), Diagnostics> {
         self.header(block, place)?;
         let page = self.page();
         page.out.push_str(" {");
