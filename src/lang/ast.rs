@@ -142,7 +142,7 @@ pub struct Field {
     /// Key without quotes; escapes in it are not processed.
     pub name: Identifier,
     /// True when the key was written in quotes.
-    pub quoted: bool,
+    pub is_quoted: bool,
     /// The expression right of the `=`.
     pub value: Expression,
 }

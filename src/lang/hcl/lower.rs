@@ -104,7 +104,7 @@ impl Lowerer<'_> {
             .and_then(|rest| rest.find('{'))
             .map_or(after, |at| after + at);
         name.name = parts.join(".").into();
-        let within = place.inside(&name.name);
+        let within = place.inner(&name.name);
         Block {
             label: last.filter(|label| !label.name.is_empty()),
             open,
@@ -138,7 +138,7 @@ impl Lowerer<'_> {
             Hcl::HeredocTemplate(heredoc) => self.template(&heredoc.template, span),
             Hcl::Array(items) => {
                 let items: Vec<Expression> = items.iter().map(|item| self.expression(item)).collect();
-                let height = tallest(&items);
+                let height = max_height(&items);
                 self.node(ExpressionKind::Array(items), span, height)
             }
             Hcl::Object(object) => {
@@ -148,7 +148,7 @@ impl Lowerer<'_> {
                         let (name, quoted) = self.key(key);
                         Field {
                             name,
-                            quoted,
+                            is_quoted: quoted,
                             value: self.expression(value.expr()),
                         }
                     })
@@ -335,7 +335,7 @@ impl Lowerer<'_> {
             callee = self.access(callee, name);
         }
         let open = self.source.text()[callee.span.end..].find('(').unwrap_or(0) + callee.span.end;
-        let height = tallest(&arguments).max(callee.height);
+        let height = max_height(&arguments).max(callee.height);
         let kind = ExpressionKind::Call {
             callee: Box::new(callee),
             open,
@@ -432,7 +432,7 @@ fn operator(operator: BinaryOperator) -> TokenKind {
     }
 }
 
-fn tallest(items: &[Expression]) -> u16 {
+fn max_height(items: &[Expression]) -> u16 {
     items.iter().map(|item| item.height).max().unwrap_or(0)
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum BlockContext {
 
 impl BlockContext {
     /// Returns the context of the inner blocks of a block that is in this context and has the name `block`.
-    pub(crate) fn inside(self, block: &str) -> Self {
+    pub(crate) fn inner(self, block: &str) -> Self {
         match block {
             "declare" | "foreach" | "template" => self,
             _ => Self::Arguments,

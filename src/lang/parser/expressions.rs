@@ -22,7 +22,7 @@ impl Parser<'_> {
         let span = self.token.span;
         let message = format!("nested more than {MAX_DEPTH} deep");
         self.report(codes::TOO_DEEP, span, message, None);
-        self.given_up = true;
+        self.has_given_up = true;
         self.skip_to(&[]);
         null(span)
     }
@@ -356,7 +356,11 @@ impl Parser<'_> {
             }
         }
         let value = self.expression();
-        Field { name, quoted, value }
+        Field {
+            name,
+            is_quoted: quoted,
+            value,
+        }
     }
 }
 

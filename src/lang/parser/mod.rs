@@ -61,7 +61,7 @@ struct Parser<'a> {
     error_line: usize,
     depth: u16,
     /// True once the text nests too deeply: nothing more is parsed or reported.
-    given_up: bool,
+    has_given_up: bool,
     /// Interned texts of tokens, each once.
     texts: HashSet<Arc<str>>,
 }
@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
             diagnostics: Diagnostics::new(),
             error_line: 0,
             depth: 0,
-            given_up: false,
+            has_given_up: false,
             texts: HashSet::new(),
         };
         parser.next();
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
 
     fn report(&mut self, code: Code, span: Span, message: impl Into<String>, hint: Option<&str>) {
         let line = self.source.line(span.start);
-        if line == self.error_line || self.given_up {
+        if line == self.error_line || self.has_given_up {
             return;
         }
         self.error_line = line;
@@ -354,7 +354,7 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
         let unclosed = self.at(TokenKind::EndOfFile);
         let close = self.token.span.start;
-        if unclosed && !self.given_up {
+        if unclosed && !self.has_given_up {
             // Report the error at the opening bracket, since the end of the file would not help.
             let message = "block is never closed".to_owned();
             self.report(

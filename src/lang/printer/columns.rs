@@ -16,7 +16,7 @@ struct Cell {
     /// Width of the cell in characters.
     width: usize,
     /// True if a tab ends the cell: the column stays even when it is empty.
-    hard: bool,
+    ends_with_tab: bool,
 }
 
 #[derive(Default)]
@@ -55,7 +55,7 @@ pub(crate) fn align(input: &[u8]) -> String {
                 bracket = Some(*byte);
             }
             (None, b'\t') => {
-                layout.cell.hard = true;
+                layout.cell.ends_with_tab = true;
                 layout.end_cell();
             }
             (None, b'\x0b') => layout.end_cell(),
@@ -125,7 +125,7 @@ impl Layout {
             while current < end && in_column(&lines[current]) {
                 let cell = &lines[current][column];
                 width = width.max(cell.width + PADDING);
-                empty &= cell.width == 0 && !cell.hard;
+                empty &= cell.width == 0 && !cell.ends_with_tab;
                 current += 1;
             }
             self.widths.push(if empty { 0 } else { width });

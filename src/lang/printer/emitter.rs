@@ -61,9 +61,9 @@ pub(crate) struct Emitter<'a> {
     pending: Vec<Space>,
     /// The last token written, if it could merge with the next one.
     last_token: Option<TokenKind>,
-    place: SourcePosition,
+    position: SourcePosition,
     /// Position after the last text written.
-    last: SourcePosition,
+    last_position: SourcePosition,
     at_line_start: bool,
 }
 
@@ -79,8 +79,8 @@ impl<'a> Emitter<'a> {
             indent: 0,
             pending: Vec::with_capacity(MAX_PENDING),
             last_token: None,
-            place: start,
-            last: SourcePosition { offset: 0, line: 0 },
+            position: start,
+            last_position: SourcePosition { offset: 0, line: 0 },
             at_line_start: true,
         };
         emitter.next_group();
@@ -89,7 +89,7 @@ impl<'a> Emitter<'a> {
 
     /// Sets the source offset of the next token.
     pub(super) fn at(&mut self, offset: usize) {
-        self.place = self.place_of(offset);
+        self.position = self.place_of(offset);
     }
 
     /// Delays white space until the next token.
@@ -148,7 +148,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn write(&mut self, text: &str, bracket: Option<u8>) {
-        let next = self.place;
+        let next = self.position;
         if self.comment_before(next) {
             self.print_comments(next);
         } else {
@@ -179,7 +179,7 @@ impl<'a> Emitter<'a> {
             return;
         }
         let line = self.source.line(comment.start);
-        if line == self.last.line {
+        if line == self.last_position.line {
             // A comment between two tokens of a line gets a blank; a comment at the end of a line is aligned.
             self.write_bytes(if line == next.line { b' ' } else { b'\t' }, 1);
             return;
@@ -196,7 +196,7 @@ impl<'a> Emitter<'a> {
             break;
         }
         self.write_pending(kept);
-        self.write_bytes(b'\x0c', line.saturating_sub(self.last.line).min(2));
+        self.write_bytes(b'\x0c', line.saturating_sub(self.last_position.line).min(2));
     }
 
     fn comment_suffix(&mut self, next: SourcePosition, comment: Span) {
@@ -204,7 +204,7 @@ impl<'a> Emitter<'a> {
         if block && next.line == self.source.line(comment.end.saturating_sub(1)) {
             self.write_bytes(b' ', 1);
         }
-        let newlines = next.line.saturating_sub(self.last.line);
+        let newlines = next.line.saturating_sub(self.last_position.line);
         let mut broken = false;
         for space in &mut self.pending {
             if !matches!(space, Space::Indent | Space::Unindent) {
@@ -241,16 +241,16 @@ impl<'a> Emitter<'a> {
         // A form feed inside a comment is not a newline, unlike between tokens.
         let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         self.at_line_start = false;
-        self.place = SourcePosition {
+        self.position = SourcePosition {
             offset: place.offset.saturating_add(text.len()),
             line: place.line.saturating_add(newlines),
         };
-        self.last = self.place;
+        self.last_position = self.position;
     }
 
     fn write_indent(&mut self) {
         self.output.extend(std::iter::repeat_n(b'\t', self.indent));
-        self.place.offset = self.place.offset.saturating_add(self.indent);
+        self.position.offset = self.position.offset.saturating_add(self.indent);
         self.at_line_start = self.indent == 0;
     }
 
@@ -263,9 +263,9 @@ impl<'a> Emitter<'a> {
             self.write_indent();
         }
         self.output.extend(std::iter::repeat_n(byte, count));
-        self.place.offset = self.place.offset.saturating_add(count);
+        self.position.offset = self.position.offset.saturating_add(count);
         if matches!(byte, b'\n' | b'\x0c') {
-            self.place.line = self.place.line.saturating_add(count);
+            self.position.line = self.position.line.saturating_add(count);
             self.at_line_start = true;
         } else {
             self.at_line_start = false;

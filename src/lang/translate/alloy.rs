@@ -43,7 +43,7 @@ impl<'a> Writer<'a> for Alloy<'a> {
         let name = &*field.name.name;
         // The text between the quotes is the key; its escapes are not processed.
         let forms = [format!("\"{name}\""), format!("`{name}`")];
-        if !field.quoted && is_identifier(name) {
+        if !field.is_quoted && is_identifier(name) {
             self.push(name);
         } else if let Some(form) = forms.iter().find(|form| is_one_string(form)) {
             self.push(form);

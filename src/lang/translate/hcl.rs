@@ -80,7 +80,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics> {
         let name = &*field.name.name;
         let word = hcl_edit::Ident::try_new(name).is_ok() && !matches!(name, "for" | "true" | "false" | "null");
-        if !field.quoted && word {
+        if !field.is_quoted && word {
             self.push(name);
         } else {
             self.push(&quote(name));

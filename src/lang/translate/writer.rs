@@ -113,7 +113,7 @@ pub(super) trait Writer<'a>: Sized {
         let commented = page.behind(block.open + 1);
         let before = page.out.len();
         page.out.push('\n');
-        self.body(&block.body, place.inside(&block.name.name))?;
+        self.body(&block.body, place.inner(&block.name.name))?;
         let page = self.page();
         page.before(block.close);
         if page.out.len() == before + 1 && !commented {
@@ -174,7 +174,7 @@ pub(super) trait Writer<'a>: Sized {
     ) -> Result<(), Diagnostics> {
         let page = self.page();
         page.out.push(open);
-        let lines = over_lines(page.source, whole.start, items.first().copied());
+        let lines = is_multiline(page.source, whole.start, items.first().copied());
         for (at, item) in items.iter().enumerate() {
             let page = self.page();
             if lines {
@@ -221,6 +221,6 @@ pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
 }
 
 /// True if the first element of a list began on its own line.
-fn over_lines(source: &Source, open: usize, first: Option<Span>) -> bool {
+fn is_multiline(source: &Source, open: usize, first: Option<Span>) -> bool {
     first.is_some_and(|first| source.line(open) != source.line(first.start))
 }

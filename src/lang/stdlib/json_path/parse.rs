@@ -48,7 +48,10 @@ pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
                 Selector::Name(name.to_owned())
             }]
         };
-        steps.push(Step { deep, selectors });
+        steps.push(Step {
+            is_recursive: deep,
+            selectors,
+        });
     }
     Ok(steps)
 }
