@@ -10,29 +10,29 @@ use bytes::Bytes;
 use alluvium_base::BoxFuture;
 
 /// Handles a request to one of the program's endpoints.
-pub type Answer = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
+pub type Handler = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
 
 /// The program's endpoints. Clones share them; the default has no address.
 #[derive(Clone, Default)]
-pub struct OwnHttp(Arc<Own>);
+pub struct OwnHttp(Arc<Endpoints>);
 
 #[derive(Default)]
-struct Own {
+struct Endpoints {
     address: Box<str>,
-    answer: OnceLock<Answer>,
+    answer: OnceLock<Handler>,
 }
 
 impl OwnHttp {
     /// Creates the endpoints at this `host:port`, without a handler yet.
     pub fn new(address: &str) -> Self {
-        Self(Arc::new(Own {
+        Self(Arc::new(Endpoints {
             address: address.to_ascii_lowercase().into(),
             answer: OnceLock::new(),
         }))
     }
 
     /// Sets the handler; only the first call has an effect.
-    pub fn set(&self, answer: Answer) {
+    pub fn set(&self, answer: Handler) {
         let _ = self.0.answer.set(answer);
     }
 

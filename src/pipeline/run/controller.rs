@@ -22,7 +22,7 @@ use crate::component::live::LiveHub;
 use crate::component::own_http::OwnHttp;
 use crate::component::{AnyDefinition, HealthState, Stability};
 use crate::run::engine::Engine;
-use crate::run::load::{Loader, Refused, Swapped, Wanted};
+use crate::run::load::{LoadRequest, Loader, RefusedLoad, SwapResult};
 use crate::run::metrics::Metrics;
 use crate::run::names::{Common, constants};
 use crate::run::node::{Changes, ContextParts, RestartPolicy};
@@ -115,13 +115,13 @@ struct Inner {
     loading: tokio::sync::Mutex<Phase>,
     last_load: Mutex<Option<LastLoad>>,
     /// The configuration in force; locked by loads.
-    in_force: Mutex<Option<InForce>>,
+    in_force: Mutex<Option<ActiveConfiguration>>,
     /// True once a load has succeeded.
     loaded: AtomicBool,
 }
 
 /// A configuration in force.
-struct InForce {
+struct ActiveConfiguration {
     sources: Arc<Vec<Source>>,
     hash: String,
     warnings: Diagnostics,
@@ -208,7 +208,7 @@ impl Controller {
         } else if let Some(warnings) = self.inner.unchanged(&sources) {
             return Ok(warnings);
         } else {
-            self.attempt(Wanted::Load(sources.clone()), &first).await
+            self.attempt(LoadRequest::Load(sources.clone()), &first).await
         };
         *self.inner.last_load.lock() = Some(LastLoad {
             time: SystemTime::now(),
@@ -225,7 +225,7 @@ impl Controller {
         let hash = hash(&sources);
         self.inner.loader.engine.metrics.loaded(Some(&hash));
         let warnings = swapped.warnings.clone();
-        *self.inner.in_force.lock() = Some(InForce {
+        *self.inner.in_force.lock() = Some(ActiveConfiguration {
             sources,
             hash,
             warnings: warnings.clone(),
@@ -240,7 +240,7 @@ impl Controller {
     /// and components whose arguments differ in it. The second attempt rebuilds the components with other arguments, so
     /// that two components can swap resources. If the second attempt fails as well, the stopped components are started
     /// again.
-    async fn attempt(&self, wanted: Wanted, first: &Source) -> Result<Swapped, Diagnostics> {
+    async fn attempt(&self, wanted: LoadRequest, first: &Source) -> Result<SwapResult, Diagnostics> {
         let once = async |replace: BTreeSet<Arc<str>>| {
             let (inner, wanted) = (self.inner.clone(), wanted.clone());
             // Builds and updates are blocking functions that may take a while, and must not block the runtime.
@@ -248,7 +248,7 @@ impl Controller {
             done.unwrap_or_else(|error| {
                 let message = format!("a component panicked while the configuration was loaded: {error}");
                 let diagnostic = Diagnostic::error(codes::BUILD_FAILED, first, Span::default(), message);
-                Err(Refused::from(Diagnostics::from(diagnostic)))
+                Err(RefusedLoad::from(Diagnostics::from(diagnostic)))
             })
         };
         let refused = match once(BTreeSet::new()).await {
@@ -269,7 +269,7 @@ impl Controller {
     }
 
     /// Stops the components that a load has removed and starts the new ones.
-    async fn stop_and_start(&self, swapped: Swapped) {
+    async fn stop_and_start(&self, swapped: SwapResult) {
         stop_all(&swapped.old.root, swapped.plan.stop, self.inner.shutdown_deadline).await;
         for node in swapped.plan.start {
             node.start(self.inner.restart);
@@ -316,7 +316,7 @@ impl Controller {
     async fn reshape(&self, cause: Arc<str>) {
         let _phase = self.inner.loading.lock().await;
         let nowhere = Source::new(cause.clone(), "");
-        match self.attempt(Wanted::Shape(cause.clone()), &nowhere).await {
+        match self.attempt(LoadRequest::Shape(cause.clone()), &nowhere).await {
             Ok(swapped) => {
                 tracing::info!(id = %cause, "modules updated");
                 self.stop_and_start(swapped).await;

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::check::graph::{Declare, Graph, NodeKind};
 use crate::component::HealthState;
-use crate::run::library::Surroundings;
+use crate::run::library::RuntimeEnv;
 use crate::run::node::{Health, Node};
 use alluvium_lang::schema::Arguments;
 use alluvium_lang::value::Value;
@@ -32,7 +32,7 @@ pub(crate) struct Instance {
     /// Name and value of the item, in the template of a `foreach`.
     pub variable: Option<(Arc<str>, Mutex<Value>)>,
     /// The scope's source of declarations and imports.
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<RuntimeEnv>,
     /// Nodes that must be processed, by their place in the order of evaluation, and the work for each.
     pub dirty: Mutex<BTreeMap<usize, Pending>>,
 }
@@ -50,13 +50,13 @@ pub(crate) enum Pending {
 /// The run-time state of a node of the graph.
 pub(crate) struct Entry {
     /// The kind of the node, with its run-time data.
-    pub what: What,
+    pub what: NodeData,
     value: Mutex<Value>,
     health: Mutex<Health>,
 }
 
 /// The run-time data of a node, by its kind.
-pub(crate) enum What {
+pub(crate) enum NodeData {
     /// A component of the program.
     Component(Arc<Node>),
     /// The source of an import.
@@ -89,7 +89,7 @@ pub(crate) struct Children {
 
 impl Entry {
     /// Creates the entry of a node whose evaluation succeeded.
-    pub(crate) fn new(what: What, value: Value) -> Self {
+    pub(crate) fn new(what: NodeData, value: Value) -> Self {
         Self {
             what,
             value: Mutex::new(value),
@@ -115,7 +115,7 @@ impl Entry {
     /// Returns the health of the node.
     pub(crate) fn health(&self) -> Health {
         match &self.what {
-            What::Component(node) | What::Import(node) => node.health(),
+            NodeData::Component(node) | NodeData::Import(node) => node.health(),
             _ => self.health.lock().clone(),
         }
     }
@@ -128,7 +128,7 @@ impl Entry {
     /// Sets the health of the last evaluation.
     pub(crate) fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
         match &self.what {
-            What::Component(node) | What::Import(node) => node.set_evaluation(state, message),
+            NodeData::Component(node) | NodeData::Import(node) => node.set_evaluation(state, message),
             _ => {
                 let mut health = self.health.lock();
                 if health.state != state || state != HealthState::Healthy {
@@ -211,8 +211,8 @@ impl Instance {
     /// Returns the modules directly below a node.
     pub(crate) fn modules(&self, index: usize) -> Vec<&Instance> {
         match self.entry(index).map(|entry| &entry.what) {
-            Some(What::Custom(module)) => vec![&module.instance],
-            Some(What::Foreach(children)) => children.list.values().collect(),
+            Some(NodeData::Custom(module)) => vec![&module.instance],
+            Some(NodeData::Foreach(children)) => children.list.values().collect(),
             _ => Vec::new(),
         }
     }
@@ -259,8 +259,8 @@ impl Instance {
     fn step<'p>(&self, path: &'p str) -> Option<(&Instance, &'p str)> {
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
         match &self.entry(self.graph.find(first)?)?.what {
-            What::Custom(module) => Some((&module.instance, rest)),
-            What::Foreach(children) => {
+            NodeData::Custom(module) => Some((&module.instance, rest)),
+            NodeData::Foreach(children) => {
                 let (key, rest) = rest.split_once('/').unwrap_or((rest, ""));
                 Some((children.list.get(key)?, rest))
             }
@@ -278,7 +278,7 @@ impl Instance {
         if let Some(index) = self.graph.find(id) {
             let changed = match self.entry(index) {
                 Some(entry) => match &entry.what {
-                    What::Component(node) => entry.set_value(node.exports()),
+                    NodeData::Component(node) => entry.set_value(node.exports()),
                     _ => false,
                 },
                 None => false,

@@ -53,7 +53,7 @@ pub struct EdgeRate {
 pub struct Flow {
     hub: LiveHub,
     module: String,
-    last: Reading,
+    last: FlowReading,
 }
 
 impl Controller {
@@ -87,7 +87,7 @@ impl Flow {
         let mut flow = Self {
             hub,
             module: module.to_owned(),
-            last: Reading::default(),
+            last: FlowReading::default(),
         };
         flow.last = flow.read();
         flow
@@ -130,22 +130,22 @@ impl Flow {
         rates
     }
 
-    fn read(&self) -> Reading {
+    fn read(&self) -> FlowReading {
         let (edges, targets) = self.hub.counts();
-        Reading::of(&self.module, &edges, &targets)
+        FlowReading::of(&self.module, &edges, &targets)
     }
 }
 
 /// Summed counters of a module.
 #[derive(Default)]
-struct Reading {
+struct FlowReading {
     /// Profiles and bytes by sender and receiver.
     edges: BTreeMap<(String, String), (u64, u64)>,
     /// Current and total exported targets by component.
     targets: BTreeMap<String, (u64, u64)>,
 }
 
-impl Reading {
+impl FlowReading {
     fn of(module: &str, edges: &[FlowCount], targets: &[TargetCount]) -> Self {
         let mut reading = Self::default();
         for edge in edges {

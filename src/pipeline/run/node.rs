@@ -116,10 +116,10 @@ pub(super) struct Shared {
     changes: Arc<Changes>,
     names: Arc<ExportNames>,
     exports: Mutex<Value>,
-    health: Mutex<Aspects>,
+    health: Mutex<HealthParts>,
 }
 
-struct Aspects {
+struct HealthParts {
     run: Health,
     evaluation: Health,
     reported: Option<Health>,
@@ -181,7 +181,7 @@ impl Shared {
 
     fn set(
         &self,
-        pick: impl FnOnce(&mut Aspects) -> &mut Health,
+        pick: impl FnOnce(&mut HealthParts) -> &mut Health,
         state: HealthState,
         message: impl Into<Cow<'static, str>>,
     ) {
@@ -222,7 +222,7 @@ impl Node {
             changes: parts.changes.clone(),
             names: parts.names.clone(),
             exports: Mutex::new(Value::Object(Arc::default())),
-            health: Mutex::new(Aspects {
+            health: Mutex::new(HealthParts {
                 run: Health::now(HealthState::Unknown, "component created"),
                 evaluation: Health::now(HealthState::Healthy, "component evaluated"),
                 reported: None,

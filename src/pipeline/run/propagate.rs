@@ -14,7 +14,7 @@ use crate::component::{AnyDefinition, HealthState, ValidArguments};
 use crate::run::engine::Engine;
 use crate::run::evaluate::{argument, block_error, export, typed, values};
 use crate::run::identity;
-use crate::run::instance::{Children, Custom, Entry, Instance, Pending, What};
+use crate::run::instance::{Children, Custom, Entry, Instance, NodeData, Pending};
 use crate::run::names::Names;
 use crate::run::node::Node;
 use alluvium_lang::Diagnostics;
@@ -96,21 +96,23 @@ impl<'a> Propagate<'a> {
         };
         let text = &node.block;
         match &entry.what {
-            What::Component(running) => {
+            NodeData::Component(running) => {
                 self.update(running.definition, running, text, &names)?;
                 Ok(entry.set_value(running.exports()))
             }
-            What::Import(running) => {
+            NodeData::Import(running) => {
                 let arguments = self.engine.arguments(running.definition, text, &names, Some(running))?;
                 if !running.has_arguments(&arguments) {
                     self.shape.push(running.id.clone());
                 }
                 Ok(false)
             }
-            What::Argument => argument(text, node.label(), instance, &names, None).map(|value| entry.set_value(value)),
-            What::Export => export(text, &names).map(|value| entry.set_value(value)),
-            What::Custom(module) => self.custom(entry, module, text, pending, &names),
-            What::Foreach(children) => {
+            NodeData::Argument => {
+                argument(text, node.label(), instance, &names, None).map(|value| entry.set_value(value))
+            }
+            NodeData::Export => export(text, &names).map(|value| entry.set_value(value)),
+            NodeData::Custom(module) => self.custom(entry, module, text, pending, &names),
+            NodeData::Foreach(children) => {
                 let id = instance.global_id(index).unwrap_or_default();
                 self.foreach(id, children, text, pending, &names).map(|()| false)
             }
@@ -157,7 +159,7 @@ impl<'a> Propagate<'a> {
                 *current = called.arguments;
                 drop(current);
                 for (index, entry) in instance.entries.iter().enumerate() {
-                    if matches!(entry.as_ref().map(|entry| &entry.what), Some(What::Argument)) {
+                    if matches!(entry.as_ref().map(|entry| &entry.what), Some(NodeData::Argument)) {
                         instance.mark(index, Pending::Evaluation);
                     }
                 }

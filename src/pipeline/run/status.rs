@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::check::blocks::ForeachBody;
 use crate::check::graph::NodeKind;
 use crate::run::controller::{Controller, health_name};
-use crate::run::instance::{Instance, What};
+use crate::run::instance::{Instance, NodeData};
 use crate::run::node::Health;
 use alluvium_base::BoxFuture;
 use alluvium_lang::body::FromBody as _;
@@ -112,27 +112,27 @@ impl Controller {
         let mut view = view(instance, index)?;
         view.live_debugging_enabled = self.live().is_enabled();
         let (arguments, exports, debug_info) = match &entry.what {
-            What::Component(node) => (
+            NodeData::Component(node) => (
                 body(node.arguments().values(), node.definition.arguments(), &[]),
                 node.exports(),
                 node.debug_info(),
             ),
-            What::Import(node) => (
+            NodeData::Import(node) => (
                 body(node.arguments().values(), node.definition.arguments(), &[]),
                 Value::Null,
                 node.debug_info(),
             ),
-            What::Custom(module) => {
+            NodeData::Custom(module) => {
                 let arguments = module.instance.arguments.lock().attributes.clone();
                 let arguments = attributes(&Value::Object(arguments.into()));
                 (arguments, module.instance.exports(), Value::Null)
             }
-            What::Foreach(children) => (
+            NodeData::Foreach(children) => (
                 body(&children.values.lock(), ForeachBody::SCHEMA, &[]),
                 Value::Null,
                 Value::Null,
             ),
-            What::Argument | What::Export => return None,
+            NodeData::Argument | NodeData::Export => return None,
         };
         view.arguments = arguments;
         view.exports = attributes(&exports);

@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::run::instance::{Instance, What};
+use crate::run::instance::{Instance, NodeData};
 use crate::run::node::Node;
 
 /// Interval at which components that are still running are logged.
-const WARN_EVERY: Duration = Duration::from_mins(1);
+const WARN_INTERVAL: Duration = Duration::from_mins(1);
 /// Time limit of a component that had to wait for its senders until the deadline.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// A step in the stop order: a node to stop, or a step without work (a node that keeps running, and the two ends of a
 /// module).
 #[derive(Default)]
-struct Turn {
+struct StopStep {
     node: Option<Arc<Node>>,
     /// Steps that must wait for this one.
     uses: Vec<usize>,
@@ -33,8 +33,8 @@ struct Turn {
 
 /// The order in which components are stopped.
 #[derive(Default)]
-struct Turns {
-    all: Vec<Turn>,
+struct StopOrder {
+    all: Vec<StopStep>,
     /// Ids of the nodes that the tree contains.
     found: HashSet<Arc<str>>,
     tasks: JoinSet<usize>,
@@ -44,7 +44,7 @@ struct Turns {
 /// Stops `nodes`, which are nodes of the tree under `root`. Returns once none of them runs.
 pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>>, patience: Duration) {
     let nodes: HashMap<Arc<str>, Arc<Node>> = nodes.into_iter().map(|node| (node.id.clone(), node)).collect();
-    let mut turns = Turns::default();
+    let mut turns = StopOrder::default();
     turns.add(root, &nodes, None);
     // The graph does not contain the sources of imports within imports.
     for node in nodes
@@ -60,7 +60,7 @@ pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Ar
     for index in 0..turns.all.len() {
         turns.take(index, deadline);
     }
-    let mut warnings = tokio::time::interval_at(tokio::time::Instant::now() + WARN_EVERY, WARN_EVERY);
+    let mut warnings = tokio::time::interval_at(tokio::time::Instant::now() + WARN_INTERVAL, WARN_INTERVAL);
     let mut in_time = true;
     loop {
         tokio::select! {
@@ -68,7 +68,7 @@ pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Ar
                 let Some(ended) = ended else { break };
                 let Ok(index) = ended else { continue };
                 turns.running.remove(&index);
-                turns.over(index, deadline.max(Instant::now() + GRACE));
+                turns.over(index, deadline.max(Instant::now() + GRACE_PERIOD));
             }
             _ = warnings.tick() => {
                 let mut names: Vec<&str> = turns.running.values().map(|node| &*node.id).collect();
@@ -81,18 +81,18 @@ pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Ar
                 in_time = false;
                 for index in 0..turns.all.len() {
                     turns.all[index].users = 0;
-                    turns.take(index, deadline + GRACE);
+                    turns.take(index, deadline + GRACE_PERIOD);
                 }
             }
         }
     }
 }
 
-impl Turns {
+impl StopOrder {
     fn push(&mut self, node: Option<Arc<Node>>) -> usize {
-        self.all.push(Turn {
+        self.all.push(StopStep {
             node,
-            ..Turn::default()
+            ..StopStep::default()
         });
         self.all.len() - 1
     }
@@ -103,7 +103,7 @@ impl Turns {
         let mut first_and_last = Vec::with_capacity(instance.entries.len());
         for index in 0..instance.entries.len() {
             let node = match instance.entry(index).map(|entry| &entry.what) {
-                Some(What::Component(node) | What::Import(node)) => nodes.get(&node.id).cloned(),
+                Some(NodeData::Component(node) | NodeData::Import(node)) => nodes.get(&node.id).cloned(),
                 _ => None,
             };
             self.found.extend(node.as_ref().map(|node| node.id.clone()));

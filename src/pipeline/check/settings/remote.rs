@@ -33,7 +33,7 @@ arguments! {
 }
 
 /// Minimum interval between requests.
-const SHORTEST_POLL: Duration = Duration::from_secs(10);
+const MIN_POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// Prefix of keys that are reserved for the collector.
 const RESERVED: &str = "collector.";
 
@@ -110,7 +110,7 @@ impl RemoteConfig {
             let message = format!("\"{key}\" is reserved: keys may not begin with `{RESERVED}`");
             errors.push(ArgumentError::new("attributes", message));
         }
-        if self.poll_frequency < SHORTEST_POLL {
+        if self.poll_frequency < MIN_POLL_INTERVAL {
             errors.push(ArgumentError::new(
                 "poll_frequency",
                 "poll_frequency must be at least 10s",

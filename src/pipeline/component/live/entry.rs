@@ -16,7 +16,7 @@ use alluvium_profile::{Labels, RawProfile, pprof};
 
 /// An entry with its time and its component.
 #[derive(Debug, Clone)]
-pub struct Stamped {
+pub struct TimedEntry {
     /// When the component sent it.
     pub time: SystemTime,
     /// Id of the component that sent it.
@@ -29,9 +29,9 @@ pub struct Stamped {
 pub type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
 
 /// Maximum size of a profile whose samples are counted, in bytes.
-const COUNT_AT_MOST: usize = 256 << 10;
+const MAX_COUNTED_BYTES: usize = 256 << 10;
 /// Maximum uncompressed size of a profile whose samples are counted, in bytes.
-const UNPACK_AT_MOST: usize = 4 << 20;
+const MAX_UNCOMPRESSED_BYTES: usize = 4 << 20;
 
 /// The kind of labels that relabel rules were applied to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,13 +139,13 @@ impl ProfileFacts {
         Self {
             labels: profile.labels.clone(),
             bytes: profile.pprof.len(),
-            pprof: (profile.pprof.len() <= COUNT_AT_MOST).then(|| profile.pprof.clone()),
+            pprof: (profile.pprof.len() <= MAX_COUNTED_BYTES).then(|| profile.pprof.clone()),
         }
     }
 
     /// Number of samples in the profile, if counting is cheap.
     pub fn samples(&self) -> Option<usize> {
-        let plain = pprof::gunzip(self.pprof.as_ref()?, UNPACK_AT_MOST).ok()?;
+        let plain = pprof::gunzip(self.pprof.as_ref()?, MAX_UNCOMPRESSED_BYTES).ok()?;
         pprof::sample_count(&plain).ok()
     }
 
@@ -300,7 +300,7 @@ impl Entry {
     }
 }
 
-impl Stamped {
+impl TimedEntry {
     pub(super) fn now(component: Arc<str>, entry: Entry) -> Self {
         Self {
             time: SystemTime::now(),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::component::live::entry::{Entry, Stamped};
+use crate::component::live::entry::{Entry, TimedEntry};
 use crate::component::live::flows::{Edge, FlowCount, Flows, TargetCount};
 use crate::component::live::watcher::{Batch, Watcher};
 
@@ -158,7 +158,7 @@ impl LiveHandle {
         if wanting.is_empty() {
             return;
         }
-        let stamped = Stamped::now(self.0.id.clone(), make());
+        let stamped = TimedEntry::now(self.0.id.clone(), make());
         for watcher in wanting {
             watcher.push(stamped.clone());
         }

@@ -17,8 +17,8 @@ use crate::component::{AnyDefinition, ValidArguments};
 use crate::run::engine::Engine;
 use crate::run::evaluate::{argument, block_error, export, typed, values};
 use crate::run::identity;
-use crate::run::instance::{Children, Custom, Entry, Instance, Pending, What, join};
-use crate::run::library::{Library, Surroundings};
+use crate::run::instance::{Children, Custom, Entry, Instance, NodeData, Pending, join};
+use crate::run::library::{Library, RuntimeEnv};
 use crate::run::names::Names;
 use crate::run::node::{Metrics, Node};
 use crate::run::plan::Running;
@@ -83,7 +83,7 @@ pub(crate) struct Stage<'a> {
 struct Spec {
     path: Arc<str>,
     graph: Arc<Graph>,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<RuntimeEnv>,
     arguments: Arguments,
     variable: Option<(Arc<str>, Value)>,
     /// The block that instantiates the scope.
@@ -133,7 +133,7 @@ impl<'a> Stage<'a> {
         let spec = Spec {
             path: self.engine.module.clone(),
             graph,
-            surroundings: Surroundings::new(None, module_path),
+            surroundings: RuntimeEnv::new(None, module_path),
             arguments: Arguments::default(),
             variable: None,
             user: None,
@@ -244,18 +244,18 @@ impl<'a> Stage<'a> {
                 };
                 self.take(&running);
                 let value = running.exports();
-                Ok(Entry::new(What::Component(running), value))
+                Ok(Entry::new(NodeData::Component(running), value))
             }
             NodeKind::Import(definition) => {
                 let id = join(&instance.path, &node.id);
                 let (running, library) = self.import(id, &instance.path, *definition, &node.block, &names)?;
                 let namespace = node.label().into();
                 instance.surroundings.libraries.lock().insert(namespace, library);
-                Ok(Entry::new(What::Import(running), Value::Null))
+                Ok(Entry::new(NodeData::Import(running), Value::Null))
             }
             NodeKind::Argument => argument(&node.block, node.label(), instance, &names, user)
-                .map(|value| Entry::new(What::Argument, value)),
-            NodeKind::Export => export(&node.block, &names).map(|value| Entry::new(What::Export, value)),
+                .map(|value| Entry::new(NodeData::Argument, value)),
+            NodeKind::Export => export(&node.block, &names).map(|value| Entry::new(NodeData::Export, value)),
             NodeKind::Custom(call) => self.custom(instance, index, call, &names),
             NodeKind::Foreach(foreach) => self.foreach(instance, index, foreach, &names),
         }
@@ -323,7 +323,7 @@ impl<'a> Stage<'a> {
         let spec = Spec {
             path: join(&instance.path, &node.id),
             graph: known.graph.clone(),
-            surroundings: Surroundings::new(Some(surroundings.clone()), surroundings.module_path.clone()),
+            surroundings: RuntimeEnv::new(Some(surroundings.clone()), surroundings.module_path.clone()),
             arguments: called.arguments,
             variable: None,
             user: Some(text.clone()),
@@ -334,7 +334,7 @@ impl<'a> Stage<'a> {
             declare,
             instance: inner,
         };
-        Ok(Entry::new(What::Custom(Box::new(module)), value))
+        Ok(Entry::new(NodeData::Custom(Box::new(module)), value))
     }
 
     /// Builds an inner instance. The error is empty, since problems inside have been reported already.
@@ -369,7 +369,7 @@ impl<'a> Stage<'a> {
             let spec = Spec {
                 path: join(&id, &key),
                 graph: foreach.template.clone(),
-                surroundings: Surroundings::new(Some(instance.surroundings.clone()), module_path.clone()),
+                surroundings: RuntimeEnv::new(Some(instance.surroundings.clone()), module_path.clone()),
                 arguments: Arguments::default(),
                 variable: Some((foreach.variable.clone(), item)),
                 user: None,
@@ -382,7 +382,7 @@ impl<'a> Stage<'a> {
             list: list.collect::<Staged<_>>()?,
             values: Mutex::new(values),
         };
-        Ok(Entry::new(What::Foreach(children), Value::object::<Arc<str>>([])))
+        Ok(Entry::new(NodeData::Foreach(children), Value::object::<Arc<str>>([])))
     }
 }
 
