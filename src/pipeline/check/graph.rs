@@ -160,7 +160,7 @@ pub(super) struct UsedNode {
 
 impl UsedNode {
     /// Returns the same node as seen from the enclosing scope.
-    pub(super) fn seen_from_around(&self) -> Self {
+    pub(super) fn in_enclosing_scope(&self) -> Self {
         Self {
             level: self.level - 1,
             node: self.node,

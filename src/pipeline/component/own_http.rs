@@ -19,7 +19,7 @@ pub struct OwnHttp(Arc<Endpoints>);
 #[derive(Default)]
 struct Endpoints {
     address: Box<str>,
-    answer: OnceLock<Handler>,
+    handler: OnceLock<Handler>,
 }
 
 impl OwnHttp {
@@ -27,13 +27,13 @@ impl OwnHttp {
     pub fn new(address: &str) -> Self {
         Self(Arc::new(Endpoints {
             address: address.to_ascii_lowercase().into(),
-            answer: OnceLock::new(),
+            handler: OnceLock::new(),
         }))
     }
 
     /// Sets the handler; only the first call has an effect.
     pub fn set(&self, answer: Handler) {
-        let _ = self.0.answer.set(answer);
+        let _ = self.0.handler.set(answer);
     }
 
     /// Returns the `host:port` of the endpoints; empty if the program has no endpoints.
@@ -50,8 +50,8 @@ impl OwnHttp {
     }
 
     /// Returns the response to a request; 503 before the handler is set.
-    pub async fn ask(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
-        if let Some(answer) = self.0.answer.get() {
+    pub async fn send(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
+        if let Some(answer) = self.0.handler.get() {
             answer(request).await
         } else {
             let mut early = http::Response::new(Bytes::from_static(b"the endpoints are not ready yet\n"));

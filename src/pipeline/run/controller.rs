@@ -253,10 +253,10 @@ impl Controller {
         };
         let refused = match once(BTreeSet::new()).await {
             Ok(swapped) => return Ok(swapped),
-            Err(refused) if refused.in_the_way.is_empty() => return Err(refused.diagnostics),
+            Err(refused) if refused.blocking.is_empty() => return Err(refused.diagnostics),
             Err(refused) => refused,
         };
-        let in_the_way = refused.in_the_way;
+        let in_the_way = refused.blocking;
         let old = self.inner.loader.running();
         stop_all(&old.root, in_the_way.iter().cloned(), self.inner.shutdown_deadline).await;
         let second = once(refused.to_replace).await;
@@ -296,7 +296,7 @@ impl Controller {
                 () = self.inner.loader.changes.changed() => {}
             }
             let inner = self.inner.clone();
-            match tokio::task::spawn_blocking(move || inner.loader.pass_on()).await {
+            match tokio::task::spawn_blocking(move || inner.loader.propagate_changes()).await {
                 Ok(causes) => {
                     for cause in causes {
                         self.reshape(cause).await;

@@ -50,7 +50,7 @@ pub(crate) enum Pending {
 /// The run-time state of a node of the graph.
 pub(crate) struct Entry {
     /// The kind of the node, with its run-time data.
-    pub what: NodeData,
+    pub data: NodeData,
     value: Mutex<Value>,
     health: Mutex<Health>,
 }
@@ -91,7 +91,7 @@ impl Entry {
     /// Creates the entry of a node whose evaluation succeeded.
     pub(crate) fn new(what: NodeData, value: Value) -> Self {
         Self {
-            what,
+            data: what,
             value: Mutex::new(value),
             health: Mutex::new(Health::now(HealthState::Healthy, "evaluated")),
         }
@@ -114,7 +114,7 @@ impl Entry {
 
     /// Returns the health of the node.
     pub(crate) fn health(&self) -> Health {
-        match &self.what {
+        match &self.data {
             NodeData::Component(node) | NodeData::Import(node) => node.health(),
             _ => self.health.lock().clone(),
         }
@@ -127,7 +127,7 @@ impl Entry {
 
     /// Sets the health of the last evaluation.
     pub(crate) fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
-        match &self.what {
+        match &self.data {
             NodeData::Component(node) | NodeData::Import(node) => node.set_evaluation(state, message),
             _ => {
                 let mut health = self.health.lock();
@@ -186,7 +186,7 @@ impl Instance {
     }
 
     /// Removes and returns the next marked node, leaves first, and its work.
-    pub(crate) fn next_dirty(&self) -> Option<(usize, Pending)> {
+    pub(crate) fn next_marked(&self) -> Option<(usize, Pending)> {
         let (rank, pending) = self.dirty.lock().pop_first()?;
         Some((*self.graph.order.get(rank)?, pending))
     }
@@ -210,7 +210,7 @@ impl Instance {
 
     /// Returns the modules directly below a node.
     pub(crate) fn modules(&self, index: usize) -> Vec<&Instance> {
-        match self.entry(index).map(|entry| &entry.what) {
+        match self.entry(index).map(|entry| &entry.data) {
             Some(NodeData::Custom(module)) => vec![&module.instance],
             Some(NodeData::Foreach(children)) => children.list.values().collect(),
             _ => Vec::new(),
@@ -258,7 +258,7 @@ impl Instance {
     /// Finds the module that the first part of a path names, and returns the rest of the path.
     fn step<'p>(&self, path: &'p str) -> Option<(&Instance, &'p str)> {
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
-        match &self.entry(self.graph.find(first)?)?.what {
+        match &self.entry(self.graph.find(first)?)?.data {
             NodeData::Custom(module) => Some((&module.instance, rest)),
             NodeData::Foreach(children) => {
                 let (key, rest) = rest.split_once('/').unwrap_or((rest, ""));
@@ -277,7 +277,7 @@ impl Instance {
     fn inner_mark_changed(&self, id: &str) -> bool {
         if let Some(index) = self.graph.find(id) {
             let changed = match self.entry(index) {
-                Some(entry) => match &entry.what {
+                Some(entry) => match &entry.data {
                     NodeData::Component(node) => entry.set_value(node.exports()),
                     _ => false,
                 },

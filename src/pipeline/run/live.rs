@@ -149,7 +149,7 @@ impl FlowReading {
     fn of(module: &str, edges: &[FlowCount], targets: &[TargetCount]) -> Self {
         let mut reading = Self::default();
         for edge in edges {
-            let (Some(from), Some(to)) = (seen_from(module, &edge.from), seen_from(module, &edge.to)) else {
+            let (Some(from), Some(to)) = (component_in(module, &edge.from), component_in(module, &edge.to)) else {
                 continue;
             };
             if from != to {
@@ -160,7 +160,7 @@ impl FlowReading {
         }
         for count in targets {
             // Targets of nested components are not shown.
-            if seen_from(module, &count.component).is_some_and(|id| *id == *count.component) {
+            if component_in(module, &count.component).is_some_and(|id| *id == *count.component) {
                 let now = (count.current, count.exported);
                 reading.targets.insert(count.component.to_string(), now);
             }
@@ -170,7 +170,7 @@ impl FlowReading {
 }
 
 /// Returns the component of `module` that has the id `id` or contains the component with this id.
-fn seen_from(module: &str, id: &Arc<str>) -> Option<String> {
+fn component_in(module: &str, id: &Arc<str>) -> Option<String> {
     let rest = match module {
         "" => id.as_ref(),
         module => id.strip_prefix(module)?.strip_prefix('/')?,
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_module_sees_its_components_and_what_is_inside_of_them_as_one() {
         let id = |id: &str| Arc::<str>::from(id);
-        let seen = |module: &str, whole: &str| seen_from(module, &id(whole));
+        let seen = |module: &str, whole: &str| component_in(module, &id(whole));
         assert_eq!(seen("", "a.b.c").as_deref(), Some("a.b.c"));
         assert_eq!(seen("", "m.x/a.b.c").as_deref(), Some("m.x"));
         assert_eq!(seen("m.x", "m.x/a.b.c").as_deref(), Some("m.x/a.b.c"));

@@ -60,7 +60,7 @@ pub(super) struct SwapResult {
 pub(super) struct RefusedLoad {
     pub(super) diagnostics: Diagnostics,
     /// Running components that may hold a resource that the load needed.
-    pub(super) in_the_way: Vec<Arc<Node>>,
+    pub(super) blocking: Vec<Arc<Node>>,
     /// Ids of the components of `in_the_way` that have other arguments in the new configuration, so that they must be
     /// rebuilt.
     pub(super) to_replace: BTreeSet<Arc<str>>,
@@ -72,7 +72,7 @@ impl From<Diagnostics> for RefusedLoad {
     fn from(diagnostics: Diagnostics) -> Self {
         Self {
             diagnostics,
-            in_the_way: Vec::new(),
+            blocking: Vec::new(),
             to_replace: BTreeSet::new(),
             is_stale: false,
         }
@@ -255,13 +255,13 @@ impl Loader {
         }
         diagnostics.sort();
         if diagnostics.has_errors() {
-            take_back(std::mem::take(&mut stage.updated));
+            restore_arguments(std::mem::take(&mut stage.updated));
             return Err(refused(diagnostics, &stage));
         }
         let mut pass = Propagate::of_load(&self.engine);
         if let Err(found) = pass.pass(&root, None) {
-            take_back(pass.updated);
-            take_back(std::mem::take(&mut stage.updated));
+            restore_arguments(pass.updated);
+            restore_arguments(std::mem::take(&mut stage.updated));
             return Err(refused(found, &stage));
         }
         let (nodes, order, libraries) = (stage.nodes, stage.order, stage.libraries);
@@ -317,7 +317,7 @@ impl Loader {
 
     /// Evaluates nodes that refer to changed exports, and updates components whose arguments changed. Returns the ids
     /// of the imports and `foreach` blocks that need a new tree.
-    pub(super) fn pass_on(&self) -> Vec<Arc<str>> {
+    pub(super) fn propagate_changes(&self) -> Vec<Arc<str>> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
         let changed = self.changes.take();
@@ -346,7 +346,7 @@ impl Loader {
         let _ = pass.pass(&running.root, None);
         causes.extend(pass.shape);
         for since in waiting {
-            self.engine.metrics.waited(since.elapsed());
+            self.engine.metrics.record_wait(since.elapsed());
         }
         self.engine.metrics.queue_size.set(0);
         causes
@@ -380,12 +380,12 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> RefusedLoad {
             .filter(|node| changed(node))
             .map(|node| node.id.clone())
             .collect(),
-        in_the_way,
+        blocking: in_the_way,
     }
 }
 
 /// Restores the previous arguments of updated components, the last update first.
-fn take_back(done: Vec<(Arc<Node>, ValidArguments)>) {
+fn restore_arguments(done: Vec<(Arc<Node>, ValidArguments)>) {
     for (node, before) in done.into_iter().rev() {
         if let Err(error) = node.update(&before) {
             let message = format!("cannot restore the previous arguments after a failed reload: {error}");

@@ -149,7 +149,7 @@ impl Metrics {
     }
 
     /// Records how long a change waited for the evaluation of the components that use it.
-    pub(super) fn waited(&self, time: Duration) {
+    pub(super) fn record_wait(&self, time: Duration) {
         self.wait_seconds.observe(time.as_secs_f64());
     }
 

@@ -76,7 +76,7 @@ impl Running {
     /// Returns the modules of a `foreach`, by its id.
     pub(crate) fn children(&self, id: &str) -> Option<&Children> {
         let (instance, index) = self.root.locate(id)?;
-        match &instance.entry(index)?.what {
+        match &instance.entry(index)?.data {
             NodeData::Foreach(children) => Some(children),
             _ => None,
         }

@@ -57,8 +57,8 @@ impl<'a> Propagate<'a> {
 
     /// Processes the marked nodes of an instance and its inner modules. `outer` are the names of the enclosing scope of
     /// a template.
-    pub(crate) fn pass(&mut self, instance: &Instance, outer: Option<&Names<'_>>) -> Result<(), Diagnostics> {
-        while let Some((index, pending)) = instance.next_dirty() {
+    pub(crate) fn process(&mut self, instance: &Instance, outer: Option<&Names<'_>>) -> Result<(), Diagnostics> {
+        while let Some((index, pending)) = instance.next_marked() {
             let Some(entry) = instance.entry(index) else { continue };
             self.evaluated += usize::from(pending == Pending::Evaluation);
             match self.entry(instance, index, entry, pending, outer) {
@@ -95,7 +95,7 @@ impl<'a> Propagate<'a> {
             return Ok(false);
         };
         let text = &node.block;
-        match &entry.what {
+        match &entry.data {
             NodeData::Component(running) => {
                 self.update(running.definition, running, text, &names)?;
                 Ok(entry.set_value(running.exports()))
@@ -159,13 +159,13 @@ impl<'a> Propagate<'a> {
                 *current = called.arguments;
                 drop(current);
                 for (index, entry) in instance.entries.iter().enumerate() {
-                    if matches!(entry.as_ref().map(|entry| &entry.what), Some(NodeData::Argument)) {
+                    if matches!(entry.as_ref().map(|entry| &entry.data), Some(NodeData::Argument)) {
                         instance.mark(index, Pending::Evaluation);
                     }
                 }
             }
         }
-        self.pass(instance, None)?;
+        self.process(instance, None)?;
         let changed = entry.set_value(instance.exports());
         result.map(|()| changed)
     }
@@ -197,7 +197,7 @@ impl<'a> Propagate<'a> {
             children.list.values().for_each(Instance::mark_users_of_outside);
         }
         for child in children.list.values() {
-            self.pass(child, Some(names))?;
+            self.process(child, Some(names))?;
         }
         Ok(())
     }

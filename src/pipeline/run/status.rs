@@ -111,7 +111,7 @@ impl Controller {
         let entry = instance.entry(index)?;
         let mut view = view(instance, index)?;
         view.live_debugging_enabled = self.live().is_enabled();
-        let (arguments, exports, debug_info) = match &entry.what {
+        let (arguments, exports, debug_info) = match &entry.data {
             NodeData::Component(node) => (
                 body(node.arguments().values(), node.definition.arguments(), &[]),
                 node.exports(),

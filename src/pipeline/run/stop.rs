@@ -28,7 +28,7 @@ struct StopStep {
     uses: Vec<usize>,
     /// Number of unfinished steps that this one must wait for.
     users: usize,
-    taken: bool,
+    is_started: bool,
 }
 
 /// The order in which components are stopped.
@@ -36,7 +36,7 @@ struct StopStep {
 struct StopOrder {
     all: Vec<StopStep>,
     /// Ids of the nodes that the tree contains.
-    found: HashSet<Arc<str>>,
+    ids: HashSet<Arc<str>>,
     tasks: JoinSet<usize>,
     running: HashMap<usize, Arc<Node>>,
 }
@@ -49,7 +49,7 @@ pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Ar
     // The graph does not contain the sources of imports within imports.
     for node in nodes
         .values()
-        .filter(|node| !turns.found.contains(&node.id))
+        .filter(|node| !turns.ids.contains(&node.id))
         .cloned()
         .collect::<Vec<_>>()
     {
@@ -68,7 +68,7 @@ pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Ar
                 let Some(ended) = ended else { break };
                 let Ok(index) = ended else { continue };
                 turns.running.remove(&index);
-                turns.over(index, deadline.max(Instant::now() + GRACE_PERIOD));
+                turns.finish_step(index, deadline.max(Instant::now() + GRACE_PERIOD));
             }
             _ = warnings.tick() => {
                 let mut names: Vec<&str> = turns.running.values().map(|node| &*node.id).collect();
@@ -102,11 +102,11 @@ impl StopOrder {
     fn add(&mut self, instance: &Instance, nodes: &HashMap<Arc<str>, Arc<Node>>, ends: Option<(usize, usize)>) {
         let mut first_and_last = Vec::with_capacity(instance.entries.len());
         for index in 0..instance.entries.len() {
-            let node = match instance.entry(index).map(|entry| &entry.what) {
+            let node = match instance.entry(index).map(|entry| &entry.data) {
                 Some(NodeData::Component(node) | NodeData::Import(node)) => nodes.get(&node.id).cloned(),
                 _ => None,
             };
-            self.found.extend(node.as_ref().map(|node| node.id.clone()));
+            self.ids.extend(node.as_ref().map(|node| node.id.clone()));
             let first = self.push(node);
             let modules = instance.modules(index);
             let last = if modules.is_empty() { first } else { self.push(None) };
@@ -140,10 +140,10 @@ impl StopOrder {
     /// Stops the node of a step if all steps before it are finished.
     fn take(&mut self, index: usize, deadline: Instant) {
         let Some(turn) = self.all.get_mut(index) else { return };
-        if turn.users > 0 || turn.taken {
+        if turn.users > 0 || turn.is_started {
             return;
         }
-        turn.taken = true;
+        turn.is_started = true;
         match turn.node.clone() {
             Some(node) => {
                 self.running.insert(index, node.clone());
@@ -152,12 +152,12 @@ impl StopOrder {
                     index
                 });
             }
-            None => self.over(index, deadline),
+            None => self.finish_step(index, deadline),
         }
     }
 
     /// Marks a step as finished, so that the steps that wait for it can follow.
-    fn over(&mut self, index: usize, deadline: Instant) {
+    fn finish_step(&mut self, index: usize, deadline: Instant) {
         // This uses a list instead of recursion, because users can build chains of any length.
         let mut ended = vec![index];
         while let Some(index) = ended.pop() {
@@ -165,13 +165,13 @@ impl StopOrder {
             for used in std::mem::take(&mut turn.uses) {
                 let Some(next) = self.all.get_mut(used) else { continue };
                 next.users = next.users.saturating_sub(1);
-                if next.users > 0 || next.taken {
+                if next.users > 0 || next.is_started {
                     continue;
                 }
                 if next.node.is_some() {
                     self.take(used, deadline);
                 } else {
-                    next.taken = true;
+                    next.is_started = true;
                     ended.push(used);
                 }
             }

@@ -238,7 +238,7 @@ impl Scraper {
             .body(Bytes::new())
             .map_err(|error| error.to_string())?;
         *request.headers_mut() = self.client.headers().await.map_err(|error| error.to_string())?;
-        Ok(self.own_http.ask(request).await.into())
+        Ok(self.own_http.send(request).await.into())
     }
 
     fn profile(&self, pprof: Bytes) -> RawProfile {

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::check::arguments::{argument_error, known};
+use crate::check::arguments::{argument_error, decode_known};
 use crate::check::graph::SourceBlock;
 use alluvium_lang::Diagnostics;
 use alluvium_lang::argument_error::ArgumentError;
@@ -183,7 +183,7 @@ const CURVES: [&str; 4] = ["CurveP256", "CurveP384", "CurveP521", "X25519"];
 
 /// Decodes the block. Checks that depend on values that are not known yet are skipped.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<HttpSettings, Diagnostics> {
-    let Some(body) = known::<HttpBody>(text, resolve)? else {
+    let Some(body) = decode_known::<HttpBody>(text, resolve)? else {
         return Ok(HttpSettings::default());
     };
     let tls = body.tls.as_ref().map(tls).transpose();
@@ -249,8 +249,8 @@ fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
         key: needed(key, "key")?,
         client_ca,
         client_auth,
-        cipher_suites: among(&body.cipher_suites, "cipher_suites", &SUITES)?,
-        curves: among(&body.curve_preferences, "curve_preferences", &CURVES)?,
+        cipher_suites: known_values(&body.cipher_suites, "cipher_suites", &SUITES)?,
+        curves: known_values(&body.curve_preferences, "curve_preferences", &CURVES)?,
         min_version,
         max_version,
     })
@@ -270,7 +270,7 @@ fn choice<T: Copy>(given: &Option<Arc<str>>, name: &str, choices: &[(&str, T)]) 
     })
 }
 
-fn among(given: &[Arc<str>], name: &str, known: &[&str]) -> Result<Vec<Arc<str>>, ArgumentError> {
+fn known_values(given: &[Arc<str>], name: &str, known: &[&str]) -> Result<Vec<Arc<str>>, ArgumentError> {
     match given.iter().find(|given| !known.contains(&&***given)) {
         Some(unknown) => {
             let message = format!("unknown \"{unknown}\"; known are: {}", known.join(", "));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::check::arguments::known;
+use crate::check::arguments::decode_known;
 use crate::check::graph::SourceBlock;
 use alluvium_lang::body::arguments;
 use alluvium_lang::decode::{Resolve, locate};
@@ -51,7 +51,7 @@ pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Logg
         format,
         level,
         write_to,
-    }) = known(text, resolve)?
+    }) = decode_known(text, resolve)?
     else {
         return Ok(LoggingSettings::default());
     };

@@ -21,7 +21,7 @@ pub struct Batch {
     /// The entries in the order of their events.
     pub entries: Vec<TimedEntry>,
     /// Number of entries that were dropped since the last read.
-    pub lost: u64,
+    pub dropped: u64,
 }
 
 /// The queue: components push, one client reads.
@@ -35,7 +35,7 @@ pub(super) struct Watcher {
 struct State {
     entries: VecDeque<TimedEntry>,
     bytes: usize,
-    lost: u64,
+    dropped: u64,
     closed: bool,
 }
 
@@ -62,7 +62,7 @@ impl Watcher {
         let is_full =
             state.entries.len() >= MAX_WAITING_ENTRIES || state.bytes.saturating_add(weight) > MAX_WAITING_BYTES;
         if is_full && !state.entries.is_empty() {
-            state.lost += 1;
+            state.dropped += 1;
             return;
         }
         state.bytes += weight;
@@ -77,11 +77,11 @@ impl Watcher {
             let wake = self.wake.notified();
             {
                 let mut state = self.state.lock();
-                if !state.entries.is_empty() || state.lost > 0 {
+                if !state.entries.is_empty() || state.dropped > 0 {
                     state.bytes = 0;
                     return Some(Batch {
                         entries: std::mem::take(&mut state.entries).into(),
-                        lost: std::mem::take(&mut state.lost),
+                        dropped: std::mem::take(&mut state.dropped),
                     });
                 }
                 if state.closed {

@@ -62,7 +62,7 @@ pub(crate) struct Stage<'a> {
     /// Ids of existing components that are rebuilt.
     replace: &'a BTreeSet<Arc<str>>,
     /// True to update components during the build, so that later evaluations see their new exports.
-    eager: bool,
+    is_eager: bool,
     /// Updated components with their previous arguments.
     pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
     /// True if an evaluation failed because it depends on a component that is yet to be updated.
@@ -111,7 +111,7 @@ impl<'a> Stage<'a> {
             libraries: BTreeMap::new(),
             changed: BTreeSet::new(),
             replace,
-            eager: false,
+            is_eager: false,
             updated: Vec::new(),
             is_stale: false,
             reported: BTreeSet::new(),
@@ -125,7 +125,7 @@ impl<'a> Stage<'a> {
 
     /// Returns the same stage, with updates during the build.
     pub(crate) fn eager(self) -> Self {
-        Self { eager: true, ..self }
+        Self { is_eager: true, ..self }
     }
 
     /// Builds the tree of a configuration. The tree is usable if the diagnostics have no errors.
@@ -232,7 +232,7 @@ impl<'a> Stage<'a> {
                     Some(running) => {
                         if !running.has_arguments(&arguments) {
                             self.changed.insert(id);
-                            if self.eager {
+                            if self.is_eager {
                                 self.update(running, &arguments, &node.block)?;
                             } else {
                                 instance.mark(index, Pending::Evaluation);
