@@ -18,7 +18,7 @@ use crate::cli::common::{output, table, time};
 use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::{Report, Work};
 use crate::store::tables::bucket::BucketOptions;
-use crate::store::tables::root::At;
+use crate::store::tables::root::DataLocation;
 use crate::store::tools::backup;
 use crate::store::tools::findings::Checked;
 use crate::store::tools::inspect;
@@ -117,8 +117,8 @@ struct DeleteArgs {
 }
 
 impl Folder {
-    fn at<'a>(&'a self, bucket: Option<&'a BucketOptions>) -> At<'a> {
-        At { dir: &self.dir, bucket }
+    fn at<'a>(&'a self, bucket: Option<&'a BucketOptions>) -> DataLocation<'a> {
+        DataLocation { dir: &self.dir, bucket }
     }
 }
 

@@ -24,7 +24,7 @@ use object_store::{ObjectMeta, ObjectStore};
 
 use crate::query::common::error::QueryError;
 use crate::store::tables::checksums;
-use crate::store::tables::checksums::{Altered, Sums};
+use crate::store::tables::checksums::{AlteredBytes, BlockChecksums};
 use crate::store::tables::snapshot::Tail;
 use alluvium_base::BoxFuture;
 
@@ -83,11 +83,11 @@ struct VerifiedReader {
     seal: Seal,
     cache: Arc<FileMetadataCache>,
     /// The checksums of the file's blocks. The first read loads them from the metadata of the file.
-    sums: Option<Arc<Sums>>,
+    sums: Option<Arc<BlockChecksums>>,
 }
 
 impl VerifiedReader {
-    fn altered(&self, error: &Altered) -> ParquetError {
+    fn altered(&self, error: &AlteredBytes) -> ParquetError {
         let name = self.seal.name.display();
         let text = format!("the file {name} is damaged: {error}; `alluvium store check` lists damaged files");
         ParquetError::External(Box::new(QueryError::internal(text)))
@@ -119,12 +119,12 @@ impl VerifiedReader {
         Ok(metadata)
     }
 
-    async fn sums(&mut self) -> Result<Arc<Sums>> {
+    async fn sums(&mut self) -> Result<Arc<BlockChecksums>> {
         if let Some(sums) = &self.sums {
             return Ok(sums.clone());
         }
         let metadata = self.metadata(PageIndexPolicy::Skip).await?;
-        let sums = Sums::of(&metadata, self.object.size, self.seal.tail);
+        let sums = BlockChecksums::of(&metadata, self.object.size, self.seal.tail);
         let sums = Arc::new(sums.map_err(|error| self.altered(&error))?);
         self.sums = Some(sums.clone());
         Ok(sums)
@@ -139,7 +139,7 @@ impl VerifiedReader {
             let verified = if is_whole {
                 sums.verify(cover.start, piece)
             } else {
-                Err(Altered::at(cover.start))
+                Err(AlteredBytes::at(cover.start))
             };
             verified.map_err(|error| self.altered(&error))?;
         }

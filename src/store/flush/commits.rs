@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use alluvium_base::file::replace_by;
 
 /// Name of the file in the data folder.
@@ -78,7 +78,7 @@ impl Remembered {
         let path = dir.join(FILE);
         let mut text = serde_json::to_vec(self).map_err(|error| StoreError::io("write", &path)(error.into()))?;
         text.push(b'\n');
-        replace_by(&path, &text, &mut |step| faults.run(Place::FolderWrite, step))
+        replace_by(&path, &text, &mut |step| faults.run(FaultPoint::FolderWrite, step))
             .map_err(StoreError::io("write", &path))
     }
 }

@@ -19,7 +19,7 @@ use crate::store::head::batch;
 use crate::store::head::batch::Batch;
 use crate::store::head::{Head, KnownStacks};
 use crate::store::log::damaged;
-use crate::store::log::damaged::{BadRecord, RecordPlace};
+use crate::store::log::damaged::{DamagedRecord, RecordPlace};
 use crate::store::log::{reader, record, wal};
 use crate::store::rules::relabel_rules::KnownRules;
 
@@ -27,12 +27,12 @@ use crate::store::rules::relabel_rules::KnownRules;
 pub(crate) type Range = RangeInclusive<u64>;
 
 /// A record and its place in the log.
-type Placed = (RecordPlace, Bytes);
+type LocatedRecord = (RecordPlace, Bytes);
 
 /// Searches a range of segments for records that cannot be written, alone or together with others. Returns these
 /// records.
-pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<BadRecord>, StoreError> {
-    let mut records: Vec<Placed> = Vec::new();
+pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<DamagedRecord>, StoreError> {
+    let mut records: Vec<LocatedRecord> = Vec::new();
     for segment in wal::segments(folder)? {
         if range.contains(&segment) {
             let mut record = 0;
@@ -52,7 +52,7 @@ pub(crate) fn without(
     folder: &Path,
     range: &Range,
     known: &Arc<KnownStacks>,
-    bad: &[BadRecord],
+    bad: &[DamagedRecord],
     metrics: &Metrics,
 ) -> Result<Head, StoreError> {
     for record in bad {
@@ -78,7 +78,7 @@ pub(crate) fn without(
 }
 
 /// Checks whether the tables of these records can be encoded. If they cannot, the error is the reason.
-pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
+pub(crate) fn writable(records: &[LocatedRecord], faults: &Faults) -> Result<(), String> {
     let trial = || {
         let head = Head::new(Arc::default());
         let mut rules = KnownRules::default();
@@ -92,9 +92,9 @@ pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String
 }
 
 /// Adds records of `all` to `bad`, so that the remaining records pass `test`.
-fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &mut Vec<BadRecord>) {
+fn search(all: &[LocatedRecord], test: &dyn Fn(&[LocatedRecord]) -> Result<(), String>, bad: &mut Vec<DamagedRecord>) {
     let Err(reason) = test(all) else { return };
-    let found = |(place, payload): &Placed| BadRecord {
+    let found = |(place, payload): &LocatedRecord| DamagedRecord {
         place: *place,
         payload: payload.clone(),
         reason: reason.clone(),
@@ -117,7 +117,7 @@ fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &
 mod tests {
     use super::*;
 
-    fn records(count: u64) -> Vec<Placed> {
+    fn records(count: u64) -> Vec<LocatedRecord> {
         (0..count)
             .map(|record| (RecordPlace { segment: 1, record }, Bytes::new()))
             .collect()
@@ -125,7 +125,7 @@ mod tests {
 
     fn found(count: u64, test: impl Fn(&[u64]) -> bool) -> Vec<u64> {
         let mut bad = Vec::new();
-        let test = |some: &[Placed]| {
+        let test = |some: &[LocatedRecord]| {
             let numbers: Vec<u64> = some.iter().map(|(place, _)| place.record).collect();
             if test(&numbers) { Ok(()) } else { Err("no".to_owned()) }
         };

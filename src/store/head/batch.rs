@@ -10,7 +10,7 @@ use crate::store::common::lifecycle::caught;
 use crate::store::head::Head;
 use crate::store::head::repeats::Repeats;
 use crate::store::ingest::{self, Prepared, Refusal};
-use crate::store::log::damaged::{BadRecord, RecordPlace};
+use crate::store::log::damaged::{DamagedRecord, RecordPlace};
 use crate::store::log::record;
 use crate::store::log::record::Record;
 use crate::store::rules::relabel_rules::KnownRules;
@@ -24,7 +24,7 @@ pub(crate) enum ReplayError {
     Store(#[from] StoreError),
     /// A record made the program panic. The caller must drop the head to which it was applied.
     #[error("record {} of segment {} cannot be applied: {}", .0.place.record, .0.place.segment, .0.reason)]
-    Record(BadRecord),
+    Record(DamagedRecord),
 }
 
 /// Records of one segment for a head. They are decoded on all cores and applied in order, with bounded memory.
@@ -32,7 +32,7 @@ pub(in crate::store) struct Batch<'a> {
     segment: u64,
     head: &'a Head,
     skipped: &'a BTreeSet<RecordPlace>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<QueuedRecord>,
     /// Receives the keys of the applied profiles.
     repeats: Option<&'a Repeats>,
     /// The relabel rules of the records.
@@ -43,7 +43,7 @@ pub(in crate::store) struct Batch<'a> {
     pub records: u64,
     pub applied: u64,
     /// Records that cannot be decoded or prepared.
-    pub unreadable: Vec<BadRecord>,
+    pub unreadable: Vec<DamagedRecord>,
 }
 
 impl From<ReplayError> for StoreError {
@@ -92,14 +92,14 @@ impl<'a> Batch<'a> {
             Ok(record) => {
                 let room = ingest::announced_size(&record.profile, &record.limits());
                 self.bytes += ingest::memory_for(room);
-                self.waiting.push(Waiting {
+                self.waiting.push(QueuedRecord {
                     place,
                     payload,
                     record,
                     room,
                 });
             }
-            Err(error) => self.unreadable.push(BadRecord {
+            Err(error) => self.unreadable.push(DamagedRecord {
                 place,
                 payload,
                 reason: error.to_string(),
@@ -120,7 +120,7 @@ impl<'a> Batch<'a> {
         let decoded: Vec<_> = std::thread::scope(|threads| {
             let workers: Vec<_> = waiting
                 .chunks(share)
-                .map(|chunk| threads.spawn(move || chunk.iter().map(Waiting::decode).collect::<Vec<_>>()))
+                .map(|chunk| threads.spawn(move || chunk.iter().map(QueuedRecord::decode).collect::<Vec<_>>()))
                 .collect();
             workers.into_iter().map(ScopedJoinHandle::join).collect()
         });
@@ -134,10 +134,10 @@ impl<'a> Batch<'a> {
                     Err(Failure::Unreadable(reason)) => Err(reason),
                     Ok(prepared) => Ok(prepared),
                 };
-                let Waiting {
+                let QueuedRecord {
                     place, payload, record, ..
                 } = waiting;
-                let bad = |reason| BadRecord { place, payload, reason };
+                let bad = |reason| DamagedRecord { place, payload, reason };
                 match result {
                     Ok(prepared) => {
                         if let Err(reason) = caught(|| self.head.apply(&record.tenant, &prepared)) {
@@ -157,7 +157,7 @@ impl<'a> Batch<'a> {
 }
 
 /// A record that is not decoded yet.
-struct Waiting {
+struct QueuedRecord {
     place: RecordPlace,
     payload: Bytes,
     record: Record,
@@ -170,7 +170,7 @@ enum Failure {
     Unreadable(String),
 }
 
-impl Waiting {
+impl QueuedRecord {
     fn decode(&self) -> Result<Prepared, Failure> {
         let record = &self.record;
         let prepared = || ingest::prepare_within(&record.profile, record.received_ms, &record.limits(), self.room);

@@ -15,10 +15,10 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::store::common::clock::Clock;
 use alluvium_profile::{RawProfile, TenantId};
 
-/// Minimum number of profiles of a tenant to remember, if they arrived within [`AGE`]. The maximum is twice as many.
+/// Minimum number of profiles of a tenant to remember, if they arrived within [`MIN_AGE`]. The maximum is twice as many.
 const PROFILES: usize = 32 << 10;
 /// Minimum time to remember a profile, if there are at most [`PROFILES`].
-const AGE: Duration = Duration::from_mins(10);
+const MIN_AGE: Duration = Duration::from_mins(10);
 /// Number of tenants below which no search for idle tenants runs.
 const FEW_TENANTS: usize = 64;
 
@@ -30,13 +30,13 @@ pub(crate) struct Repeats {
 
 #[derive(Default)]
 struct Tenants {
-    seen: HashMap<TenantId, Seen>,
+    seen: HashMap<TenantId, TenantKeys>,
     /// Number of tenants at which idle tenants are removed.
     crowded: usize,
 }
 
 /// Keys of the profiles of a tenant.
-struct Seen {
+struct TenantKeys {
     stored: HashSet<u128>,
     /// Keys that were stored in the period before `since`.
     older: HashSet<u128>,
@@ -48,7 +48,7 @@ struct Seen {
 }
 
 /// The result of the lookup of a profile.
-pub(crate) enum Sight {
+pub(crate) enum RepeatStatus {
     /// The profile must be stored. The claim is `None` if the profile is not remembered.
     New(Option<Claim>),
     /// The same profile is stored.
@@ -75,20 +75,20 @@ impl Repeats {
 
     /// Looks up a profile that is ready to be stored, and claims it if it is new. `is_dated` is true if the bytes of
     /// the profile contain its time.
-    pub(crate) fn see(self: &Arc<Self>, tenant: &TenantId, profile: &RawProfile, is_dated: bool) -> Sight {
+    pub(crate) fn see(self: &Arc<Self>, tenant: &TenantId, profile: &RawProfile, is_dated: bool) -> RepeatStatus {
         let Some(key) = key(profile, is_dated) else {
-            return Sight::New(None);
+            return RepeatStatus::New(None);
         };
         let now = self.clock.running();
         let mut tenants = self.tenants.lock();
         let seen = tenants.of(tenant, now);
         if seen.stored.contains(&key) || seen.older.contains(&key) {
-            return Sight::Stored;
+            return RepeatStatus::Stored;
         }
         if !seen.waiting.insert(key) {
-            return Sight::Waiting;
+            return RepeatStatus::Waiting;
         }
-        Sight::New(Some(Claim {
+        RepeatStatus::New(Some(Claim {
             repeats: self.clone(),
             tenant: tenant.clone(),
             key,
@@ -131,13 +131,13 @@ impl Drop for Claim {
 }
 
 impl Tenants {
-    fn of(&mut self, tenant: &TenantId, now: Duration) -> &mut Seen {
+    fn of(&mut self, tenant: &TenantId, now: Duration) -> &mut TenantKeys {
         if self.seen.len() >= self.crowded.max(FEW_TENANTS) && !self.seen.contains_key(tenant) {
             self.seen
-                .retain(|_, seen| !seen.waiting.is_empty() || now.saturating_sub(seen.last) < 2 * AGE);
+                .retain(|_, seen| !seen.waiting.is_empty() || now.saturating_sub(seen.last) < 2 * MIN_AGE);
             self.crowded = 2 * self.seen.len();
         }
-        let seen = self.seen.entry(tenant.clone()).or_insert_with(|| Seen {
+        let seen = self.seen.entry(tenant.clone()).or_insert_with(|| TenantKeys {
             stored: HashSet::new(),
             older: HashSet::new(),
             waiting: HashSet::new(),
@@ -145,7 +145,7 @@ impl Tenants {
             last: now,
         });
         seen.last = now;
-        if seen.stored.len() >= PROFILES || now.saturating_sub(seen.since) >= AGE {
+        if seen.stored.len() >= PROFILES || now.saturating_sub(seen.since) >= MIN_AGE {
             seen.older = std::mem::take(&mut seen.stored);
             seen.since = now;
         }
@@ -153,7 +153,7 @@ impl Tenants {
     }
 }
 
-impl Seen {
+impl TenantKeys {
     fn store(&mut self, key: u128) {
         self.stored.insert(key);
     }
@@ -194,13 +194,13 @@ mod tests {
 
     fn claim(repeats: &Arc<Repeats>, tenant: &str, profile: &RawProfile) -> Option<Claim> {
         match repeats.see(&tenant_id(tenant), profile, true) {
-            Sight::New(claim) => claim,
-            Sight::Stored | Sight::Waiting => None,
+            RepeatStatus::New(claim) => claim,
+            RepeatStatus::Stored | RepeatStatus::Waiting => None,
         }
     }
 
     fn is_stored(repeats: &Arc<Repeats>, tenant: &str, profile: &RawProfile) -> bool {
-        matches!(repeats.see(&tenant_id(tenant), profile, true), Sight::Stored)
+        matches!(repeats.see(&tenant_id(tenant), profile, true), RepeatStatus::Stored)
     }
 
     #[test]
@@ -208,7 +208,10 @@ mod tests {
         let repeats = Repeats::new(Clock::default());
         let one = profile("id", "shop", "bytes");
         let first = claim(&repeats, "a", &one).unwrap();
-        assert!(matches!(repeats.see(&tenant_id("a"), &one, true), Sight::Waiting));
+        assert!(matches!(
+            repeats.see(&tenant_id("a"), &one, true),
+            RepeatStatus::Waiting
+        ));
         drop(first);
         claim(&repeats, "a", &one).unwrap().keep();
         assert!(is_stored(&repeats, "a", &one));
@@ -221,7 +224,10 @@ mod tests {
         ] {
             assert!(!is_stored(&repeats, "a", &other));
         }
-        assert!(matches!(repeats.see(&tenant_id("a"), &one, false), Sight::New(None)));
+        assert!(matches!(
+            repeats.see(&tenant_id("a"), &one, false),
+            RepeatStatus::New(None)
+        ));
         repeats.replayed(&tenant_id("c"), &one, true);
         assert!(is_stored(&repeats, "c", &one));
     }
@@ -255,7 +261,7 @@ mod tests {
             claim(&repeats, &tenant, &profile("id", "shop", "bytes"))
                 .unwrap()
                 .keep();
-            running.fetch_add(AGE.as_secs() / 10, Ordering::Relaxed);
+            running.fetch_add(MIN_AGE.as_secs() / 10, Ordering::Relaxed);
         }
         assert!(repeats.tenants.lock().seen.len() <= 2 * FEW_TENANTS);
     }

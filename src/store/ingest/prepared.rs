@@ -190,7 +190,7 @@ impl Prepared {
     /// they are full.
     pub(crate) fn growth(&self) -> usize {
         /// Bytes of a sample row: stack and value.
-        const ROW: usize = 12;
+        const SAMPLE_ROW_BYTES: usize = 12;
         /// Bytes of a profile row and its group.
         const GROUP: usize = 512;
         /// Bytes of a distinct frame and its entry in the table.
@@ -198,7 +198,7 @@ impl Prepared {
         /// Bytes of a distinct stack: its entry, its index entry and its last row.
         const STACK: usize = 48;
         let distinct = self.symbols.lines.len() + self.symbols.locations.len();
-        let held = self.values.len() * ROW
+        let held = self.values.len() * SAMPLE_ROW_BYTES
             + self.links.len() * size_of::<Link>()
             + self.series.len() * self.types.len() * GROUP
             + distinct.min(self.frames) * FRAME

@@ -10,20 +10,20 @@ use bytes::Bytes;
 
 use crate::store::common::error::StoreError;
 use crate::store::common::error::is_full;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::log::cut;
 use alluvium_base::segment::{self, Key, Opening, SegmentContents};
 
 /// The unreadable bytes of a segment.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct UnreadableBytes {
     /// Bytes of an unfinished write at the end.
     pub(crate) torn_bytes: u64,
     /// Damaged bytes, which may have held acknowledged profiles.
     pub(crate) damaged_bytes: u64,
 }
 
-impl Ending {
+impl UnreadableBytes {
     /// Returns this ending for a segment that is not the last of the log. Such a segment was complete when the next
     /// segment began, so bytes that look like an unfinished write are the remains of a record.
     pub(crate) fn of_ended(self) -> Self {
@@ -37,14 +37,14 @@ impl Ending {
 /// Reads a segment record by record, so that a large segment needs little memory. After the first damage, the remaining
 /// bytes are read at once and searched for further records. If the magic number of the segment is damaged, the records
 /// after it are still read. Bytes of refused records that could not be cut off are not read.
-pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
+pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<UnreadableBytes, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
     let length = durable_length(&file, path).map_err(failed)?;
     let mut first = Vec::new();
     let most = length.min(segment::KEYED_HEADER_BYTES as u64);
     (&file).take(most).read_to_end(&mut first).map_err(failed)?;
-    let mut ending = Ending::default();
+    let mut ending = UnreadableBytes::default();
     let Some(Opening {
         key,
         bytes,
@@ -78,7 +78,7 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
 /// Writes a segment again, in place, and syncs it. A killed process may have left bytes that exist only in the system's
 /// page cache. After a failed sync, the system treats such bytes as written, so another sync alone would write nothing.
 pub(crate) fn renew(path: &Path, faults: &Faults) -> Result<(), StoreError> {
-    let renewed = faults.run(Place::LogRenew, || {
+    let renewed = faults.run(FaultPoint::LogRenew, || {
         let file = File::options().read(true).write(true).open(path)?;
         match write_again(&file, path) {
             // Some file systems need room even to overwrite bytes. The sync is tried anyway.

@@ -67,7 +67,7 @@ struct State<T> {
 }
 
 /// An append that was refused: its item and the reason.
-pub(crate) struct Refused<T>(pub(crate) T, pub(crate) Arc<str>);
+pub(crate) struct RefusedAppend<T>(pub(crate) T, pub(crate) Arc<str>);
 
 impl<T: Send + 'static> Log<T> {
     /// Creates segment `number` in `folder` and starts the thread. If the disk has no room for the segment, the log
@@ -137,17 +137,17 @@ impl<T: Send + 'static> Log<T> {
     }
 
     /// Queues records, each given in two pieces, and their item. The call returns at once, and an event follows.
-    pub(crate) fn append(&self, records: &[[&[u8]; 2]], item: T) -> Result<(), Refused<T>> {
+    pub(crate) fn append(&self, records: &[[&[u8]; 2]], item: T) -> Result<(), RefusedAppend<T>> {
         let mut state = self.shared.state.lock();
         if let Some(reason) = &state.failure {
             let reason = reason.clone();
-            return Err(Refused(item, reason));
+            return Err(RefusedAppend(item, reason));
         }
         if state.stopped {
-            return Err(Refused(item, Arc::from("the store is closing")));
+            return Err(RefusedAppend(item, Arc::from("the store is closing")));
         }
         if state.pending.len() > PENDING_LIMIT_BYTES {
-            return Err(Refused(
+            return Err(RefusedAppend(
                 item,
                 Arc::from("the disk cannot keep up with the write-ahead log"),
             ));

@@ -17,7 +17,7 @@ use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName};
 use crate::store::maintenance::report::Vacuumed;
 use crate::store::maintenance::retention::vacuum;
 use crate::store::maintenance::retention::vacuum::Removals;
-use crate::store::tables::delta::{DeltaTable, NewFile, Operation, Replaced};
+use crate::store::tables::delta::{DeltaTable, NewFile, Operation, ReplaceOutcome};
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 
@@ -139,10 +139,10 @@ impl Exchanger {
         };
         delta.checkpoint_if_due();
         match replaced {
-            Replaced::Done => return Ok(()),
-            Replaced::Stale if attempt == 1 => exchange.discard(&self.published.root),
+            ReplaceOutcome::Done => return Ok(()),
+            ReplaceOutcome::Stale if attempt == 1 => exchange.discard(&self.published.root),
             // An earlier attempt may have been committed. Then its files are live, or other readers still use them.
-            Replaced::Stale | Replaced::Overtaken => {}
+            ReplaceOutcome::Stale | ReplaceOutcome::Overtaken => {}
         }
         // A server that replaced files of one table has usually replaced files of other tables too.
         self.unsure.extend(Table::ALL);
@@ -228,7 +228,7 @@ pub(crate) fn remove_unnamed(
         return Ok(0);
     }
     let mut done = Vacuumed::default();
-    let ours = |file: &vacuum::Dead| file.removed.is_none() && MergedName::is_of(&file.path, writer);
+    let ours = |file: &vacuum::DeadFile| file.removed.is_none() && MergedName::is_of(&file.path, writer);
     let mut dead = vacuum::dead_files(root, table, live, &mut Removals::default())?;
     dead.retain(ours);
     for file in &mut dead {

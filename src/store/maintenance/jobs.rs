@@ -14,11 +14,11 @@ use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::tables::snapshot::FileEntry;
 
 /// How long jobs skip an unreadable file.
-pub(super) const UNREADABLE_WAIT: Duration = Duration::from_mins(10);
+pub(super) const UNREADABLE_RETRY_DELAY: Duration = Duration::from_mins(10);
 
 /// Files that jobs must leave unchanged because deletions wait for them.
 #[derive(Debug, Default)]
-pub(super) enum Held {
+pub(super) enum FileHold {
     Only(HeldFiles),
     /// All files, because a request cannot be read at the moment.
     #[default]
@@ -50,7 +50,7 @@ pub(super) struct Jobs {
     /// Files that a job could not read, and when the next attempt is allowed.
     unreadable: HashMap<String, Instant>,
     /// Files that waiting deletions need. Until the requests are read for the first time, these are all files.
-    held: Held,
+    held: FileHold,
 }
 
 impl Jobs {
@@ -60,7 +60,7 @@ impl Jobs {
     }
 
     /// Sets the files that jobs must leave unchanged because waiting deletions need them.
-    pub(super) fn hold(&mut self, held: Held) {
+    pub(super) fn hold(&mut self, held: FileHold) {
         self.held = held;
     }
 
@@ -124,8 +124,8 @@ impl Jobs {
     /// Returns true if a file is readable and no deletion needs it unchanged.
     pub(super) fn may_rewrite(&self, file: &FileEntry) -> bool {
         let is_held = match &self.held {
-            Held::Only(held) => held.has(&file.path),
-            Held::All => true,
+            FileHold::Only(held) => held.has(&file.path),
+            FileHold::All => true,
         };
         let until = self.unreadable.get(&file.path);
         !is_held && until.is_none_or(|until| Instant::now() >= *until)
@@ -153,7 +153,7 @@ impl Jobs {
                 tracing::error!(error = %error, path = file.path, "cannot read a file, it stays unchanged");
             }
             self.unreadable
-                .insert(file.path.clone(), Instant::now() + UNREADABLE_WAIT);
+                .insert(file.path.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
         }
     }
 }

@@ -17,13 +17,13 @@ use crate::store::maintenance::jobs::Jobs;
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::requests::{Requests, Work};
 use crate::store::maintenance::retention::aging;
-use crate::store::maintenance::retention::clock_watch::Watch;
-use crate::store::maintenance::retention::space_control::Room;
+use crate::store::maintenance::retention::clock_watch::ClockWatch;
+use crate::store::maintenance::retention::space_control::SpaceControl;
 use crate::store::maintenance::retention::vacuum_job::Vacuum;
 use crate::store::maintenance::worker::{Worker, worse};
 
 /// Additional wait after a round that failed.
-const FAILURE_WAIT: Duration = Duration::from_secs(30);
+const FAILURE_DELAY: Duration = Duration::from_secs(30);
 
 /// State of the maintenance thread.
 pub(crate) struct Maintainer {
@@ -34,8 +34,8 @@ pub(crate) struct Maintainer {
     jobs: Jobs,
     deletions: Deletions,
     vacuum: Vacuum,
-    room: Room,
-    watch: Watch,
+    room: SpaceControl,
+    watch: ClockWatch,
 }
 
 impl Maintainer {
@@ -55,7 +55,7 @@ impl Maintainer {
         let tables = Exchanger::open(published.clone(), config.checkpoint_interval, config.faults.clone())?;
         Ok(Self {
             next_vacuum: Instant::now() + config.maintenance.vacuum_interval.min(Duration::from_mins(1)),
-            watch: Watch::open(&config.dir, &config.clock),
+            watch: ClockWatch::open(&config.dir, &config.clock),
             worker: Worker {
                 config,
                 metrics,
@@ -70,7 +70,7 @@ impl Maintainer {
             jobs: Jobs::default(),
             deletions: Deletions::default(),
             vacuum: Vacuum::default(),
-            room: Room::default(),
+            room: SpaceControl::default(),
         })
     }
 
@@ -96,7 +96,7 @@ impl Maintainer {
                     }
                     Err(error) => {
                         tracing::error!(error = %error, "maintenance failed, trying again");
-                        next_round += FAILURE_WAIT;
+                        next_round += FAILURE_DELAY;
                     }
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::Place;
+use crate::store::common::fault::FaultPoint;
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::metrics::{JobLabel, Metrics};
 use crate::store::common::schema::Table;
@@ -22,9 +22,9 @@ use crate::store::tables::delta::{NewFile, Operation};
 use crate::store::tables::snapshot::FileEntry;
 
 /// Length of a period of work between two waits.
-const STRETCH: Duration = Duration::from_millis(20);
+const WORK_PERIOD: Duration = Duration::from_millis(20);
 /// Maximum number of times that requested work starts again because another server has replaced its files.
-const GIVE_WAY_ATTEMPTS: usize = 10;
+const MAX_RESTARTS: usize = 10;
 
 pub(super) struct Worker {
     pub(super) config: Arc<StoreConfig>,
@@ -98,7 +98,7 @@ impl Worker {
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        for _ in 0..GIVE_WAY_ATTEMPTS {
+        for _ in 0..MAX_RESTARTS {
             match work(self) {
                 Err(StoreError::Outdated(_)) => self.tables.settle()?,
                 result => return result,
@@ -124,7 +124,7 @@ impl Worker {
     /// Marks the start of a job. Tests make the job fail here.
     pub(super) fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
         let config = &self.config;
-        let result = config.faults.run(Place::Job(reason), || Ok(()));
+        let result = config.faults.run(FaultPoint::Job(reason), || Ok(()));
         result.map_err(StoreError::io("work on", &config.dir))
     }
 
@@ -222,11 +222,11 @@ impl Budget {
         }
     }
 
-    /// If the work has lasted for [`STRETCH`], waits until the work is within its share of the time, at most one
+    /// If the work has lasted for [`WORK_PERIOD`], waits until the work is within its share of the time, at most one
     /// second.
     fn keep(&mut self) {
         let worked = self.since.elapsed();
-        if self.share < 1.0 && worked >= STRETCH {
+        if self.share < 1.0 && worked >= WORK_PERIOD {
             std::thread::sleep(worked.mul_f64(1.0 / self.share - 1.0).min(Duration::from_secs(1)));
             self.since = Instant::now();
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::Place;
+use crate::store::common::fault::FaultPoint;
 use crate::store::common::lifecycle::Lifecycle;
 use crate::store::common::metrics::Metrics;
 use crate::store::config::StoreConfig;
@@ -15,7 +15,7 @@ use crate::store::flush::isolate;
 use crate::store::flush::published::Published;
 use crate::store::flush::sync::Sync;
 use crate::store::flush::write::{Generation, Progress, Tables};
-use crate::store::intake::append::Pending;
+use crate::store::intake::append::PendingGroup;
 use crate::store::log::wal::Log;
 
 /// Waits between attempts of a flush that fails. The last wait repeats.
@@ -34,7 +34,7 @@ pub(crate) struct Flusher {
     /// Holds the head to flush, and publishes the files that contain its rows after the flush.
     pub(crate) published: Arc<Published>,
     /// The log, which is rotated before a flush.
-    pub(crate) log: Arc<Log<Pending>>,
+    pub(crate) log: Arc<Log<PendingGroup>>,
     /// The folder that has the log's segments.
     pub(crate) log_folder: PathBuf,
     pub(crate) flushes: Arc<Flushes>,
@@ -157,7 +157,7 @@ impl Flusher {
         let start = Instant::now();
         let faults = &self.config.faults;
         faults
-            .check(Place::FlushStart)
+            .check(FaultPoint::FlushStart)
             .map_err(StoreError::io("flush to", &self.published.root.name("")))?;
         let publication = self.published.begin();
         self.tables.commit(generation, progress)?;

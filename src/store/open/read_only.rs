@@ -19,7 +19,7 @@ use crate::store::head::{Head, HeadView};
 use crate::store::log::{reader, wal};
 use crate::store::open::folder;
 use crate::store::tables::delta::DeltaTable;
-use crate::store::tables::root::At;
+use crate::store::tables::root::DataLocation;
 use crate::store::tables::snapshot::{HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
 
 /// A snapshot of a data folder.
@@ -29,7 +29,7 @@ pub struct ReadOnlyStore {
 
 impl ReadOnlyStore {
     /// Reads the folder, which must exist. A missing log or table is treated as empty.
-    pub fn open(at: At<'_>) -> Result<Self, StoreError> {
+    pub fn open(at: DataLocation<'_>) -> Result<Self, StoreError> {
         let dir = at.dir;
         std::fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
         folder::check_version(dir)?;

@@ -23,15 +23,15 @@ use crate::store::flush::write::{Generation, Progress, Tables};
 use crate::store::head::batch::{Batch, ReplayError};
 use crate::store::head::repeats::Repeats;
 use crate::store::head::{Head, KnownStacks};
-use crate::store::log::damaged::{BadRecord, RecordPlace};
+use crate::store::log::damaged::{DamagedRecord, RecordPlace};
 use crate::store::log::reader;
-use crate::store::log::reader::{Ending, read};
+use crate::store::log::reader::{UnreadableBytes, read};
 use crate::store::log::{damaged, wal};
 use crate::store::tables::snapshot::FileEntry;
 use alluvium_base::file::temporary_name;
 
 /// The result of the recovery, with which a store starts.
-pub(crate) struct Recovered {
+pub(crate) struct Recovery {
     /// Profiles that are in no table yet.
     pub(crate) head: Head,
     /// A generation that some tables contain, and that could not be committed to the other tables because the disk is
@@ -51,7 +51,7 @@ pub(crate) fn recover(
     tables: &mut Tables,
     known: &Arc<KnownStacks>,
     (metrics, repeats): (&Metrics, &Repeats),
-) -> Result<Recovered, StoreError> {
+) -> Result<Recovery, StoreError> {
     tables.check_lineage(folder)?;
     let committed = tables.committed()?;
     let low = committed.iter().copied().min().unwrap_or(0);
@@ -98,7 +98,7 @@ pub(crate) fn recover(
     {
         reader::renew(&path, &tables.faults)?;
     }
-    Ok(Recovered {
+    Ok(Recovery {
         head,
         frozen,
         next_segment: segments.last().copied().unwrap_or(0).max(high) + 1,
@@ -176,7 +176,7 @@ fn head_of(
     known: &Arc<KnownStacks>,
     (metrics, repeats): (&Metrics, &Repeats),
 ) -> Result<Head, StoreError> {
-    let mut bad: BTreeMap<RecordPlace, BadRecord> = BTreeMap::new();
+    let mut bad: BTreeMap<RecordPlace, DamagedRecord> = BTreeMap::new();
     loop {
         let skipped = bad.keys().copied().collect();
         let head = Head::new(known.clone());
@@ -216,17 +216,17 @@ fn head_of(
     }
 }
 
-struct Replayed {
+struct ReplayResult {
     segment: u64,
-    ending: Ending,
+    ending: UnreadableBytes,
     applied: u64,
     /// Records that could not be read. Their checksums match, so the cause is a bug, a record of a newer program, or a
     /// profile that expands to more than the limit.
-    unreadable: Vec<BadRecord>,
+    unreadable: Vec<DamagedRecord>,
     records: u64,
 }
 
-impl Replayed {
+impl ReplayResult {
     /// Logs the result, keeps a damaged segment, cuts off an unfinished write and removes an empty segment.
     fn close(self, folder: &Path, is_last: bool, metrics: &Metrics) -> Result<(), StoreError> {
         let path = wal::segment_path(folder, self.segment);
@@ -267,7 +267,7 @@ fn replay(
     number: u64,
     head: &Head,
     (skipped, repeats): (&BTreeSet<RecordPlace>, &Repeats),
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayResult, ReplayError> {
     let mut batch = Batch::new(number, head, skipped).known_to(repeats);
     let mut failed = Ok(());
     let ending = read(&wal::segment_path(folder, number), |payload| {
@@ -277,7 +277,7 @@ fn replay(
     })?;
     failed?;
     batch.apply()?;
-    Ok(Replayed {
+    Ok(ReplayResult {
         segment: number,
         ending,
         applied: batch.applied,

@@ -17,7 +17,7 @@ use crate::store::common::clock::Clock;
 use crate::store::ingest::Prepared;
 use crate::store::quota::rate::Rate;
 use crate::store::quota::series::{ActiveSeries, IDLE};
-use crate::store::quota::tenants::Places;
+use crate::store::quota::tenants::TenantPlaces;
 use crate::store::rules::limits::{Limits, Rejection};
 use alluvium_profile::{SinkErrorKind, TenantId};
 
@@ -38,7 +38,7 @@ pub(in crate::store) struct Quotas {
 #[derive(Default)]
 struct Tenants {
     usage: HashMap<TenantId, Usage>,
-    places: Places,
+    places: TenantPlaces,
     /// Number of tenants at which idle tenants are removed.
     crowded: usize,
 }
@@ -66,7 +66,7 @@ impl Quotas {
         }
     }
 
-    /// Refuses a tenant that may not send at all. The check is cheap and assigns no place of [`Places`] to the tenant.
+    /// Refuses a tenant that may not send at all. The check is cheap and assigns no place of [`TenantPlaces`] to the tenant.
     pub(in crate::store) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
         self.rules.check_list(tenant)?;
         if !self.rules.counts() {

@@ -11,10 +11,10 @@ use crate::store::rules::limits::Rejection;
 use alluvium_profile::{SinkErrorKind, TenantId};
 
 /// Shortest time between two comparisons of a full set with the stored tenants.
-const SEARCH_EVERY: Duration = Duration::from_secs(10);
+const MIN_SEARCH_INTERVAL: Duration = Duration::from_secs(10);
 /// Longest time between the acceptance of a profile and its arrival in the head. A tenant without stored data keeps its
 /// place for this time.
-const ON_THE_WAY: Duration = Duration::from_mins(1);
+const MAX_INTAKE_TIME: Duration = Duration::from_mins(1);
 
 /// The time over which new tenants are counted.
 const MINUTE: Duration = Duration::from_mins(1);
@@ -43,7 +43,7 @@ impl Default for TenantRules {
 
 /// The tenants that have a place, with the time of their last accepted profile.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct TenantPlaces {
     last: HashMap<TenantId, Duration>,
     searched: Option<Duration>,
     /// Times at which the last new tenants took their places, newest first. There are at most `new_per_minute` of them.
@@ -69,7 +69,7 @@ impl TenantRules {
     }
 }
 
-impl Places {
+impl TenantPlaces {
     /// Refuses a tenant that has no place and cannot take a place. `stored` returns the tenants that have stored data.
     pub(super) fn check(
         &mut self,
@@ -125,15 +125,18 @@ impl Places {
     }
 
     /// Adds the stored tenants and removes tenants without stored data, unless the last search was less than
-    /// [`SEARCH_EVERY`] ago.
+    /// [`MIN_SEARCH_INTERVAL`] ago.
     fn search(&mut self, now: Duration, stored: impl FnOnce() -> HashSet<TenantId>) {
-        if self.searched.is_some_and(|at| now.saturating_sub(at) < SEARCH_EVERY) {
+        if self
+            .searched
+            .is_some_and(|at| now.saturating_sub(at) < MIN_SEARCH_INTERVAL)
+        {
             return;
         }
         self.searched = Some(now);
         let mut stored = stored();
         self.last
-            .retain(|tenant, last| stored.remove(tenant) || now.saturating_sub(*last) < ON_THE_WAY);
+            .retain(|tenant, last| stored.remove(tenant) || now.saturating_sub(*last) < MAX_INTAKE_TIME);
         self.last.extend(stored.into_iter().map(|tenant| (tenant, now)));
     }
 }
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_new_tenant_needs_a_free_place_and_those_that_are_stored_have_theirs() {
-        let mut places = Places::default();
+        let mut places = TenantPlaces::default();
         let at = Duration::from_secs;
         let rules = rules(2, 0);
         let mut check =
@@ -170,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_place_is_taken_by_what_was_accepted_and_not_by_asking() {
-        let mut places = Places::default();
+        let mut places = TenantPlaces::default();
         let at = Duration::from_secs;
         let (nothing, rules) = (HashSet::new, rules(1, 0));
         for id in ["a", "b", "c"] {
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn so_many_new_tenants_pass_in_a_minute_and_those_that_are_stored_always() {
-        let mut places = Places::default();
+        let mut places = TenantPlaces::default();
         let at = Duration::from_secs;
         let rules = rules(0, 2);
         let mut push = |id: &str, now: u64| {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::common::expected_clock::Difference;
+use crate::store::common::expected_clock::ClockDifference;
 use crate::store::rules::relabel_rules::RelabelRules;
 use alluvium_profile::{Labels, SinkError, SinkErrorKind};
 
@@ -159,7 +159,7 @@ impl Limits {
 
     /// Returns the limits for the time while the wall clock differs from the expected time. These limits refuse a
     /// profile only if it is too old or too new by both clocks.
-    pub(crate) fn giving_way(self: &Arc<Self>, difference: Difference) -> Arc<Self> {
+    pub(crate) fn giving_way(self: &Arc<Self>, difference: ClockDifference) -> Arc<Self> {
         if difference.is_none() {
             return self.clone();
         }

@@ -18,7 +18,7 @@ use alluvium_profile::relabel::{
 /// Maximum size of the text of a tenant's rules in bytes. Each record of the log contains that text.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 /// Maximum number of rule texts that a replay keeps compiled.
-const MAX_KNOWN: usize = 64;
+const MAX_COMPILED_RULES: usize = 64;
 /// Label that holds a sample type while the rules run.
 pub(crate) const TYPE: &str = "__type__";
 /// Label that holds the unit of a sample type while the rules run.
@@ -224,7 +224,7 @@ impl KnownRules {
             return Ok(known.clone());
         }
         let rules = RelabelRules::of_text(text)?;
-        if self.0.len() >= MAX_KNOWN {
+        if self.0.len() >= MAX_COMPILED_RULES {
             self.0.clear();
         }
         self.0.insert(text.into(), rules.clone());

@@ -32,9 +32,9 @@ const MEMORY_BYTES: u64 = 1 << 20;
 /// An error: some bytes differ from the written bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes from position {0} on differ from the written ones")]
-pub(crate) struct Altered(u64);
+pub(crate) struct AlteredBytes(u64);
 
-impl Altered {
+impl AlteredBytes {
     /// Creates the error for altered or missing bytes from a position on.
     pub(crate) fn at(position: u64) -> Self {
         Self(position)
@@ -42,7 +42,7 @@ impl Altered {
 }
 
 /// A file that computes checksums of its bytes during writing.
-pub(crate) struct Summed {
+pub(crate) struct ChecksumWriter {
     file: File,
     size: u64,
     whole: Xxh3,
@@ -52,7 +52,7 @@ pub(crate) struct Summed {
     tail: Option<(u64, Xxh3)>,
 }
 
-impl Summed {
+impl ChecksumWriter {
     /// Creates a writer to `file`, which must be empty.
     pub(crate) fn new(file: File) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl Summed {
     }
 }
 
-impl Write for Summed {
+impl Write for ChecksumWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         let mut bytes = &bytes[..written];
@@ -130,24 +130,24 @@ impl Write for Summed {
 
 /// The checksums of one file's blocks, which verify reads of the file.
 #[derive(Debug)]
-pub(crate) struct Sums {
+pub(crate) struct BlockChecksums {
     size: u64,
     tail: Tail,
     blocks: Vec<u32>,
 }
 
-impl Sums {
+impl BlockChecksums {
     /// Reads the checksums from the footer of a file of `size` bytes. `metadata` must come from a verified tail.
-    pub(crate) fn of(metadata: &ParquetMetaData, size: u64, tail: Tail) -> Result<Self, Altered> {
+    pub(crate) fn of(metadata: &ParquetMetaData, size: u64, tail: Tail) -> Result<Self, AlteredBytes> {
         let pairs = metadata.file_metadata().key_value_metadata();
         let text = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.as_deref());
         let parse = |text: &str| {
             let sum = |at: usize| u32::from_str_radix(text.get(at..at + 8)?, 16).ok();
             (0..text.len()).step_by(8).map(sum).collect::<Option<Vec<u32>>>()
         };
-        let blocks = text.and_then(parse).ok_or(Altered(tail.start))?;
+        let blocks = text.and_then(parse).ok_or(AlteredBytes(tail.start))?;
         if blocks.len() as u64 != tail.start.div_ceil(BLOCK_BYTES) {
-            return Err(Altered(tail.start));
+            return Err(AlteredBytes(tail.start));
         }
         Ok(Self { size, tail, blocks })
     }
@@ -183,14 +183,14 @@ impl Sums {
         merged
     }
 
-    /// Verifies bytes from `start` on. The bytes must be a range from [`Sums::covers`].
-    pub(crate) fn verify(&self, start: u64, bytes: &[u8]) -> Result<(), Altered> {
+    /// Verifies bytes from `start` on. The bytes must be a range from [`BlockChecksums::covers`].
+    pub(crate) fn verify(&self, start: u64, bytes: &[u8]) -> Result<(), AlteredBytes> {
         let data = self.tail.start.saturating_sub(start).min(bytes.len() as u64);
         let (data, tail) = bytes.split_at(data as usize);
         let first = (start / BLOCK_BYTES) as usize;
         for (index, block) in (first..).zip(data.chunks(BLOCK_BYTES as usize)) {
             if self.blocks.get(index) != Some(&crc32fast::hash(block)) {
-                return Err(Altered(index as u64 * BLOCK_BYTES));
+                return Err(AlteredBytes(index as u64 * BLOCK_BYTES));
             }
         }
         if tail.is_empty() {
@@ -201,11 +201,11 @@ impl Sums {
 }
 
 /// Verifies the tail of a file.
-pub(crate) fn verify_tail(bytes: &[u8], tail: Tail) -> Result<(), Altered> {
+pub(crate) fn verify_tail(bytes: &[u8], tail: Tail) -> Result<(), AlteredBytes> {
     if xxh3_64(bytes) == tail.hash {
         Ok(())
     } else {
-        Err(Altered(tail.start))
+        Err(AlteredBytes(tail.start))
     }
 }
 
@@ -217,9 +217,9 @@ pub(crate) fn metadata_of(tail: &Bytes, size: u64, policy: PageIndexPolicy) -> R
 }
 
 /// A Parquet file for readers of the store. Readers receive an error instead of altered bytes.
-pub(crate) struct Verified(Kept);
+pub(crate) struct VerifiedFile(VerifiedContent);
 
-enum Kept {
+enum VerifiedContent {
     /// Each block is verified on each read.
     Blocks(Arc<Blocks>),
     /// The verified contents of the whole file.
@@ -231,10 +231,10 @@ enum Kept {
 
 struct Blocks {
     file: File,
-    sums: Sums,
+    sums: BlockChecksums,
 }
 
-impl Verified {
+impl VerifiedFile {
     /// Opens the file of `entry`, an entry of the table's log. The error describes the damage.
     pub(crate) fn open(file: File, entry: &FileEntry) -> Result<(Self, Arc<ParquetMetaData>), String> {
         let text = |error: io::Error| error.to_string();
@@ -248,7 +248,7 @@ impl Verified {
             Ok((source, Arc::new(metadata)))
         };
         let Some(checksum) = entry.checksum else {
-            return load(Self(Kept::File(file)));
+            return load(Self(VerifiedContent::File(file)));
         };
         if let Some(tail) = checksum.tail {
             let length = size.checked_sub(tail.start).ok_or("its tail is missing")?;
@@ -257,9 +257,9 @@ impl Verified {
             verify_tail(&bytes, tail).map_err(|error| error.to_string())?;
             let metadata = metadata_of(&bytes.into(), size, PageIndexPolicy::Skip);
             let metadata = metadata.map_err(|error| error.to_string())?;
-            let sums = Sums::of(&metadata, size, tail).map_err(|error| error.to_string())?;
+            let sums = BlockChecksums::of(&metadata, size, tail).map_err(|error| error.to_string())?;
             let blocks = Arc::new(Blocks { file, sums });
-            return Ok((Self(Kept::Blocks(blocks)), Arc::new(metadata)));
+            return Ok((Self(VerifiedContent::Blocks(blocks)), Arc::new(metadata)));
         }
         let altered = || "its bytes differ from the written ones".to_owned();
         if size <= MEMORY_BYTES {
@@ -268,12 +268,12 @@ impl Verified {
             if xxh3_64(&bytes) != checksum.file {
                 return Err(altered());
             }
-            return load(Self(Kept::Memory(bytes.into())));
+            return load(Self(VerifiedContent::Memory(bytes.into())));
         }
         if hash_of(&file).map_err(text)? != checksum.file {
             return Err(altered());
         }
-        load(Self(Kept::File(file)))
+        load(Self(VerifiedContent::File(file)))
     }
 }
 
@@ -326,34 +326,34 @@ impl Read for BlockRead {
     }
 }
 
-impl Length for Verified {
+impl Length for VerifiedFile {
     fn len(&self) -> u64 {
         match &self.0 {
-            Kept::Blocks(blocks) => blocks.sums.size,
-            Kept::Memory(bytes) => bytes.len() as u64,
-            Kept::File(file) => file.len(),
+            VerifiedContent::Blocks(blocks) => blocks.sums.size,
+            VerifiedContent::Memory(bytes) => bytes.len() as u64,
+            VerifiedContent::File(file) => file.len(),
         }
     }
 }
 
-impl ChunkReader for Verified {
+impl ChunkReader for VerifiedFile {
     type T = Box<dyn Read>;
 
     fn get_read(&self, start: u64) -> Result<Box<dyn Read>, ParquetError> {
         Ok(match &self.0 {
-            Kept::Blocks(blocks) => Box::new(BlockRead {
+            VerifiedContent::Blocks(blocks) => Box::new(BlockRead {
                 blocks: blocks.clone(),
                 position: start,
                 rest: Bytes::new(),
             }),
-            Kept::Memory(bytes) => Box::new(bytes.get_read(start)?),
-            Kept::File(file) => Box::new(file.get_read(start)?),
+            VerifiedContent::Memory(bytes) => Box::new(bytes.get_read(start)?),
+            VerifiedContent::File(file) => Box::new(file.get_read(start)?),
         })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         match &self.0 {
-            Kept::Blocks(blocks) => {
+            VerifiedContent::Blocks(blocks) => {
                 let bytes = blocks.read(&(start..start.saturating_add(length as u64)))?;
                 if bytes.len() == length {
                     Ok(bytes)
@@ -364,8 +364,8 @@ impl ChunkReader for Verified {
                     )))
                 }
             }
-            Kept::Memory(bytes) => bytes.get_bytes(start, length),
-            Kept::File(file) => file.get_bytes(start, length),
+            VerifiedContent::Memory(bytes) => bytes.get_bytes(start, length),
+            VerifiedContent::File(file) => file.get_bytes(start, length),
         }
     }
 }

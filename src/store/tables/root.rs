@@ -17,7 +17,7 @@ use object_store::path::Path as Location;
 use crate::store::common::error::StoreError;
 use crate::store::common::schema::Table;
 use crate::store::tables::bucket::metrics::BucketMetrics;
-use crate::store::tables::bucket::{Bucket, BucketOptions, Found};
+use crate::store::tables::bucket::{Bucket, BucketOptions, ListedObject};
 
 /// The root of the tables. Clones are cheap.
 #[derive(Debug, Clone)]
@@ -28,24 +28,24 @@ pub enum Root {
 
 /// A data folder, and the bucket that holds its tables, if any.
 #[derive(Debug, Clone, Copy)]
-pub struct At<'a> {
+pub struct DataLocation<'a> {
     pub dir: &'a Path,
     pub bucket: Option<&'a BucketOptions>,
 }
 
-impl<'a> From<&'a Path> for At<'a> {
+impl<'a> From<&'a Path> for DataLocation<'a> {
     fn from(dir: &'a Path) -> Self {
         Self { dir, bucket: None }
     }
 }
 
-impl<'a> From<&'a PathBuf> for At<'a> {
+impl<'a> From<&'a PathBuf> for DataLocation<'a> {
     fn from(dir: &'a PathBuf) -> Self {
         Self { dir, bucket: None }
     }
 }
 
-impl At<'_> {
+impl DataLocation<'_> {
     /// Returns the root of the tables. A bucket is read without a cache. The call must be outside of any runtime.
     pub(crate) fn root(&self) -> Result<Root, StoreError> {
         Ok(match self.bucket {
@@ -132,7 +132,11 @@ impl Root {
 
     /// Returns the Parquet files of a table for which `wanted` is true, without the files of its log. Files that
     /// disappear during the listing are left out.
-    pub(crate) fn parquet_files(&self, table: Table, wanted: impl Fn(&str) -> bool) -> Result<Vec<Found>, StoreError> {
+    pub(crate) fn parquet_files(
+        &self,
+        table: Table,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<ListedObject>, StoreError> {
         match self {
             Root::Folder(folder) => {
                 let mut found = Vec::new();
@@ -144,7 +148,7 @@ impl Root {
                     if wanted(&relative)
                         && let Ok(metadata) = fs::metadata(&path)
                     {
-                        found.push(Found {
+                        found.push(ListedObject {
                             path: relative,
                             size: metadata.len(),
                             modified: metadata.modified().unwrap_or(UNIX_EPOCH),
@@ -168,7 +172,7 @@ impl Root {
     }
 
     /// Returns the files in the log of a table.
-    pub(crate) fn log_files(&self, table: Table) -> Result<Vec<Found>, StoreError> {
+    pub(crate) fn log_files(&self, table: Table) -> Result<Vec<ListedObject>, StoreError> {
         let log = log_of(table);
         let failed = |error| StoreError::io("list", &self.name(&log))(error);
         match self {
@@ -185,7 +189,7 @@ impl Root {
                     let Ok(metadata) = entry.metadata() else {
                         continue;
                     };
-                    found.push(Found {
+                    found.push(ListedObject {
                         path: format!("{log}/{}", entry.file_name().to_string_lossy()),
                         size: metadata.len(),
                         modified: metadata.modified().unwrap_or_else(|_| SystemTime::now()),

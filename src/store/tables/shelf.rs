@@ -26,20 +26,20 @@ pub struct Shelf(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    place: Place,
+    place: ShelfStorage,
     /// Locked while an item is read and replaced.
     changing: Mutex<()>,
 }
 
 #[derive(Debug)]
-enum Place {
+enum ShelfStorage {
     Folder(PathBuf),
     Bucket(Arc<Bucket>),
 }
 
 /// The name and size of an item on the shelf.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct ShelfItem {
     /// Last part of the item's name, without its folder.
     pub name: String,
     /// Size of the item in bytes.
@@ -50,22 +50,22 @@ impl Shelf {
     /// Creates the shelf of a data folder, or of the bucket that holds its tables.
     pub(crate) fn new(dir: &Path, root: &Root) -> Self {
         let place = match root.bucket() {
-            Some(bucket) => Place::Bucket(bucket.clone()),
-            None => Place::Folder(dir.to_owned()),
+            Some(bucket) => ShelfStorage::Bucket(bucket.clone()),
+            None => ShelfStorage::Folder(dir.to_owned()),
         };
         let changing = Mutex::default();
         Self(Arc::new(Inner { place, changing }))
     }
 
     /// Returns the items of a tenant in a folder, ascending by name.
-    pub fn list(&self, tenant: &TenantId, folder: &str) -> Result<Vec<Kept>, StoreError> {
+    pub fn list(&self, tenant: &TenantId, folder: &str) -> Result<Vec<ShelfItem>, StoreError> {
         let path = format!("{FOLDER}/{tenant}/{folder}");
         let found = match &self.0.place {
-            Place::Folder(dir) => list_folder(&dir.join(&path)),
-            Place::Bucket(bucket) => bucket.list(&path).map(|found| {
+            ShelfStorage::Folder(dir) => list_folder(&dir.join(&path)),
+            ShelfStorage::Bucket(bucket) => bucket.list(&path).map(|found| {
                 let kept = found.into_iter().filter_map(|object| {
                     let (_, name) = object.path.rsplit_once('/')?;
-                    Some(Kept {
+                    Some(ShelfItem {
                         name: name.to_owned(),
                         size: object.size,
                     })
@@ -73,7 +73,7 @@ impl Shelf {
                 kept.collect()
             }),
         };
-        let mut found: Vec<Kept> = found.map_err(StoreError::io("list", &self.full_name(&path)))?;
+        let mut found: Vec<ShelfItem> = found.map_err(StoreError::io("list", &self.full_name(&path)))?;
         found.sort_unstable_by(|left, right| left.name.cmp(&right.name));
         Ok(found)
     }
@@ -82,8 +82,8 @@ impl Shelf {
     pub fn read(&self, tenant: &TenantId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
         let read = match &self.0.place {
-            Place::Folder(dir) => fs::read(dir.join(&path)),
-            Place::Bucket(bucket) => bucket.read(&path).map(Vec::from),
+            ShelfStorage::Folder(dir) => fs::read(dir.join(&path)),
+            ShelfStorage::Bucket(bucket) => bucket.read(&path).map(Vec::from),
         };
         match read {
             Ok(bytes) => Ok(Some(bytes)),
@@ -96,8 +96,8 @@ impl Shelf {
     pub fn write(&self, tenant: &TenantId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
         let written = match &self.0.place {
-            Place::Folder(dir) => write_file(dir, &dir.join(&path), bytes),
-            Place::Bucket(bucket) => bucket.put(&path, bytes.to_vec()),
+            ShelfStorage::Folder(dir) => write_file(dir, &dir.join(&path), bytes),
+            ShelfStorage::Bucket(bucket) => bucket.put(&path, bytes.to_vec()),
         };
         written.map_err(StoreError::io("write", &self.full_name(&path)))
     }
@@ -106,11 +106,11 @@ impl Shelf {
     pub fn remove(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
         let removed = match &self.0.place {
-            Place::Folder(dir) => {
+            ShelfStorage::Folder(dir) => {
                 let file = dir.join(&path);
                 fs::remove_file(&file).and_then(|()| sync_parent(&file))
             }
-            Place::Bucket(bucket) => bucket.remove(&path),
+            ShelfStorage::Bucket(bucket) => bucket.remove(&path),
         };
         match removed {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -129,13 +129,13 @@ impl Shelf {
 
     fn full_name(&self, path: &str) -> PathBuf {
         match &self.0.place {
-            Place::Folder(dir) => dir.join(path),
-            Place::Bucket(bucket) => PathBuf::from(format!("{}{path}", bucket.url())),
+            ShelfStorage::Folder(dir) => dir.join(path),
+            ShelfStorage::Bucket(bucket) => PathBuf::from(format!("{}{path}", bucket.url())),
         }
     }
 }
 
-fn list_folder(folder: &Path) -> io::Result<Vec<Kept>> {
+fn list_folder(folder: &Path) -> io::Result<Vec<ShelfItem>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -147,7 +147,7 @@ fn list_folder(folder: &Path) -> io::Result<Vec<Kept>> {
         // Names that start with a dot belong to files that are being written.
         if !name.starts_with('.') {
             let size = entry.metadata()?.len();
-            found.push(Kept { name, size });
+            found.push(ShelfItem { name, size });
         }
     }
     Ok(found)
@@ -184,7 +184,7 @@ mod tests {
         let again = Shelf::new(dir.path(), &root);
         assert_eq!(again.read(&one, "files/b").unwrap().unwrap(), b"second");
         assert_eq!(again.read(&two, "files/b").unwrap(), None);
-        let kept = |name: &str, size| Kept {
+        let kept = |name: &str, size| ShelfItem {
             name: name.to_owned(),
             size,
         };

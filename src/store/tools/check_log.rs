@@ -7,7 +7,7 @@ use crate::store::common::schema::Table;
 use crate::store::flush::commits;
 use crate::store::flush::commits::Remembered;
 use crate::store::flush::lineage::Lineage;
-use crate::store::log::reader::Ending;
+use crate::store::log::reader::UnreadableBytes;
 use crate::store::log::{damaged, reader, record, wal};
 use crate::store::rules::relabel_rules::KnownRules;
 use crate::store::tables::delta::DeltaTable;
@@ -16,7 +16,7 @@ use crate::store::tools::findings::{Checked, Severity};
 
 /// Number of times that tables and log are read before a contradiction is reported, because a running server changes
 /// both.
-const LOOKS: usize = 10;
+const MAX_ATTEMPTS: usize = 10;
 
 /// Checks the segments of the log, and reports the damaged records beside it.
 pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
@@ -48,7 +48,7 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
         for reason in segment.bad_records {
             checked.add(Severity::Error, "record", dir, &path, reason);
         }
-        let Ending {
+        let UnreadableBytes {
             torn_bytes,
             damaged_bytes,
         } = segment.ending;
@@ -68,7 +68,7 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
 
 /// The contents of a segment of the log.
 struct Segment {
-    ending: Ending,
+    ending: UnreadableBytes,
     records: u64,
     /// The reasons why records cannot be used.
     bad_records: Vec<String>,
@@ -140,7 +140,7 @@ pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Ve
         Ok((tables, versions))
     };
     let mut found = Vec::new();
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_ATTEMPTS {
         let before = Remembered::read(dir, writer)?;
         let (tables, versions) = open()?;
         let remembered = Remembered {

@@ -27,7 +27,7 @@ use crate::store::tables::delta::log_files::is_temporary;
 use crate::store::tables::delta::sums::Extent;
 use crate::store::tables::delta::{DeltaTable, sums};
 use crate::store::tables::references;
-use crate::store::tables::root::{At, Root};
+use crate::store::tables::root::{DataLocation, Root};
 use crate::store::tables::snapshot::FileEntry;
 use crate::store::tools::check_log::{check_lineage, check_log};
 
@@ -79,13 +79,13 @@ impl Size {
 }
 
 /// Checks every file of a data folder.
-pub fn check<'a>(at: impl Into<At<'a>>) -> Result<Checked, StoreError> {
+pub fn check<'a>(at: impl Into<DataLocation<'a>>) -> Result<Checked, StoreError> {
     let at = at.into();
     on_a_thread(|| check_here(at))
 }
 
 /// Measures the sizes of the tables and of the log in a data folder.
-pub fn stats<'a>(at: impl Into<At<'a>>) -> Result<Stats, StoreError> {
+pub fn stats<'a>(at: impl Into<DataLocation<'a>>) -> Result<Stats, StoreError> {
     let at = at.into();
     on_a_thread(|| stats_here(at))
 }
@@ -95,7 +95,7 @@ pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> 
     std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
 }
 
-fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
+fn check_here(at: DataLocation<'_>) -> Result<Checked, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let mut checked = Checked::default();
@@ -109,7 +109,7 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
     check_log(dir, &mut checked)?;
     let root = at.root()?;
     check_lineage(dir, &root, &writer, &mut checked)?;
-    let mut live = Live::default();
+    let mut live = LiveFiles::default();
     for table in Table::ALL {
         check_table(dir, &root, table, &writer, &mut live, &mut checked)?;
     }
@@ -130,7 +130,7 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
 
 /// Live files, by the result of their check.
 #[derive(Default)]
-struct Live {
+struct LiveFiles {
     sound: Vec<FileEntry>,
     damaged: HashSet<String>,
 }
@@ -140,7 +140,7 @@ fn check_table(
     root: &Root,
     table: Table,
     writer: &str,
-    found: &mut Live,
+    found: &mut LiveFiles,
     checked: &mut Checked,
 ) -> Result<(), StoreError> {
     let folder = root.name(table.name());
@@ -204,7 +204,7 @@ fn check_table(
 
 /// Checks that rows refer to existing names. The tables of names are listed after the tables of rows, because a running
 /// server writes names before the rows that need them, and removes names after those rows.
-fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked) -> Result<(), StoreError> {
+fn check_references(dir: &Path, root: &Root, found: &LiveFiles, checked: &mut Checked) -> Result<(), StoreError> {
     let files_of = |table| {
         if root.has_log(table)? {
             DeltaTable::open(root, table)?.files()
@@ -324,7 +324,7 @@ pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-fn stats_here(at: At<'_>) -> Result<Stats, StoreError> {
+fn stats_here(at: DataLocation<'_>) -> Result<Stats, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let layout = folder::check_version(dir)?.unwrap_or(0);

@@ -19,7 +19,7 @@ use crate::store::log::{damaged, reader, wal};
 use crate::store::maintenance;
 use crate::store::open::folder::Folder;
 use crate::store::tables::delta::{DeltaTable, sums};
-use crate::store::tables::root::{At, Root, log_of};
+use crate::store::tables::root::{DataLocation, Root, log_of};
 use crate::store::tools::{check_log, inspect};
 use alluvium_base::file::sync_parent;
 
@@ -33,12 +33,12 @@ pub(crate) struct Action {
 
 /// Repairs a folder. Files in a bucket are never removed. If `accept_loss` is true, tables and log are treated as
 /// complete even if they lack data.
-pub(crate) fn repair<'a>(at: impl Into<At<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
+pub(crate) fn repair<'a>(at: impl Into<DataLocation<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
     let at = at.into();
     inspect::on_a_thread(|| repair_here(at, accept_loss))
 }
 
-fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
+fn repair_here(at: DataLocation<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let folder = Folder::open(dir, &Faults::default())?;

@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::Place;
+use crate::store::common::fault::FaultPoint;
 use crate::store::common::schema::Table;
 use crate::store::flush::flushes::Flushes;
 use crate::store::maintenance::deletion::request;
 use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::exchange::Exchange;
-use crate::store::maintenance::jobs::{Held, HeldFiles, UNREADABLE_WAIT};
+use crate::store::maintenance::jobs::{FileHold, HeldFiles, UNREADABLE_RETRY_DELAY};
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::tables::snapshot::FileEntry;
@@ -80,10 +80,10 @@ impl Deletions {
         worker: &mut Worker,
         asked: bool,
         report: &mut Report,
-    ) -> (Held, Result<(), StoreError>) {
+    ) -> (FileHold, Result<(), StoreError>) {
         let requests = match request::pending(&worker.config.dir) {
             Ok(requests) => requests,
-            Err(error) => return (Held::All, Err(error)),
+            Err(error) => return (FileHold::All, Err(error)),
         };
         self.later.retain(|request, _| requests.contains(request));
         let mut result = Ok(());
@@ -96,13 +96,15 @@ impl Deletions {
                     tracing::info!(request = %request.display(), "finishing a deletion");
                     let done = delete(worker, &deletion, request, report);
                     if let Err(StoreError::Damaged { .. } | StoreError::Unfinished { .. }) = &done {
-                        self.later.insert(request.clone(), Instant::now() + UNREADABLE_WAIT);
+                        self.later
+                            .insert(request.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
                     }
                     result = worse(result, done);
                 }
                 // `alluvium store check` also reports a damaged request.
                 Err(error @ StoreError::Damaged { .. }) => {
-                    self.later.insert(request.clone(), Instant::now() + UNREADABLE_WAIT);
+                    self.later
+                        .insert(request.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
                     tracing::error!(%error, "ignoring a damaged request for a deletion");
                 }
                 Err(error) => result = worse(result, Err(error)),
@@ -110,13 +112,13 @@ impl Deletions {
         }
         match held(worker) {
             Ok(held) => (held, result),
-            Err(error) => (Held::All, worse(result, Err(error))),
+            Err(error) => (FileHold::All, worse(result, Err(error))),
         }
     }
 }
 
 /// Returns the files that waiting requests need unchanged.
-fn held(worker: &Worker) -> Result<Held, StoreError> {
+fn held(worker: &Worker) -> Result<FileHold, StoreError> {
     let files = worker.published.files();
     let mut held = HeldFiles {
         writer: worker.published.writer.clone(),
@@ -136,7 +138,7 @@ fn held(worker: &Worker) -> Result<Held, StoreError> {
         held.covered.extend(covered.map(|file| file.path.clone()));
         held.folders.extend(deletion.folders().map(str::to_owned));
     }
-    Ok(Held::Only(held))
+    Ok(FileHold::Only(held))
 }
 
 /// Removes a request that is carried out. If the sync fails, the request may reappear after a power cut, but then it
@@ -148,9 +150,9 @@ fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
         _ => Err(error),
     };
     faults
-        .run(Place::RequestRemove, || fs::remove_file(request).or_else(gone))
+        .run(FaultPoint::RequestRemove, || fs::remove_file(request).or_else(gone))
         .map_err(StoreError::io("remove", request))?;
-    if let Err(error) = faults.run(Place::RequestRemoveSync, || sync_parent(request)) {
+    if let Err(error) = faults.run(FaultPoint::RequestRemoveSync, || sync_parent(request)) {
         tracing::warn!(%error, request = %request.display(), "cannot sync the removal of a finished request");
     }
     Ok(())

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{Faults, Place};
+use crate::store::common::fault::{FaultPoint, Faults};
 use crate::store::common::schema::Table;
 use crate::store::flush::files::FileName;
 use crate::store::maintenance::merge::input::Input;
@@ -315,7 +315,7 @@ impl Deletion {
     pub fn write(&self, dir: &Path, faults: &Faults) -> Result<PathBuf, StoreError> {
         let folder = requests_of(dir);
         let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
-        let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(FaultPoint::RequestWrite, operation);
         step(&mut || fs::create_dir_all(&folder)).map_err(StoreError::io("write", &path))?;
         self.replace(&path, faults)?;
         step(&mut || sync_parent(&folder)).map_err(StoreError::io("write", &path))?;
@@ -337,7 +337,7 @@ impl Deletion {
             request[MIXED] = mixed.as_str().into();
         }
         request[CHECKSUM] = checksum_of(&request).into();
-        let mut run = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        let mut run = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(FaultPoint::RequestWrite, operation);
         replace_by(path, request.to_string().as_bytes(), &mut run).map_err(StoreError::io("write", path))
     }
 

@@ -2,7 +2,7 @@
 //! necessary.
 //!
 //! A rewrite computes new checksums for its output, so it must not read bytes that differ from the written bytes.
-//! [`Verified`] compares the bytes that are read with the checksums in the table's log.
+//! [`VerifiedFile`] compares the bytes that are read with the checksums in the table's log.
 //!
 //! The metadata of a file names its order ([`ORDER_KEY`], or the sorting columns of its row groups). If only the stacks
 //! of samples are in another order, the samples are sorted one series at a time. A file of unknown order, for example
@@ -25,7 +25,7 @@ use crate::store::common::error::StoreError;
 use crate::store::common::schema;
 use crate::store::common::schema::Table;
 use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, START_LINES};
-use crate::store::tables::checksums::Verified;
+use crate::store::tables::checksums::VerifiedFile;
 use crate::store::tables::root::Root;
 use crate::store::tables::snapshot::FileEntry;
 use alluvium_profile::SeriesId;
@@ -47,12 +47,12 @@ pub(crate) struct Input {
 
 enum Batches {
     Streamed(ParquetRecordBatchReader),
-    BySeries(Stretches),
+    BySeries(SeriesBatches),
     Sorted(Option<RecordBatch>),
 }
 
 /// Reads batches that are sorted by type and series. Returns one completely sorted batch for each type and series.
-struct Stretches {
+struct SeriesBatches {
     table: Table,
     reader: ParquetRecordBatchReader,
     /// Rows of the last batch that belong to the next series.
@@ -84,7 +84,7 @@ impl Input {
         let file = root
             .open_file(&entry.path, entry.size)
             .map_err(StoreError::io("open", &path))?;
-        let (file, metadata) = Verified::open(file, entry).map_err(failed)?;
+        let (file, metadata) = VerifiedFile::open(file, entry).map_err(failed)?;
         let metadata = to_read(metadata, table).map_err(|error| failed(error.to_string()))?;
         // Stacks are merged in memory, whatever their order.
         let claimed = order_of(metadata.metadata());
@@ -100,7 +100,7 @@ impl Input {
             .map_err(|error| failed(error.to_string()))?;
         let batches = match claimed.as_deref() {
             _ if sorted => Batches::Streamed(reader),
-            Some(BY_SERIES) if table == Table::Samples => Batches::BySeries(Stretches {
+            Some(BY_SERIES) if table == Table::Samples => Batches::BySeries(SeriesBatches {
                 table,
                 reader,
                 rest: None,
@@ -144,7 +144,7 @@ pub(crate) fn types(batch: &RecordBatch) -> Result<&DictionaryArray<Int32Type>, 
     types.ok_or_else(|| ArrowError::SchemaError("the profile types are not a dictionary".to_owned()))
 }
 
-impl Stretches {
+impl SeriesBatches {
     fn next(&mut self) -> Result<Option<RecordBatch>, String> {
         let mut parts: Vec<RecordBatch> = Vec::new();
         loop {
@@ -310,7 +310,7 @@ mod tests {
             writer.write(&batch(&rows)).unwrap();
             writer.close().unwrap();
             let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
-            let mut stretches = Stretches {
+            let mut stretches = SeriesBatches {
                 table: Table::Samples,
                 reader: reader.with_batch_size(size).build().unwrap(),
                 rest: None,

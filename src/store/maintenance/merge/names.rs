@@ -24,7 +24,7 @@ use alluvium_profile::StackId;
 /// Number of frames in an output batch.
 const BATCH_FRAMES: usize = 32 << 10;
 /// Maximum number of times that a piece is halved.
-const MOST_HALVINGS: u32 = 10;
+const MAX_HALVINGS: u32 = 10;
 
 /// The stacks whose ids begin with the same bits. Ids are hashes, so two pieces with the same number of bits contain
 /// about the same number of stacks.
@@ -43,7 +43,7 @@ impl Piece {
 
     /// Returns the first half of the piece; `None` if the piece is too small to halve.
     pub(crate) fn half(self) -> Option<Self> {
-        (self.bits < MOST_HALVINGS).then_some(Self {
+        (self.bits < MAX_HALVINGS).then_some(Self {
             bits: self.bits + 1,
             value: self.value * 2,
         })

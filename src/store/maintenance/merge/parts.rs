@@ -24,7 +24,7 @@ use alluvium_profile::{ProfileTypeId, SeriesId, StackId};
 const BATCH_ROWS: usize = 16 << 10;
 /// Number of gathered rows of one series and type at which the rows are reordered, even if the series continues. This
 /// many rows take about 30 MB.
-const STRETCH_ROWS: usize = 1 << 20;
+const REORDER_ROWS: usize = 1 << 20;
 
 pub(crate) struct Parts {
     split: Split,
@@ -119,7 +119,7 @@ impl Parts {
         let part = &mut self.open[self.last];
         if self.split.stacks_by_rows {
             let rows = &mut part.rows;
-            if !rows.continues(profile_type, row) || rows.value.len() - rows.stretch >= STRETCH_ROWS {
+            if !rows.continues(profile_type, row) || rows.value.len() - rows.stretch >= REORDER_ROWS {
                 rows.end_stretch();
                 if rows.value.len() >= BATCH_ROWS {
                     part.write(&self.schema)?;

@@ -22,29 +22,29 @@ use alluvium_base::file::replace;
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 /// Maximum distance of the clock from the expected time.
-const SLACK: Duration = DAY;
+const MAX_DEVIATION: Duration = DAY;
 /// Maximum time that a machine is assumed to have been off.
-const AWAY: Duration = DAY.saturating_mul(30);
+const MAX_OFF_TIME: Duration = DAY.saturating_mul(30);
 /// Time that a clock must run without another jump to be trusted again.
-const SETTLE: Duration = DAY;
+const TRUST_DELAY: Duration = DAY;
 /// Interval between writes of the time to `CLOCK`.
-const KEEP: Duration = HOUR;
+const WRITE_INTERVAL: Duration = HOUR;
 /// In this many hours, the anchor moves toward the wall clock by at most one hour. That is an hour a day. Without a
 /// jump, a time server corrects a clock by less than that.
 const FOLLOWED: u32 = 24;
 
-pub(crate) struct Watch {
+pub(crate) struct ClockWatch {
     file: PathBuf,
     /// The anchor: a trusted time, with its monotonic time.
-    believed: Option<Seen>,
+    believed: Option<ClockReading>,
     /// First reading after a jump. The clock has not jumped again since this reading.
-    settling: Option<Seen>,
+    settling: Option<ClockReading>,
     /// Monotonic time of the last write to `CLOCK`.
     kept: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct ClockReading {
     wall: SystemTime,
     /// The monotonic time of the reading.
     running: Duration,
@@ -54,31 +54,31 @@ struct Seen {
 
 /// Position of a later reading relative to the expected time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ReadingPosition {
     Expected,
     Ahead,
     Behind,
 }
 
-impl Seen {
+impl ClockReading {
     fn expected(&self, running: Duration) -> SystemTime {
         self.wall + running.saturating_sub(self.running)
     }
 
-    fn place(&self, later: &Self) -> Place {
+    fn place(&self, later: &Self) -> ReadingPosition {
         let expected = self.expected(later.running);
         if by(later.wall, expected) > self.slack {
-            Place::Ahead
-        } else if by(expected, later.wall) > SLACK {
-            Place::Behind
+            ReadingPosition::Ahead
+        } else if by(expected, later.wall) > MAX_DEVIATION {
+            ReadingPosition::Behind
         } else {
-            Place::Expected
+            ReadingPosition::Expected
         }
     }
 
     /// Returns the anchor at the time of `later`, which must be a reading close to the expected time.
     fn followed_by(&self, later: Self) -> Self {
-        if self.slack > SLACK {
+        if self.slack > MAX_DEVIATION {
             // The machine may have been off, so only the wall clock shows the present time.
             return later;
         }
@@ -94,7 +94,7 @@ fn by(one: SystemTime, other: SystemTime) -> Duration {
     one.duration_since(other).unwrap_or_default()
 }
 
-impl Watch {
+impl ClockWatch {
     /// Reads the time that an earlier process stored. Without the file, the clock is trusted.
     pub(crate) fn open(dir: &Path, clock: &Clock) -> Self {
         let file = dir.join("CLOCK");
@@ -120,16 +120,16 @@ impl Watch {
 
     /// Checks the clock. Returns true if data may be deleted by its age.
     pub(crate) fn look(&mut self, clock: &Clock, metrics: &Metrics) -> bool {
-        let now = Seen {
+        let now = ClockReading {
             wall: clock.now(),
             running: clock.running(),
-            slack: SLACK,
+            slack: MAX_DEVIATION,
         };
-        let place = self.believed.map_or(Place::Expected, |seen| seen.place(&now));
+        let place = self.believed.map_or(ReadingPosition::Expected, |seen| seen.place(&now));
         let settled = self.settling.is_some_and(|since| {
-            since.place(&now) == Place::Expected && now.running.saturating_sub(since.running) >= SETTLE
+            since.place(&now) == ReadingPosition::Expected && now.running.saturating_sub(since.running) >= TRUST_DELAY
         });
-        if place == Place::Expected || settled {
+        if place == ReadingPosition::Expected || settled {
             if self.settling.take().is_some() {
                 self.kept = None;
                 tracing::info!(now = text(now.wall), "the clock is trusted again");
@@ -140,28 +140,34 @@ impl Watch {
                 .map_or(now, |seen| seen.followed_by(now));
             self.believed = Some(anchor);
             self.keep(anchor, clock);
-        } else if self.settling.is_none_or(|since| since.place(&now) != Place::Expected) {
+        } else if self
+            .settling
+            .is_none_or(|since| since.place(&now) != ReadingPosition::Expected)
+        {
             self.settling = Some(now);
-            if let Some(believed) = self.believed.filter(|_| place == Place::Ahead) {
+            if let Some(believed) = self.believed.filter(|_| place == ReadingPosition::Ahead) {
                 metrics.clock_jumps.inc();
                 tracing::warn!(
                     expected = text(believed.expected(now.running)),
                     now = text(now.wall),
-                    hours = SETTLE.as_secs() / 3600,
+                    hours = TRUST_DELAY.as_secs() / 3600,
                     "the clock has jumped: nothing is deleted or downsampled for its age until the clock is back, or \
                         has run evenly for this many hours"
                 );
             }
         }
         // A clock that is behind makes nothing look too old.
-        let may_delete = place != Place::Ahead || settled;
+        let may_delete = place != ReadingPosition::Ahead || settled;
         metrics.clock_doubted.set(i64::from(!may_delete));
         may_delete
     }
 
-    /// Stores the anchor for the next process, once per [`KEEP`].
-    fn keep(&mut self, now: Seen, clock: &Clock) {
-        if self.kept.is_some_and(|kept| now.running.saturating_sub(kept) < KEEP) {
+    /// Stores the anchor for the next process, once per [`WRITE_INTERVAL`].
+    fn keep(&mut self, now: ClockReading, clock: &Clock) {
+        if self
+            .kept
+            .is_some_and(|kept| now.running.saturating_sub(kept) < WRITE_INTERVAL)
+        {
             return;
         }
         self.kept = Some(now.running);
@@ -173,15 +179,15 @@ impl Watch {
 }
 
 /// Returns the anchor that an earlier process left. It is exact if the system has not been booted since.
-fn anchor(text: &str, clock: &Clock) -> Result<Seen, chrono::ParseError> {
+fn anchor(text: &str, clock: &Clock) -> Result<ClockReading, chrono::ParseError> {
     let mut lines = text.lines();
     let wall: SystemTime = DateTime::parse_from_rfc3339(lines.next().unwrap_or_default().trim())?.into();
     let boot = lines.next().and_then(SinceBoot::parse);
     let away = boot.and_then(|kept| clock.since_boot()?.since(&kept));
-    Ok(Seen {
+    Ok(ClockReading {
         wall: wall + away.unwrap_or_default(),
         running: clock.running(),
-        slack: if away.is_some() { SLACK } else { AWAY },
+        slack: if away.is_some() { MAX_DEVIATION } else { MAX_OFF_TIME },
     })
 }
 
@@ -241,7 +247,7 @@ mod tests {
         hands: Hands,
         clock: Clock,
         metrics: Metrics,
-        watch: Watch,
+        watch: ClockWatch,
         dir: tempfile::TempDir,
     }
 
@@ -250,7 +256,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let hands = Hands::new();
             let clock = hands.clock();
-            let watch = Watch::open(dir.path(), &clock);
+            let watch = ClockWatch::open(dir.path(), &clock);
             let metrics = Metrics::new(&Scope::new());
             Self {
                 hands,
@@ -272,7 +278,7 @@ mod tests {
         }
 
         fn restart(&mut self) {
-            self.watch = Watch::open(self.dir.path(), &self.clock);
+            self.watch = ClockWatch::open(self.dir.path(), &self.clock);
         }
     }
 

@@ -58,7 +58,7 @@ impl FreeFloor {
 
 /// Files to remove so that the other files fit.
 #[derive(Debug)]
-pub(crate) struct Crowded {
+pub(crate) struct ExcessFiles {
     pub(crate) files: BTreeMap<Table, Vec<FileEntry>>,
     pub(crate) bytes: u64,
     /// Time of the newest row to remove, in microseconds since 1970.
@@ -70,7 +70,7 @@ pub(crate) struct Crowded {
 impl SpaceLimits {
     /// Returns the files to remove for the limits of tenants and for the limit of all tables. Files of a tenant that
     /// exceeds its own limit are removed first.
-    pub(crate) fn crowded(&self, files: &[FileEntry]) -> Vec<Crowded> {
+    pub(crate) fn crowded(&self, files: &[FileEntry]) -> Vec<ExcessFiles> {
         let mut crowded = Vec::new();
         let mut left: Vec<&FileEntry> = files.iter().collect();
         for (tenant, most) in &self.tenants {
@@ -86,7 +86,7 @@ impl SpaceLimits {
     }
 }
 
-impl Crowded {
+impl ExcessFiles {
     fn has(&self, file: &FileEntry) -> bool {
         let files = self.files.get(&file.table).map(Vec::as_slice).unwrap_or_default();
         files.iter().any(|gone| gone.path == file.path)
@@ -94,7 +94,7 @@ impl Crowded {
 }
 
 /// Returns the files to remove so that the other files have at most `most` bytes; `None` if all files fit.
-pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u64) -> Option<Crowded> {
+pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u64) -> Option<ExcessFiles> {
     let mut total = 0;
     let mut newest = i64::MIN;
     // Each file with the time of its last row. For stacks and series, the time is the end of the next day.
@@ -115,7 +115,7 @@ pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u
     }
     in_order.sort_by_key(|(over, _)| *over);
     let kept_from = newest.saturating_sub(HOUR_US);
-    let mut crowded = Crowded {
+    let mut crowded = ExcessFiles {
         files: BTreeMap::new(),
         bytes: 0,
         until_us: i64::MIN,
@@ -164,7 +164,7 @@ mod tests {
         [Table::Samples, Table::Profiles].map(|table| file(table, tenant, &name, Some((hour, hour + 1))))
     }
 
-    fn names(crowded: &Crowded) -> Vec<&str> {
+    fn names(crowded: &ExcessFiles) -> Vec<&str> {
         let mut paths: Vec<&str> = crowded.files.values().flatten().map(|file| &*file.path).collect();
         paths.sort_unstable();
         paths

@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use crate::store::common::error::StoreError;
 use crate::store::maintenance::report::Report;
-use crate::store::maintenance::retention::space::{Crowded, FreeFloor, oldest};
+use crate::store::maintenance::retention::space::{ExcessFiles, FreeFloor, oldest};
 use crate::store::maintenance::retention::vacuum_job::Vacuum;
 use crate::store::maintenance::worker::Worker;
 
 /// State of earlier rounds that the next round needs.
 #[derive(Default)]
-pub(in crate::store::maintenance) struct Room {
+pub(in crate::store::maintenance) struct SpaceControl {
     /// Time by which the files that were last removed for free space are deleted. After this time, more files may be
     /// removed.
     relieved_at: Option<Instant>,
@@ -22,7 +22,7 @@ pub(in crate::store::maintenance) struct Room {
     has_warned: bool,
 }
 
-impl Room {
+impl SpaceControl {
     /// Removes the oldest files beyond the limits on size. If `may_delete` is true, also restores the floor of free
     /// space.
     pub(in crate::store::maintenance) fn keep(
@@ -99,7 +99,12 @@ impl Room {
     }
 }
 
-fn remove(worker: &mut Worker, crowded: Crowded, reason: &'static str, report: &mut Report) -> Result<(), StoreError> {
+fn remove(
+    worker: &mut Worker,
+    crowded: ExcessFiles,
+    reason: &'static str,
+    report: &mut Report,
+) -> Result<(), StoreError> {
     if crowded.bytes == 0 {
         return Ok(());
     }

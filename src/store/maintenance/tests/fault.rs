@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::store::Store;
 use crate::store::common::error::StoreError;
-use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint, Faults};
 use crate::store::config::StoreConfig;
 use crate::store::maintenance::Downsampling;
 use crate::store::maintenance::deletion::request;
@@ -43,7 +43,7 @@ pub(in crate::store::maintenance) const DAY: Duration = Duration::from_hours(24)
 pub(super) struct FailFrom {
     pub(in crate::store::maintenance) left: AtomicUsize,
     /// A place at which the disk always fails.
-    at: Mutex<Option<Place>>,
+    at: Mutex<Option<FaultPoint>>,
 }
 
 impl FailFrom {
@@ -55,7 +55,7 @@ impl FailFrom {
     }
 
     /// Makes the disk fail at every operation at `place`, and at no other.
-    pub(super) fn fail_from(&self, place: Place) {
+    pub(super) fn fail_from(&self, place: FaultPoint) {
         *self.at.lock() = Some(place);
     }
 
@@ -66,9 +66,9 @@ impl FailFrom {
 }
 
 impl FaultHook for FailFrom {
-    fn check(&self, place: Place) -> io::Result<()> {
+    fn check(&self, place: FaultPoint) -> io::Result<()> {
         // The start of a job is not an operation on the disk.
-        if matches!(place, Place::Job(_)) {
+        if matches!(place, FaultPoint::Job(_)) {
             return Ok(());
         }
         if *self.at.lock() == Some(place) {

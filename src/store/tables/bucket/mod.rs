@@ -41,13 +41,13 @@ pub use options::{BucketOptions, Provider, Secret};
 /// Number of threads for requests. The threads mostly wait.
 const THREADS: usize = 2;
 /// Maximum size in bytes of a file that is uploaded in one request.
-const PUT_BYTES: u64 = 16 << 20;
+const MAX_PUT_BYTES: u64 = 16 << 20;
 /// Size of one part of a multipart upload in bytes.
 const PART_BYTES: usize = 8 << 20;
 
 /// An object that a listing found.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct ListedObject {
     /// Path relative to the root of the tables.
     pub path: String,
     /// Size of the object in bytes.
@@ -165,8 +165,8 @@ impl Bucket {
         Location::parse(all).map_err(|error| error.to_string())
     }
 
-    /// Returns all objects below `folder`. [`Found::path`] is relative to the root of the tables.
-    pub fn list(&self, folder: &str) -> io::Result<Vec<Found>> {
+    /// Returns all objects below `folder`. [`ListedObject::path`] is relative to the root of the tables.
+    pub fn list(&self, folder: &str) -> io::Result<Vec<ListedObject>> {
         let prefix = self.location(folder).map_err(io::Error::other)?;
         let skip = match self.prefix.as_ref().len() {
             0 => 0,
@@ -177,7 +177,7 @@ impl Bucket {
         Ok(objects
             .into_iter()
             .filter_map(|object| {
-                Some(Found {
+                Some(ListedObject {
                     path: object.location.as_ref().get(skip..)?.to_owned(),
                     size: object.size,
                     modified: object.last_modified.into(),
@@ -228,7 +228,7 @@ impl Bucket {
                 // These blocks are not cached: inputs of a merge are not read again, and would evict blocks that
                 // queries need.
                 let (store, location) = (self.store.clone(), location.clone());
-                let end = size.min(at + PUT_BYTES);
+                let end = size.min(at + MAX_PUT_BYTES);
                 self.run(async move { store.get_range(&location, at..end).await })?
             };
             if data.is_empty() {
@@ -267,7 +267,7 @@ impl Bucket {
         let location = self.location(path).map_err(io::Error::other)?;
         let size = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(0))?;
-        if size <= PUT_BYTES {
+        if size <= MAX_PUT_BYTES {
             let mut data = Vec::with_capacity(size as usize);
             file.read_to_end(&mut data)?;
             let data = Bytes::from(data);

@@ -25,7 +25,7 @@ use alluvium_profile::{SeriesId, TenantId};
 /// members.
 const CHECKSUM: &str = "alluviumXxh3";
 /// Statistics member that holds the start of the file's tail, and the XXH3 of the tail as 16 hexadecimal digits.
-const TAIL: &str = "alluviumTail";
+const TAIL_STATISTIC: &str = "alluviumTail";
 
 /// A file that was written and is about to be committed.
 #[derive(Debug, Clone)]
@@ -147,7 +147,7 @@ fn stats_array(stats: &FileStats, checksum: Option<Checksum>) -> Result<StructAr
     if let Some(checksum) = checksum {
         parts.push((CHECKSUM, texts(format!("{:016x}", checksum.file))));
         if let Some(tail) = checksum.tail {
-            parts.push((TAIL, texts(format!("{}-{:016x}", tail.start, tail.hash))));
+            parts.push((TAIL_STATISTIC, texts(format!("{}-{:016x}", tail.start, tail.hash))));
         }
     }
     structure(parts)
@@ -230,7 +230,7 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
     entry.rows = stats.get("numRecords").and_then(serde_json::Value::as_u64).unwrap_or(0);
     let text = |name: &str| stats.get(name).and_then(serde_json::Value::as_str);
     let tail = || {
-        let (start, hash) = text(TAIL)?.split_once('-')?;
+        let (start, hash) = text(TAIL_STATISTIC)?.split_once('-')?;
         Some(Tail {
             start: start.parse().ok()?,
             hash: u64::from_str_radix(hash, 16).ok()?,

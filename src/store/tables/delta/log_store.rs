@@ -33,12 +33,12 @@ const LOG: &str = "_delta_log";
 #[derive(Debug)]
 pub(super) struct LogStore {
     inner: Arc<dyn ObjectStore>,
-    place: Place,
+    place: LogLocation,
 }
 
 /// Place of the log. It decides whether reads are verified or listings are completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum LogLocation {
     Disk,
     Bucket,
 }
@@ -48,7 +48,7 @@ impl LogStore {
     pub(super) fn verified(disk: Arc<dyn ObjectStore>) -> Self {
         Self {
             inner: disk,
-            place: Place::Disk,
+            place: LogLocation::Disk,
         }
     }
 
@@ -56,7 +56,7 @@ impl LogStore {
     pub(super) fn completed(bucket: Arc<dyn ObjectStore>) -> Self {
         Self {
             inner: bucket,
-            place: Place::Bucket,
+            place: LogLocation::Bucket,
         }
     }
 
@@ -102,7 +102,7 @@ impl ObjectStore for LogStore {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        if self.place == Place::Disk && !options.head && is_log_file(location) {
+        if self.place == LogLocation::Disk && !options.head && is_log_file(location) {
             return self.read_verified(location, options).await;
         }
         self.inner.get_opts(location, options).await
@@ -119,7 +119,7 @@ impl ObjectStore for LogStore {
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
         let listed = self.inner.list_with_offset(prefix, offset);
         match Log::of_offset(offset) {
-            Some(log) if self.place == Place::Bucket => {
+            Some(log) if self.place == LogLocation::Bucket => {
                 let inner = self.inner.clone();
                 stream::once(async move { log.complete(&inner, listed.try_collect().await?).await })
                     .map_ok(|found| stream::iter(found.into_iter().map(Ok)))

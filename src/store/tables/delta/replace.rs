@@ -22,7 +22,7 @@ pub(crate) enum Operation {
 
 /// Result of an attempt to replace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Replaced {
+pub(crate) enum ReplaceOutcome {
     /// The replacement is committed, by this attempt or an earlier attempt.
     Done,
     /// An earlier attempt committed the replacement, and another server has replaced some of the new files since.
@@ -50,7 +50,7 @@ impl DeltaTable {
         remove: &HashSet<String>,
         add: &[NewFile],
         operation: Operation,
-    ) -> Result<Replaced, StoreError> {
+    ) -> Result<ReplaceOutcome, StoreError> {
         self.try_replace(remove, add, operation)
             .map_err(StoreError::table("replace files of", self.table))
     }
@@ -60,7 +60,7 @@ impl DeltaTable {
         remove: &HashSet<String>,
         add: &[NewFile],
         operation: Operation,
-    ) -> KernelResult<Replaced> {
+    ) -> KernelResult<ReplaceOutcome> {
         let engine = self.engine.clone();
         for attempt in 0..COMMIT_ATTEMPTS {
             self.refresh()?;
@@ -69,10 +69,14 @@ impl DeltaTable {
             if add.iter().any(is_live) {
                 self.sync_log()?;
                 let is_whole = add.iter().all(is_live);
-                return Ok(if is_whole { Replaced::Done } else { Replaced::Overtaken });
+                return Ok(if is_whole {
+                    ReplaceOutcome::Done
+                } else {
+                    ReplaceOutcome::Overtaken
+                });
             }
             if !remove.iter().all(|path| live.contains(path)) {
-                return Ok(Replaced::Stale);
+                return Ok(ReplaceOutcome::Stale);
             }
             let mut transaction = self
                 .snapshot
@@ -97,7 +101,7 @@ impl DeltaTable {
                     if let Some(snapshot) = committed.post_commit_snapshot() {
                         self.snapshot = snapshot.clone();
                     }
-                    return Ok(Replaced::Done);
+                    return Ok(ReplaceOutcome::Done);
                 }
                 CommitResult::Conflicted(conflict) => {
                     tracing::debug!(

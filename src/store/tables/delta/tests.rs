@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::store::common::fault::{FaultHook, Place};
+use crate::store::common::fault::{FaultHook, FaultPoint};
 use crate::store::tables::snapshot::{Checksum, Tail};
 use crate::store::tables::stats::{Bounds, FileStats};
 use alluvium_base::file::temporary_name;
@@ -110,9 +110,11 @@ fn an_entry_whose_folder_cannot_be_synced_has_checksums() {
     #[derive(Default)]
     struct Fails(AtomicBool);
     impl FaultHook for Fails {
-        fn check(&self, place: Place) -> std::io::Result<()> {
+        fn check(&self, place: FaultPoint) -> std::io::Result<()> {
             match place {
-                Place::EntryFolderSync(_) if self.0.load(Ordering::Relaxed) => Err(std::io::Error::other("it fails")),
+                FaultPoint::EntryFolderSync(_) if self.0.load(Ordering::Relaxed) => {
+                    Err(std::io::Error::other("it fails"))
+                }
                 _ => Ok(()),
             }
         }
