@@ -172,11 +172,7 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
         .map(|line| {
             let slots = line.slots.iter();
             slots
-                .flat_map(|slot| {
-                    slot.cells
-                        .iter()
-                        .map(|cell| (slot.end_ms - NOON, cell.least, cell.count))
-                })
+                .flat_map(|slot| slot.cells.iter().map(|cell| (slot.end_ms - NOON, cell.min, cell.count)))
                 .collect()
         })
         .to_vec();
@@ -194,7 +190,7 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
     let found = engine.select_heatmap(&tenants("one"), largest).await.unwrap();
     assert_eq!((found.len(), found[0].labels.get("service_name")), (1, Some("cart")));
     assert_eq!(
-        (found[0].slots[0].cells[0].least, &found[0].slots[0].cells[0].exemplar),
+        (found[0].slots[0].cells[0].min, &found[0].slots[0].cells[0].exemplar),
         (100, &None)
     );
 }
@@ -211,7 +207,7 @@ async fn a_heatmap_of_spans_counts_what_each_took_in_a_profile() {
         .flat_map(|slot| {
             slot.cells.iter().map(|cell| {
                 let span = cell.exemplar.as_ref().unwrap().span_id.as_str();
-                (slot.end_ms - NOON, cell.least, cell.count, &span[14..])
+                (slot.end_ms - NOON, cell.min, cell.count, &span[14..])
             })
         })
         .collect();

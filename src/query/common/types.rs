@@ -133,7 +133,7 @@ pub struct HeatmapSlot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatmapCell {
     /// Smallest value of the range.
-    pub least: i64,
+    pub min: i64,
     /// Number of profiles or spans with a value in the range.
     pub count: u64,
     /// The exemplar of the cell, if requested.

@@ -70,7 +70,7 @@ impl Run {
 
     /// Returns true if there is a profile in `time`. Comparing the bounds nearly always avoids a search.
     pub(crate) fn occurs(&self, time: Option<TimeSpan>) -> bool {
-        let Some(Bounds { least, most }) = self.bounds else {
+        let Some(Bounds { min: least, max: most }) = self.bounds else {
             return false;
         };
         let Some(span) = time else {

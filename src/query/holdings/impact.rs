@@ -70,7 +70,7 @@ pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<
         let files = read::live_files(snapshot, Table::Profiles, &filter);
         let mut bounds = None;
         let known = files.iter().filter_map(|file| file.time);
-        known.for_each(|times| extend(&mut bounds, [times.least, times.most]));
+        known.for_each(|times| extend(&mut bounds, [times.min, times.max]));
         let unknown: Vec<&FileEntry> = files.into_iter().filter(|file| file.time.is_none()).collect();
         let mut streams = read::open_files(runtime, snapshot, Table::Profiles, &unknown, &filter, &[TIME])?;
         if !snapshot.heads.is_empty() {
@@ -92,7 +92,7 @@ pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<
         )
         .await?;
         for times in read.into_iter().flatten() {
-            extend(&mut bounds, [times.least, times.most]);
+            extend(&mut bounds, [times.min, times.max]);
         }
         Ok(bounds)
     })

@@ -132,7 +132,7 @@ impl VerifiedReader {
 
     async fn read(&mut self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
         let sums = self.sums().await?;
-        let covers = sums.covers(&ranges);
+        let covers = sums.verified_ranges(&ranges);
         let pieces = self.plain.get_byte_ranges(covers.clone()).await?;
         for (cover, piece) in covers.iter().zip(&pieces) {
             let is_whole = piece.len() as u64 == cover.end - cover.start;

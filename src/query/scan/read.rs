@@ -254,7 +254,7 @@ struct Wanted<'a> {
 impl Wanted<'_> {
     /// Returns true if a file with series in these bounds may contain one of the requested series.
     fn may_be_in(&self, file: Bounds<SeriesId>) -> bool {
-        let overlap = |wanted: Bounds<SeriesId>| wanted.least <= file.most && file.least <= wanted.most;
+        let overlap = |wanted: Bounds<SeriesId>| wanted.min <= file.max && file.min <= wanted.max;
         // Ids are hashes, so only a small set can be disjoint from a wide range.
         self.bounds.is_some_and(overlap)
             && (self.series.len() > FEW_SERIES || self.series.iter().any(|id| file.contains(id)))
@@ -273,7 +273,7 @@ fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&Wanted<'_>>)
         if span.is_empty() || !span.days().contains(&file.day) {
             return false;
         }
-        if file.time.is_some_and(|time| !span.touches(time.least, time.most)) {
+        if file.time.is_some_and(|time| !span.touches(time.min, time.max)) {
             return false;
         }
     }
@@ -327,14 +327,14 @@ fn predicate(
     {
         let bound = |micros| lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())));
         let covered = |holds: &dyn Fn(Bounds<i64>) -> bool| files.iter().all(|file| file.time.is_some_and(holds));
-        if !covered(&|time| time.least >= span.start) {
+        if !covered(&|time| time.min >= span.start) {
             terms.push(Arc::new(BinaryExpr::new(
                 column(TIME)?,
                 Operator::GtEq,
                 bound(span.start),
             )));
         }
-        if !covered(&|time| time.most < span.end) {
+        if !covered(&|time| time.max < span.end) {
             terms.push(Arc::new(BinaryExpr::new(column(TIME)?, Operator::Lt, bound(span.end))));
         }
     }

@@ -51,7 +51,7 @@ fn limited(node: Arc<dyn ExecutionPlan>, rows: usize, most: usize) -> PlanResult
     if let Some(unnest) = node.downcast_ref::<UnnestExec>() {
         let lists = unnest.list_column_indices().iter();
         let lists = lists.map(|list| list.index_in_input_schema).collect();
-        let checked = over(unnest.input(), Arc::new(Unrolled { lists, most }));
+        let checked = over(unnest.input(), Arc::new(Unrolled { lists, max: most }));
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         return Ok(Transformed::yes(node.replace_children(vec![checked], options)?));
     }
@@ -115,7 +115,7 @@ fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<Record
 #[derive(Debug)]
 struct Unrolled {
     lists: Vec<usize>,
-    most: usize,
+    max: usize,
 }
 
 impl RowMap for Unrolled {
@@ -128,7 +128,7 @@ impl RowMap for Unrolled {
     }
 
     fn apply(&self, input: BatchStream) -> BatchStream {
-        let (lists, most) = (self.lists.clone(), self.most);
+        let (lists, most) = (self.lists.clone(), self.max);
         input
             .and_then(move |batch| std::future::ready(check(&batch, &lists, most).map(|()| batch)))
             .boxed()

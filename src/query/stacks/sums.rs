@@ -200,7 +200,7 @@ impl Sums {
 
 /// Returns true if the cache can hold the rows of a file for this query without evicting everything else.
 fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: TimeSpan, filter: &ScanFilter) -> bool {
-    let length = (bounds.most - bounds.least).max(0) as u64 + 1;
+    let length = (bounds.max - bounds.min).max(0) as u64 + 1;
     let read = chunks(bounds, time).map_or(0, |(first, last)| {
         let span = first.through(last);
         (span.end.saturating_sub(span.start) as u64).min(length)
@@ -216,8 +216,8 @@ fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: Time
 
 /// Returns the first and the last chunk of a file within a time span.
 fn chunks(bounds: Bounds<i64>, time: TimeSpan) -> Option<(Chunk, Chunk)> {
-    let first = Chunk::of(bounds.least.max(time.start));
-    let last = Chunk::of(bounds.most.min(time.end.saturating_sub(1)));
+    let first = Chunk::of(bounds.min.max(time.start));
+    let last = Chunk::of(bounds.max.min(time.end.saturating_sub(1)));
     (first <= last).then_some((first, last))
 }
 

@@ -121,7 +121,7 @@ impl Counted {
             }
             if let Some(slot) = line.slots.last_mut() {
                 slot.cells.push(HeatmapCell {
-                    least: self.scale.least_of(row),
+                    min: self.scale.least_of(row),
                     count: cell.count,
                     exemplar: exemplars.next(),
                 });
@@ -226,27 +226,27 @@ impl Values {
 /// Ranges of equal length from the smallest to the largest value.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
-    least: i64,
+    min: i64,
     length: i128,
 }
 
 impl Scale {
     fn new(bounds: Option<Bounds<i64>>) -> Self {
-        let Bounds { least, most } = bounds.unwrap_or(Bounds::new(0, 0));
+        let Bounds { min: least, max: most } = bounds.unwrap_or(Bounds::new(0, 0));
         let values = i128::from(most) - i128::from(least) + 1;
         // The length is rounded up so that no value is above the last range.
         let length = values.div_euclid(ROWS.into()) + i128::from(values.rem_euclid(ROWS.into()) != 0);
-        Self { least, length }
+        Self { min: least, length }
     }
 
     /// Returns the range that contains a value of the scale.
     fn row_of(self, value: i64) -> i64 {
-        ((i128::from(value) - i128::from(self.least)) / self.length) as i64
+        ((i128::from(value) - i128::from(self.min)) / self.length) as i64
     }
 
     /// Returns the smallest value of a range.
     fn least_of(self, row: i64) -> i64 {
-        (i128::from(self.least) + self.length * i128::from(row)) as i64
+        (i128::from(self.min) + self.length * i128::from(row)) as i64
     }
 }
 

@@ -266,7 +266,7 @@ impl QuerierService for Querier {
         call: Call<types::GetProfileStatsRequest>,
     ) -> CallResult<types::GetProfileStatsResponse> {
         let times = self.0.engine.profile_times(&call.tenants).await?;
-        let (oldest, newest) = times.map_or((0, 0), |times| (times.least, times.most));
+        let (oldest, newest) = times.map_or((0, 0), |times| (times.min, times.max));
         Ok(types::GetProfileStatsResponse {
             data_ingested: times.is_some(),
             oldest_profile_time: oldest.div_euclid(1000),

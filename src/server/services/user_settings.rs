@@ -110,7 +110,7 @@ fn change(
     tenant: &TenantId,
     change: impl FnOnce(&mut Settings) -> Result<(), ConnectError>,
 ) -> Result<(), ConnectError> {
-    shelf.alone(|| {
+    shelf.exclusively(|| {
         let mut settings = read(shelf, tenant)?;
         change(&mut settings)?;
         let text = serde_json::to_vec(&settings)

@@ -154,7 +154,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Returns true if the cause may be the data to write instead of the disk.
-    pub(crate) fn may_be_the_data(&self) -> bool {
+    pub(crate) fn may_be_data_error(&self) -> bool {
         matches!(self, Self::Parquet { .. } | Self::Panicked(_))
     }
 

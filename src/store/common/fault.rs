@@ -119,7 +119,7 @@ impl Faults {
 
     /// Returns the same faults for the work of one thread. They record the steps of that thread in `wait`.
     #[must_use]
-    pub(crate) fn noting(&self, wait: &DiskWait) -> Self {
+    pub(crate) fn recording_waits(&self, wait: &DiskWait) -> Self {
         Self {
             hook: self.hook.clone(),
             wait: Some(wait.clone()),

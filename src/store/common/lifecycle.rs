@@ -55,7 +55,7 @@ impl Lifecycle {
     /// Runs the body of a thread. If the body panics, records the reason and calls `release`, which must wake the
     /// callers that wait for the thread.
     pub(crate) fn watch(&self, thread: &'static str, body: impl FnOnce(), release: impl FnOnce()) {
-        let Err(reason) = caught(body) else { return };
+        let Err(reason) = catch_panic(body) else { return };
         tracing::error!(
             thread,
             reason,
@@ -69,7 +69,7 @@ impl Lifecycle {
 
 /// Returns the result of `work`, or the message of its panic. If `work` panics, the state that it was changing may be
 /// inconsistent, so the caller must drop that state.
-pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(panic.as_ref()))
 }
 

@@ -26,21 +26,21 @@ pub(crate) struct Flushes {
     wake: Condvar,
     room: Notify,
     /// True while flushes fail. Appends then do not wait for room.
-    fails: AtomicBool,
+    is_failing: AtomicBool,
 }
 
 impl Flushes {
     /// Requests a flush. The returned receiver yields the result of the flush.
-    pub(crate) fn ask(&self) -> oneshot::Receiver<Result<(), StoreError>> {
-        self.ask_by(false)
+    pub(crate) fn request(&self) -> oneshot::Receiver<Result<(), StoreError>> {
+        self.request_by(false)
     }
 
     /// Requests a flush, followed by a check for commits of other servers.
-    pub(crate) fn ask_with_sync(&self) -> oneshot::Receiver<Result<(), StoreError>> {
-        self.ask_by(true)
+    pub(crate) fn request_with_sync(&self) -> oneshot::Receiver<Result<(), StoreError>> {
+        self.request_by(true)
     }
 
-    fn ask_by(&self, wants_sync: bool) -> oneshot::Receiver<Result<(), StoreError>> {
+    fn request_by(&self, wants_sync: bool) -> oneshot::Receiver<Result<(), StoreError>> {
         let (reply, answer) = oneshot::channel();
         self.callers.lock().push(Caller { reply, wants_sync });
         self.wake.notify_one();
@@ -68,13 +68,13 @@ impl Flushes {
 
     /// Reports, from the flush thread, that a flush has ended with this result.
     pub(crate) fn done(&self, callers: Vec<Caller>, result: Result<(), StoreError>) {
-        self.fails.store(result.is_err(), Ordering::Release);
+        self.is_failing.store(result.is_err(), Ordering::Release);
         self.release_appends();
-        Self::answer(callers, result);
+        Self::respond(callers, result);
     }
 
     /// Sends a result to callers.
-    pub(crate) fn answer(callers: Vec<Caller>, result: Result<(), StoreError>) {
+    pub(crate) fn respond(callers: Vec<Caller>, result: Result<(), StoreError>) {
         let mut result = Some(result);
         for caller in callers {
             // Errors cannot be cloned, so only the first caller receives the error itself.
@@ -94,7 +94,7 @@ impl Flushes {
         loop {
             let mut notified = std::pin::pin!(self.room.notified());
             notified.as_mut().enable();
-            if self.fails.load(Ordering::Acquire) || !is_crowded() {
+            if self.is_failing.load(Ordering::Acquire) || !is_crowded() {
                 return;
             }
             notified.await;

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::Faults;
-use crate::store::common::lifecycle::caught;
+use crate::store::common::lifecycle::catch_panic;
 use crate::store::common::metrics::Metrics;
 use crate::store::flush::files;
 use crate::store::head::batch;
@@ -56,7 +56,7 @@ pub(crate) fn without(
     metrics: &Metrics,
 ) -> Result<Head, StoreError> {
     for record in bad {
-        damaged::put_aside(folder, record)?;
+        damaged::save_damaged(folder, record)?;
         metrics.records_put_aside.inc();
     }
     let skipped = bad.iter().map(|record| record.place).collect();
@@ -88,7 +88,7 @@ pub(crate) fn writable(records: &[LocatedRecord], faults: &Faults) -> Result<(),
         }
         files::encode_nowhere(&head, faults)
     };
-    caught(trial).unwrap_or_else(Err)
+    catch_panic(trial).unwrap_or_else(Err)
 }
 
 /// Adds records of `all` to `bad`, so that the remaining records pass `test`.

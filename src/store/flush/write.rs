@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::store::common::error::StoreError;
 use crate::store::common::fault::{FaultPoint, Faults};
-use crate::store::common::lifecycle::{Lifecycle, caught};
+use crate::store::common::lifecycle::{Lifecycle, catch_panic};
 use crate::store::common::schema::Table;
 use crate::store::flush::commits::Commits;
 use crate::store::flush::files;
@@ -149,8 +149,8 @@ impl Tables {
 
     /// Commits a generation to every table that `progress` lacks. After an error `progress` holds the outcomes so far.
     pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
-        let result =
-            caught(|| self.try_commit(generation, progress)).unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
+        let result = catch_panic(|| self.try_commit(generation, progress))
+            .unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
         self.failed = result.is_err();
         result
     }
@@ -184,7 +184,7 @@ impl Tables {
                 }
                 self.faults
                     .check(FaultPoint::FilesWrite(kind))
-                    .map_err(StoreError::io("flush to", &table.place()))?;
+                    .map_err(StoreError::io("flush to", &table.location()))?;
                 let files = files::write_table(
                     &generation.head,
                     kind,
@@ -205,7 +205,7 @@ impl Tables {
             if progress.contains_key(&kind) {
                 continue;
             }
-            let place = table.place();
+            let place = table.location();
             let fault = |place_of: FaultPoint| self.faults.check(place_of).map_err(StoreError::io("flush to", &place));
             let transaction = (self.writer.as_str(), version);
             if let Some(files) = written.remove(&kind) {

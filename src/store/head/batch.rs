@@ -6,7 +6,7 @@ use std::thread::ScopedJoinHandle;
 use bytes::Bytes;
 
 use crate::store::common::error::StoreError;
-use crate::store::common::lifecycle::caught;
+use crate::store::common::lifecycle::catch_panic;
 use crate::store::head::Head;
 use crate::store::head::repeats::Repeats;
 use crate::store::ingest::{self, Prepared, Refusal};
@@ -32,7 +32,7 @@ pub(in crate::store) struct Batch<'a> {
     segment: u64,
     head: &'a Head,
     skipped: &'a BTreeSet<RecordPlace>,
-    waiting: Vec<QueuedRecord>,
+    queued: Vec<QueuedRecord>,
     /// Receives the keys of the applied profiles.
     repeats: Option<&'a Repeats>,
     /// The relabel rules of the records.
@@ -62,7 +62,7 @@ impl<'a> Batch<'a> {
             segment,
             head,
             skipped,
-            waiting: Vec::new(),
+            queued: Vec::new(),
             repeats: None,
             rules: KnownRules::default(),
             bytes: 0,
@@ -92,7 +92,7 @@ impl<'a> Batch<'a> {
             Ok(record) => {
                 let room = ingest::announced_size(&record.profile, &record.limits());
                 self.bytes += ingest::memory_for(room);
-                self.waiting.push(QueuedRecord {
+                self.queued.push(QueuedRecord {
                     place,
                     payload,
                     record,
@@ -113,7 +113,7 @@ impl<'a> Batch<'a> {
 
     /// Applies the records that were added.
     pub(in crate::store) fn apply(&mut self) -> Result<(), ReplayError> {
-        let waiting = std::mem::take(&mut self.waiting);
+        let waiting = std::mem::take(&mut self.queued);
         self.bytes = 0;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let share = waiting.len().div_ceil(cores).max(1);
@@ -140,7 +140,7 @@ impl<'a> Batch<'a> {
                 let bad = |reason| DamagedRecord { place, payload, reason };
                 match result {
                     Ok(prepared) => {
-                        if let Err(reason) = caught(|| self.head.apply(&record.tenant, &prepared)) {
+                        if let Err(reason) = catch_panic(|| self.head.apply(&record.tenant, &prepared)) {
                             return Err(ReplayError::Record(bad(reason)));
                         }
                         if let Some(repeats) = self.repeats {
@@ -174,7 +174,7 @@ impl QueuedRecord {
     fn decode(&self) -> Result<Prepared, Failure> {
         let record = &self.record;
         let prepared = || ingest::prepare_within(&record.profile, record.received_ms, &record.limits(), self.room);
-        match caught(prepared) {
+        match catch_panic(prepared) {
             Ok(Ok(prepared)) => Ok(prepared),
             Ok(Err(Refusal::Rejected(rejection))) => Err(Failure::Unreadable(rejection.error.message)),
             Ok(Err(Refusal::LargerThanAnnounced)) => Err(Failure::LargerThanAnnounced),
@@ -186,6 +186,6 @@ impl QueuedRecord {
 
 /// Returns the profile of a record, ready for a head, without a bound on its size.
 pub(in crate::store) fn prepare(record: &Record) -> Result<Prepared, String> {
-    caught(|| ingest::prepare(&record.profile, record.received_ms, &record.limits()))?
+    catch_panic(|| ingest::prepare(&record.profile, record.received_ms, &record.limits()))?
         .map_err(|rejection| rejection.error.message)
 }

@@ -15,7 +15,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::store::common::clock::Clock;
 use alluvium_profile::{RawProfile, TenantId};
 
-/// Minimum number of profiles of a tenant to remember, if they arrived within [`MIN_AGE`]. The maximum is twice as many.
+/// Minimum number of profiles of a tenant to remember, if they arrived within [`MIN_AGE`]. The maximum is twice as
+/// many.
 const PROFILES: usize = 32 << 10;
 /// Minimum time to remember a profile, if there are at most [`PROFILES`].
 const MIN_AGE: Duration = Duration::from_mins(10);
@@ -30,21 +31,21 @@ pub(crate) struct Repeats {
 
 #[derive(Default)]
 struct Tenants {
-    seen: HashMap<TenantId, TenantKeys>,
+    by_tenant: HashMap<TenantId, TenantKeys>,
     /// Number of tenants at which idle tenants are removed.
-    crowded: usize,
+    sweep_at: usize,
 }
 
 /// Keys of the profiles of a tenant.
 struct TenantKeys {
     stored: HashSet<u128>,
-    /// Keys that were stored in the period before `since`.
-    older: HashSet<u128>,
+    /// Keys that were stored in the period before `period_start`.
+    previous: HashSet<u128>,
     /// Keys of profiles on their way to the log.
     waiting: HashSet<u128>,
-    since: Duration,
+    period_start: Duration,
     /// Time of the last lookup of the tenant.
-    last: Duration,
+    last_lookup: Duration,
 }
 
 /// The result of the lookup of a profile.
@@ -82,7 +83,7 @@ impl Repeats {
         let now = self.clock.running();
         let mut tenants = self.tenants.lock();
         let seen = tenants.of(tenant, now);
-        if seen.stored.contains(&key) || seen.older.contains(&key) {
+        if seen.stored.contains(&key) || seen.previous.contains(&key) {
             return RepeatStatus::Stored;
         }
         if !seen.waiting.insert(key) {
@@ -98,9 +99,9 @@ impl Repeats {
 
     /// Forgets the stored profiles of a tenant, because some may be deleted. If they are sent again, they are stored.
     pub(crate) fn forget(&self, tenant: &TenantId) {
-        if let Some(seen) = self.tenants.lock().seen.get_mut(tenant) {
+        if let Some(seen) = self.tenants.lock().by_tenant.get_mut(tenant) {
             seen.stored.clear();
-            seen.older.clear();
+            seen.previous.clear();
         }
     }
 
@@ -132,22 +133,22 @@ impl Drop for Claim {
 
 impl Tenants {
     fn of(&mut self, tenant: &TenantId, now: Duration) -> &mut TenantKeys {
-        if self.seen.len() >= self.crowded.max(FEW_TENANTS) && !self.seen.contains_key(tenant) {
-            self.seen
-                .retain(|_, seen| !seen.waiting.is_empty() || now.saturating_sub(seen.last) < 2 * MIN_AGE);
-            self.crowded = 2 * self.seen.len();
+        if self.by_tenant.len() >= self.sweep_at.max(FEW_TENANTS) && !self.by_tenant.contains_key(tenant) {
+            self.by_tenant
+                .retain(|_, seen| !seen.waiting.is_empty() || now.saturating_sub(seen.last_lookup) < 2 * MIN_AGE);
+            self.sweep_at = 2 * self.by_tenant.len();
         }
-        let seen = self.seen.entry(tenant.clone()).or_insert_with(|| TenantKeys {
+        let seen = self.by_tenant.entry(tenant.clone()).or_insert_with(|| TenantKeys {
             stored: HashSet::new(),
-            older: HashSet::new(),
+            previous: HashSet::new(),
             waiting: HashSet::new(),
-            since: now,
-            last: now,
+            period_start: now,
+            last_lookup: now,
         });
-        seen.last = now;
-        if seen.stored.len() >= PROFILES || now.saturating_sub(seen.since) >= MIN_AGE {
-            seen.older = std::mem::take(&mut seen.stored);
-            seen.since = now;
+        seen.last_lookup = now;
+        if seen.stored.len() >= PROFILES || now.saturating_sub(seen.period_start) >= MIN_AGE {
+            seen.previous = std::mem::take(&mut seen.stored);
+            seen.period_start = now;
         }
         seen
     }
@@ -242,8 +243,8 @@ mod tests {
         }
         assert!((count - PROFILES..count).all(|number| is_stored(&repeats, "a", &of(number))));
         let tenants = repeats.tenants.lock();
-        let seen = &tenants.seen[&tenant_id("a")];
-        assert!(seen.stored.len() + seen.older.len() <= 2 * PROFILES && seen.waiting.is_empty());
+        let seen = &tenants.by_tenant[&tenant_id("a")];
+        assert!(seen.stored.len() + seen.previous.len() <= 2 * PROFILES && seen.waiting.is_empty());
         drop(tenants);
         assert!(!is_stored(&repeats, "a", &of(0)));
     }
@@ -263,6 +264,6 @@ mod tests {
                 .keep();
             running.fetch_add(MIN_AGE.as_secs() / 10, Ordering::Relaxed);
         }
-        assert!(repeats.tenants.lock().seen.len() <= 2 * FEW_TENANTS);
+        assert!(repeats.tenants.lock().by_tenant.len() <= 2 * FEW_TENANTS);
     }
 }

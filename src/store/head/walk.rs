@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
         let mut left = STEP;
         while self.group < self.groups {
             let group = &partition.groups[self.group];
-            if self.wants(group) {
+            if self.selects(group) {
                 while let Some(profile) = group.profiles.get(self.profile)
                     && profile.number < self.applied
                 {
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
         false
     }
 
-    fn wants(&self, group: &Group) -> bool {
+    fn selects(&self, group: &Group) -> bool {
         let series = self.filter.series.as_ref();
         series.is_none_or(|wanted| wanted.contains(&group.series))
             && self.profile_type.is_none_or(|wanted| wanted == group.profile_type)

@@ -30,14 +30,14 @@ impl GoNames {
         }
         for function in &profile.functions {
             let name = function.display_name();
-            if all.index_of.contains_key(&place(name)) {
+            if all.index_of.contains_key(&text_address(name)) {
                 continue;
             }
             let renamed = without_go_shapes(name).map(|renamed| {
                 all.names.push(renamed);
                 all.names.len() - 1
             });
-            all.index_of.insert(place(name), renamed);
+            all.index_of.insert(text_address(name), renamed);
         }
         all
     }
@@ -47,12 +47,12 @@ impl GoNames {
         if self.names.is_empty() {
             return None;
         }
-        let index = self.index_of.get(&place(name)).copied().flatten()?;
+        let index = self.index_of.get(&text_address(name)).copied().flatten()?;
         self.names.get(index).map(String::as_str)
     }
 }
 
-fn place(text: &str) -> (usize, usize) {
+fn text_address(text: &str) -> (usize, usize) {
     (text.as_ptr() as usize, text.len())
 }
 

@@ -128,7 +128,7 @@ struct Decoding {
     refused: Vec<(usize, Rejection)>,
     /// Profiles that are larger than they announced. They are decompressed again, with room for the largest allowed
     /// profile.
-    larger: Vec<(usize, RawProfile)>,
+    oversized: Vec<(usize, RawProfile)>,
     /// Number of profiles that the tenant's relabel rules drop.
     dropped: usize,
     /// Number of profiles that are stored already.
@@ -140,8 +140,8 @@ struct QueuedGroup {
     /// Indices of the group's profiles in the push.
     indices: Vec<usize>,
     /// Receives the result when the group is durable and in the head.
-    durable: oneshot::Receiver<Result<(), SinkError>>,
-    since: Instant,
+    result: oneshot::Receiver<Result<(), SinkError>>,
+    queued_at: Instant,
 }
 
 /// Stores the profiles that the limits allow. Returns the refused profiles.
@@ -170,12 +170,12 @@ pub(crate) async fn append(
         let after = rest.split_off(group_end(&rest));
         let group = std::mem::replace(&mut rest, after);
         let indices: Vec<usize> = group.iter().map(|opened| opened.index).collect();
-        match take(&intake, &tenant, limits, group).await {
+        match accept_group(&intake, &tenant, limits, group).await {
             Ok(taken) => {
                 refused.extend(taken.refused);
                 waiting.extend(taken.waiting);
                 let room = ingest::size_limit(limits);
-                let again = taken.larger.into_iter().map(|(index, raw)| PushProfile {
+                let again = taken.oversized.into_iter().map(|(index, raw)| PushProfile {
                     index,
                     profile: UnpreparedProfile::Packed(raw, room),
                 });
@@ -185,14 +185,14 @@ pub(crate) async fn append(
         }
     }
     for group in waiting {
-        let deadline = group.since + intake.config.answer_after;
-        let error = match tokio::time::timeout_at(deadline, group.durable).await {
+        let deadline = group.queued_at + intake.config.answer_after;
+        let error = match tokio::time::timeout_at(deadline, group.result).await {
             Ok(Ok(Ok(()))) => continue,
             Ok(Ok(Err(error))) => error,
             Ok(Err(_)) => intake.refusal(),
             Err(_) => {
                 intake.count_refused(REASON_LOG_STALLED, group.indices.len());
-                not_known_yet(intake.config.answer_after)
+                unknown_outcome(intake.config.answer_after)
             }
         };
         refused.extend(all_refused(group.indices, &error));
@@ -202,7 +202,7 @@ pub(crate) async fn append(
 }
 
 /// Returns the error for a push if the log has neither stored nor refused its records within the timeout.
-fn not_known_yet(after: Duration) -> SinkError {
+fn unknown_outcome(after: Duration) -> SinkError {
     let message = format!(
         "the disk has not synced the write-ahead log within {} s: the profile may be stored nevertheless; send it \
          again, a profile with an id is stored only once",
@@ -231,11 +231,11 @@ fn group_end(rest: &[PushProfile]) -> usize {
 struct GroupOutcome {
     refused: Vec<RefusedProfile>,
     waiting: Option<QueuedGroup>,
-    larger: Vec<(usize, RawProfile)>,
+    oversized: Vec<(usize, RawProfile)>,
 }
 
 /// Decodes a group and queues it. An error applies to the whole group.
-async fn take(
+async fn accept_group(
     intake: &Arc<Intake>,
     tenant: &TenantId,
     limits: &Arc<Limits>,
@@ -253,10 +253,10 @@ async fn take(
     // Back pressure: senders slow down to the speed of the flush before memory reaches its limit.
     let _ = tokio::time::timeout(ROOM_TIMEOUT, intake.flushes.wait_for_room(|| intake.is_crowded())).await;
     let memory: usize = group.iter().map(|opened| opened.profile.memory()).sum();
-    let charge = within(intake, group.len(), intake.budget.reserve(memory)).await?;
+    let charge = wait_for(intake, group.len(), intake.budget.reserve(memory)).await?;
     let received_ms = intake.config.clock.millis();
     let difference = intake.steady.difference(&intake.config.clock);
-    let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.giving_way(difference));
+    let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.adjusted_to(difference));
     let decoded = run(memory, MAX_INLINE_BYTES, move || {
         decode(&at_work, &of_tenant, group, received_ms, &within_limits)
     })
@@ -275,16 +275,16 @@ async fn take(
             intake.count_refused(reason, count);
         }
     }
-    let larger = decoded.larger;
+    let larger = decoded.oversized;
     if decoded.accepted.is_empty() {
         return Ok(GroupOutcome {
             refused,
             waiting: None,
-            larger,
+            oversized: larger,
         });
     }
     let held = decoded.accepted.iter().map(AcceptedProfile::bytes).sum();
-    let charge = within(intake, decoded.accepted.len(), intake.budget.settle(charge, held)).await?;
+    let charge = wait_for(intake, decoded.accepted.len(), intake.budget.adjust(charge, held)).await?;
     let record_bytes: usize = decoded.accepted.iter().map(|one| one.raw.pprof.len()).sum();
     let (at_work, tenant) = (intake.clone(), tenant.clone());
     let waiting = run(record_bytes, MAX_COPY_BYTES, move || {
@@ -294,7 +294,7 @@ async fn take(
     Ok(GroupOutcome {
         refused,
         waiting: Some(waiting),
-        larger,
+        oversized: larger,
     })
 }
 
@@ -318,7 +318,7 @@ fn may_append(intake: &Intake, count: usize) -> Result<(), SinkError> {
 }
 
 /// Waits for `charge`, for at most [`BUDGET_TIMEOUT`].
-async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Charge>) -> Result<Charge, SinkError> {
+async fn wait_for(intake: &Intake, count: usize, charge: impl Future<Output = Charge>) -> Result<Charge, SinkError> {
     if let Ok(charge) = tokio::time::timeout(BUDGET_TIMEOUT, charge).await {
         Ok(charge)
     } else {
@@ -376,10 +376,10 @@ fn decode(intake: &Intake, tenant: &TenantId, group: Vec<PushProfile>, received_
                     Err(rejection) => decoded.refused.push((index, rejection)),
                 },
                 RepeatStatus::Stored => decoded.repeated += 1,
-                RepeatStatus::Waiting => decoded.refused.push((index, on_its_way(&raw))),
+                RepeatStatus::Waiting => decoded.refused.push((index, in_progress(&raw))),
             },
             Err(Refusal::Rejected(rejection)) => decoded.refused.push((index, rejection)),
-            Err(Refusal::LargerThanAnnounced) => decoded.larger.push((index, raw)),
+            Err(Refusal::LargerThanAnnounced) => decoded.oversized.push((index, raw)),
             Err(Refusal::Dropped) => decoded.dropped += 1,
         }
     }
@@ -388,7 +388,7 @@ fn decode(intake: &Intake, tenant: &TenantId, group: Vec<PushProfile>, received_
 
 /// Returns the refusal of a profile while a copy of the same profile waits for the log. The store does not know yet
 /// whether that copy will be stored.
-fn on_its_way(raw: &RawProfile) -> Rejection {
+fn in_progress(raw: &RawProfile) -> Rejection {
     Rejection::new(
         REASON_REPEATED,
         SinkErrorKind::Unavailable,
@@ -428,8 +428,8 @@ fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<AcceptedProfile>, char
     }
     QueuedGroup {
         indices,
-        durable,
-        since: Instant::now(),
+        result: durable,
+        queued_at: Instant::now(),
     }
 }
 

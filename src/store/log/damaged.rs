@@ -32,7 +32,7 @@ pub(crate) struct DamagedRecord {
 
 /// Writes a record to its own file. The file is durable when the function returns. Writing the same record again
 /// changes nothing.
-pub(crate) fn put_aside(folder: &Path, bad: &DamagedRecord) -> Result<PathBuf, StoreError> {
+pub(crate) fn save_damaged(folder: &Path, bad: &DamagedRecord) -> Result<PathBuf, StoreError> {
     let RecordPlace { segment, record } = bad.place;
     let path = folder.join(format!("{segment:012}-{record}.damaged"));
     let mut bytes = segment::MAGIC.to_vec();

@@ -26,7 +26,7 @@ pub(crate) struct UnreadableBytes {
 impl UnreadableBytes {
     /// Returns this ending for a segment that is not the last of the log. Such a segment was complete when the next
     /// segment began, so bytes that look like an unfinished write are the remains of a record.
-    pub(crate) fn of_ended(self) -> Self {
+    pub(crate) fn of_closed_segment(self) -> Self {
         Self {
             torn_bytes: 0,
             damaged_bytes: self.damaged_bytes + self.torn_bytes,
@@ -63,7 +63,7 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Unread
             position += (segment::RECORD_HEADER_BYTES + payload.len()) as u64;
             receive(payload);
         } else {
-            let rest = rest_of(reader.into_inner(), position..length, key).map_err(failed)?;
+            let rest = search_records(reader.into_inner(), position..length, key).map_err(failed)?;
             for payload in rest.records {
                 receive(payload);
             }
@@ -77,10 +77,10 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Unread
 
 /// Writes a segment again, in place, and syncs it. A killed process may have left bytes that exist only in the system's
 /// page cache. After a failed sync, the system treats such bytes as written, so another sync alone would write nothing.
-pub(crate) fn renew(path: &Path, faults: &Faults) -> Result<(), StoreError> {
+pub(crate) fn rewrite_segment(path: &Path, faults: &Faults) -> Result<(), StoreError> {
     let renewed = faults.run(FaultPoint::LogRenew, || {
         let file = File::options().read(true).write(true).open(path)?;
-        match write_again(&file, path) {
+        match rewrite_content(&file, path) {
             // Some file systems need room even to overwrite bytes. The sync is tried anyway.
             Err(error) if is_full(&error) => {}
             written => written?,
@@ -90,7 +90,7 @@ pub(crate) fn renew(path: &Path, faults: &Faults) -> Result<(), StoreError> {
     renewed.map_err(StoreError::io("sync", path))
 }
 
-fn write_again(file: &File, path: &Path) -> io::Result<()> {
+fn rewrite_content(file: &File, path: &Path) -> io::Result<()> {
     let length = durable_length(file, path)?;
     let mut buffer = vec![0; 1 << 20];
     let mut at = 0;
@@ -137,7 +137,7 @@ fn next_record(reader: &mut impl Read, left: u64, key: Key) -> io::Result<Option
 }
 
 /// Searches the range for valid records.
-fn rest_of(mut file: File, range: Range<u64>, key: Key) -> io::Result<SegmentContents> {
+fn search_records(mut file: File, range: Range<u64>, key: Key) -> io::Result<SegmentContents> {
     file.seek(SeekFrom::Start(range.start))?;
     let mut data = Vec::new();
     file.take(range.end - range.start).read_to_end(&mut data)?;

@@ -19,7 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::store::common::error::StoreError;
 use crate::store::common::error::is_full;
 use crate::store::common::fault::Faults;
-use crate::store::common::lifecycle::caught;
+use crate::store::common::lifecycle::catch_panic;
 use crate::store::common::metrics::Metrics;
 use crate::store::log::segment::{Segment, SyncMode};
 pub(crate) use crate::store::log::segment::{segment_path, segments};
@@ -94,7 +94,7 @@ impl<T: Send + 'static> Log<T> {
             }
             Err(error) => return Err(StoreError::io("create", &path)(error)),
         };
-        let faults = faults.noting(&metrics.waits.log);
+        let faults = faults.recording_waits(&metrics.waits.log);
         let shared = Arc::new(Shared {
             key,
             state: Mutex::new(State {
@@ -119,7 +119,7 @@ impl<T: Send + 'static> Log<T> {
         let thread = std::thread::Builder::new()
             .name("store-log".to_owned())
             .spawn(move || {
-                if let Err(reason) = caught(|| writer.run()) {
+                if let Err(reason) = catch_panic(|| writer.run()) {
                     tracing::error!(
                         reason,
                         "the thread of the write-ahead log has ended, the store accepts no profiles until a restart"

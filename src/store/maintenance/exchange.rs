@@ -70,7 +70,7 @@ pub(super) struct Exchanger {
     faults: Faults,
     tables: Vec<DeltaTable>,
     /// Tables with a commit of unknown outcome, which must be read again.
-    unsure: BTreeSet<Table>,
+    uncertain: BTreeSet<Table>,
 }
 
 impl Exchanger {
@@ -84,12 +84,12 @@ impl Exchanger {
             published,
             faults,
             tables,
-            unsure: BTreeSet::new(),
+            uncertain: BTreeSet::new(),
         })
     }
 
     /// Returns an iterator over the tables.
-    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut DeltaTable> {
+    pub(super) fn tables_mut(&mut self) -> impl Iterator<Item = &mut DeltaTable> {
         self.tables.iter_mut()
     }
 
@@ -101,7 +101,7 @@ impl Exchanger {
         while let Some(exchange) = left.next() {
             if let Err(error) = self.commit(exchange) {
                 // The next read of the tables finds the commits that are not published.
-                self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
+                self.uncertain.extend(exchanges.iter().map(|exchange| exchange.table));
                 left.for_each(|untried| untried.discard(&published.root));
                 return Err(error);
             }
@@ -132,7 +132,7 @@ impl Exchanger {
                 Err(error) => {
                     // The commit may have become visible. The next round reads the table and keeps or removes the
                     // files.
-                    self.unsure.insert(table);
+                    self.uncertain.insert(table);
                     return Err(error);
                 }
             }
@@ -145,15 +145,15 @@ impl Exchanger {
             ReplaceOutcome::Stale | ReplaceOutcome::Overtaken => {}
         }
         // A server that replaced files of one table has usually replaced files of other tables too.
-        self.unsure.extend(Table::ALL);
+        self.uncertain.extend(Table::ALL);
         Err(StoreError::Outdated(table))
     }
 
     /// Resolves commits of unknown outcome. Publishes the files that the table lists. Removes files that this store
     /// wrote and the table does not list, unless they are in a bucket.
-    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+    pub(super) fn resolve_uncertain(&mut self) -> Result<(), StoreError> {
         let published = self.published.clone();
-        for table in self.unsure.clone() {
+        for table in self.uncertain.clone() {
             let publication = published.begin();
             let Some(delta) = self.tables.iter_mut().find(|delta| delta.table() == table) else {
                 continue;
@@ -171,7 +171,7 @@ impl Exchanger {
             publication.listed([(table, live.iter().filter(is_shown).cloned().collect())]);
             let live = live.iter().map(|file| file.path.as_str()).collect();
             remove_unnamed(&published.root, table, &published.writer, &live, &self.faults)?;
-            self.unsure.remove(&table);
+            self.uncertain.remove(&table);
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl Exchanger {
         };
         let live = delta.reload().and_then(|()| delta.files());
         if live.is_ok_and(|live| !live.iter().any(|file| root.name(&file.path) == *missing)) {
-            self.unsure.extend(Table::ALL);
+            self.uncertain.extend(Table::ALL);
             return StoreError::Outdated(table);
         }
         error

@@ -35,7 +35,7 @@ pub struct Policy {
     /// then.
     pub settle: Duration,
     /// If true, every hour and day is considered over.
-    pub eager: bool,
+    pub is_eager: bool,
 }
 
 impl Default for Policy {
@@ -47,7 +47,7 @@ impl Default for Policy {
             split_bytes: 4 << 20,
             split_profiles: false,
             settle: Duration::from_mins(15),
-            eager: false,
+            is_eager: false,
         }
     }
 }
@@ -68,7 +68,7 @@ impl Policy {
     pub(crate) fn eager(&self) -> Self {
         Self {
             min_files: 2,
-            eager: true,
+            is_eager: true,
             ..self.clone()
         }
     }
@@ -91,7 +91,7 @@ pub(crate) fn partitions(files: &[FileEntry]) -> Partitions<'_> {
 
 /// Returns the merges that are due at `now_us`. The jobs of one call share no files.
 pub(crate) fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> Vec<Job> {
-    let settled_us = if policy.eager {
+    let settled_us = if policy.is_eager {
         i64::MAX
     } else {
         now_us.saturating_sub(policy.settle.as_micros() as i64)
@@ -189,7 +189,7 @@ impl<'a> Day<'a> {
         let max_inputs = self.policy.max_inputs;
         // If one merge can read all files, they are merged as after the end of the day. Otherwise an intermediate file
         // would be written and merged again at once.
-        if self.policy.eager && self.files.len() <= max_inputs {
+        if self.policy.is_eager && self.files.len() <= max_inputs {
             return self.merges_of_the_whole();
         }
         let mut flushed: Vec<&FileEntry> = self.files.iter().copied().filter(|file| level(file) == 0).collect();
@@ -204,8 +204,8 @@ impl<'a> Day<'a> {
         }
         let hour_of = |file: &FileEntry| {
             let time = file.time?;
-            let hour = time.least.div_euclid(HOUR_US);
-            (hour == time.most.div_euclid(HOUR_US)).then_some(hour)
+            let hour = time.min.div_euclid(HOUR_US);
+            (hour == time.max.div_euclid(HOUR_US)).then_some(hour)
         };
         let mut hours: BTreeMap<i64, Vec<&FileEntry>> = BTreeMap::new();
         for file in self.files {

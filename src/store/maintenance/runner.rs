@@ -20,7 +20,7 @@ use crate::store::maintenance::retention::aging;
 use crate::store::maintenance::retention::clock_watch::ClockWatch;
 use crate::store::maintenance::retention::space_control::SpaceControl;
 use crate::store::maintenance::retention::vacuum_job::Vacuum;
-use crate::store::maintenance::worker::{Worker, worse};
+use crate::store::maintenance::worker::{Worker, worse_result};
 
 /// Additional wait after a round that failed.
 const FAILURE_DELAY: Duration = Duration::from_secs(30);
@@ -49,7 +49,7 @@ impl Maintainer {
         repeats: Arc<Repeats>,
     ) -> Result<Self, StoreError> {
         let config = Arc::new(StoreConfig {
-            faults: config.faults.noting(&metrics.waits.maintenance),
+            faults: config.faults.recording_waits(&metrics.waits.maintenance),
             ..(*config).clone()
         });
         let tables = Exchanger::open(published.clone(), config.checkpoint_interval, config.faults.clone())?;
@@ -113,15 +113,15 @@ impl Maintainer {
             Work::Compact => {
                 let mut report = Report::default();
                 self.jobs.forget_unreadable();
-                self.worker.tables.settle()?;
-                let deleted = (self.worker).again(|worker| {
+                self.worker.tables.resolve_uncertain()?;
+                let deleted = (self.worker).retry(|worker| {
                     let (held, deleted) = self.deletions.finish(worker, true, &mut report);
                     self.jobs.hold(held);
                     deleted
                 });
                 let policy = self.worker.config.maintenance.merging().eager();
-                let merged = (self.worker).again(|worker| self.jobs.compact(worker, &policy, 1.0, &mut report));
-                worse(deleted, merged).map(|()| report)
+                let merged = (self.worker).retry(|worker| self.jobs.compact(worker, &policy, 1.0, &mut report));
+                worse_result(deleted, merged).map(|()| report)
             }
             Work::Delete(deletion) => Deletions::take(&mut self.worker, &self.flushes, deletion),
             Work::Vacuum(grace) => {
@@ -136,8 +136,8 @@ impl Maintainer {
     fn round(&mut self, cpu_share: f64, asked: bool) -> Result<Report, StoreError> {
         let config = self.worker.config.clone();
         let mut report = Report::default();
-        self.worker.tables.settle()?;
-        let may_delete = self.watch.look(&config.clock, &self.worker.metrics);
+        self.worker.tables.resolve_uncertain()?;
+        let may_delete = self.watch.check(&config.clock, &self.worker.metrics);
         let config = &config.maintenance;
         // A failure must not prevent the other tasks. Otherwise one unreadable file would let the tables grow without
         // end.
@@ -145,11 +145,11 @@ impl Maintainer {
         self.jobs.hold(held);
         let mut retired = Ok(());
         if may_delete {
-            retired = self.retire(cpu_share, &mut report);
+            retired = self.apply_retention(cpu_share, &mut report);
         }
         let relieved = self
             .room
-            .keep(&mut self.worker, &mut self.vacuum, may_delete, &mut report);
+            .enforce_limits(&mut self.worker, &mut self.vacuum, may_delete, &mut report);
         let mut merged = Ok(());
         if config.compaction {
             merged = (self.jobs).compact(&mut self.worker, &config.merging(), cpu_share, &mut report);
@@ -159,11 +159,15 @@ impl Maintainer {
             self.next_vacuum = Instant::now() + config.vacuum_interval;
             vacuumed = (self.vacuum).run(&mut self.worker, config.deletion_delay, &mut report);
         }
-        worse(worse(worse(worse(deleted, retired), relieved), merged), vacuumed).map(|()| report)
+        worse_result(
+            worse_result(worse_result(worse_result(deleted, retired), relieved), merged),
+            vacuumed,
+        )
+        .map(|()| report)
     }
 
     /// Applies retention and downsampling.
-    fn retire(&mut self, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
+    fn apply_retention(&mut self, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
         let (worker, jobs) = (&mut self.worker, &mut self.jobs);
         let config = worker.config.clone();
         let config = &config.maintenance;
@@ -175,6 +179,6 @@ impl Maintainer {
         let files = jobs.rewritable(worker);
         let coarser = aging::downsamples(&files, worker.now_us(), &config.aging, &config.merging());
         let thinned = jobs.run(worker, coarser, cpu_share, report);
-        worse(split, thinned.map(|_| ())).map(|_| ())
+        worse_result(split, thinned.map(|_| ())).map(|_| ())
     }
 }

@@ -56,8 +56,8 @@ impl Worker {
                 Ok(exchange)
             })
             .map_err(|error| self.tables.explained(job.table, error))
-            .inspect_err(|error| self.note(error));
-        let exchange = self.counted(job.reason, result)?;
+            .inspect_err(|error| self.report_damage(error));
+        let exchange = self.count_failure(job.reason, result)?;
         self.count(&exchange, job.reason, start, report);
         Ok(())
     }
@@ -87,20 +87,20 @@ impl Worker {
             let result = self
                 .begin(reason)
                 .and_then(|()| self.tables.exchange(std::slice::from_ref(&exchange)));
-            self.counted(reason, result)?;
+            self.count_failure(reason, result)?;
             self.count(&exchange, reason, start, report);
         }
         Ok(())
     }
 
     /// Runs work. If another server has replaced its files, repeats the work on the new state of the tables.
-    pub(super) fn again<T>(
+    pub(super) fn retry<T>(
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         for _ in 0..MAX_RESTARTS {
             match work(self) {
-                Err(StoreError::Outdated(_)) => self.tables.settle()?,
+                Err(StoreError::Outdated(_)) => self.tables.resolve_uncertain()?,
                 result => return result,
             }
         }
@@ -108,7 +108,7 @@ impl Worker {
     }
 
     /// Counts and logs a damaged file, once.
-    pub(super) fn note(&mut self, error: &StoreError) {
+    pub(super) fn report_damage(&mut self, error: &StoreError) {
         let StoreError::Damaged { path, .. } = error else {
             return;
         };
@@ -129,7 +129,11 @@ impl Worker {
     }
 
     /// Returns the result of a job, and counts the failure if the result is an error.
-    pub(super) fn counted<T>(&self, reason: &'static str, result: Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) fn count_failure<T>(
+        &self,
+        reason: &'static str,
+        result: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         if let Err(error) = &result
             && !matches!(error, StoreError::Closed | StoreError::Outdated(_))
         {
@@ -179,7 +183,7 @@ impl Worker {
             if self.lifecycle.is_stopped() {
                 return Err(StoreError::Closed);
             }
-            budget.keep();
+            budget.throttle();
             Ok(())
         };
         let mut environment = Environment {
@@ -200,7 +204,7 @@ impl Worker {
 
 /// Returns the worse of two results. [`StoreError::Outdated`], which means that another server has replaced the files,
 /// is worse than success. Every other error is worse than `Outdated`.
-pub(super) fn worse<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
+pub(super) fn worse_result<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
     match (one, other) {
         (one @ Err(StoreError::Closed), _) => one,
         (Ok(_) | Err(StoreError::Outdated(_)), Err(error)) => Err(error),
@@ -224,7 +228,7 @@ impl Budget {
 
     /// If the work has lasted for [`WORK_PERIOD`], waits until the work is within its share of the time, at most one
     /// second.
-    fn keep(&mut self) {
+    fn throttle(&mut self) {
         let worked = self.since.elapsed();
         if self.share < 1.0 && worked >= WORK_PERIOD {
             std::thread::sleep(worked.mul_f64(1.0 / self.share - 1.0).min(Duration::from_secs(1)));
@@ -255,7 +259,7 @@ mod tests {
             ("failed", "ok", "failed"),
             ("closed", "failed", "closed"),
         ] {
-            let found = worse(result(one), result(other));
+            let found = worse_result(result(one), result(other));
             assert_eq!(
                 format!("{found:?}"),
                 format!("{:?}", result(expected)),

@@ -94,7 +94,7 @@ impl Flusher {
             let (waiting, callers) = callers.into_iter().partition::<Vec<Caller>, _>(wants_sync);
             self.flushes.done(callers, result);
             if !waiting.is_empty() {
-                Flushes::answer(waiting, sync.run(&self.published, &mut self.tables));
+                Flushes::respond(waiting, sync.run(&self.published, &mut self.tables));
             }
         }
     }
@@ -124,7 +124,7 @@ impl Flusher {
             return Ok(());
         };
         match self.flush_generation(&generation, progress) {
-            Err(error) if error.may_be_the_data() => {
+            Err(error) if error.may_be_data_error() => {
                 // The tables already contain the older segments, which may still exist because their deletion failed.
                 let first = self.tables.committed()?.into_iter().min().unwrap_or(0) + 1;
                 let Some(rest) = self.without_bad_records(&generation, first)? else {

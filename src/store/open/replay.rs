@@ -96,7 +96,7 @@ pub(crate) fn recover(
         .map(|last| wal::segment_path(folder, last))
         .filter(|path| path.exists())
     {
-        reader::renew(&path, &tables.faults)?;
+        reader::rewrite_segment(&path, &tables.faults)?;
     }
     Ok(Recovery {
         head,
@@ -123,7 +123,7 @@ fn finish(
     };
     let error = match tables.commit(&generation, &mut Progress::new()) {
         Ok(()) => return Ok(None),
-        Err(error) if error.may_be_the_data() => error,
+        Err(error) if error.may_be_data_error() => error,
         Err(error) if error.is_full() || has_no_room(folder) => {
             tracing::error!(error = %error, "cannot finish a flush, trying again");
             return Ok(Some(generation));
@@ -151,7 +151,7 @@ fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
         let of_it = |file: &FileEntry| files::FileName::segment_of(&file.path, &tables.writer) == Some(last);
         if is_committed && !table.files()?.iter().any(of_it) {
             let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-            return Err(StoreError::io("finish a flush to", &table.place())(full));
+            return Err(StoreError::io("finish a flush to", &table.location())(full));
         }
     }
     Ok(())
@@ -204,7 +204,7 @@ fn head_of(
                 .map(|record| (record.place, record)),
         );
         for record in bad.values() {
-            damaged::put_aside(folder, record)?;
+            damaged::save_damaged(folder, record)?;
             metrics.records_put_aside.inc();
             metrics.damaged_bytes.inc_by(record.payload.len() as u64);
         }
@@ -231,7 +231,11 @@ impl ReplayResult {
     fn close(self, folder: &Path, is_last: bool, metrics: &Metrics) -> Result<(), StoreError> {
         let path = wal::segment_path(folder, self.segment);
         let segment = self.segment;
-        let ending = if is_last { self.ending } else { self.ending.of_ended() };
+        let ending = if is_last {
+            self.ending
+        } else {
+            self.ending.of_closed_segment()
+        };
         if ending.damaged_bytes > 0 {
             tracing::error!(
                 segment,

@@ -114,7 +114,7 @@ impl Store {
             &root,
             (folder.writer.clone(), commits),
             config.checkpoint_interval,
-            config.faults.noting(&metrics.waits.flush),
+            config.faults.recording_waits(&metrics.waits.flush),
         )?;
         let known = Arc::<KnownStacks>::default();
         let repeats = Repeats::new(config.clock.clone());
@@ -247,7 +247,7 @@ impl Store {
         if lifecycle.failure().is_some() {
             return Box::pin(async move { Err(lifecycle.ended()) });
         }
-        let answer = self.flushes.ask();
+        let answer = self.flushes.request();
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
@@ -265,7 +265,7 @@ impl Store {
 
     /// Runs maintenance at once and returns a report of the work.
     pub fn maintain(&self, work: Work) -> BoxFuture<'static, Result<Report, StoreError>> {
-        let answer = self.maintenance.ask(work);
+        let answer = self.maintenance.request(work);
         let lifecycle = self.lifecycle.clone();
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }

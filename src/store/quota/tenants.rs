@@ -44,7 +44,7 @@ impl Default for TenantRules {
 /// The tenants that have a place, with the time of their last accepted profile.
 #[derive(Debug, Default)]
 pub(super) struct TenantPlaces {
-    last: HashMap<TenantId, Duration>,
+    last_accepted: HashMap<TenantId, Duration>,
     searched: Option<Duration>,
     /// Times at which the last new tenants took their places, newest first. There are at most `new_per_minute` of them.
     new: VecDeque<Duration>,
@@ -87,15 +87,15 @@ impl TenantPlaces {
     /// Refuses a tenant without a place if no place is free, or if too many new tenants took a place in the last
     /// minute.
     pub(super) fn has_room(&self, tenant: &TenantId, rules: &TenantRules, now: Duration) -> Result<(), Rejection> {
-        if self.last.contains_key(tenant) {
+        if self.last_accepted.contains_key(tenant) {
             return Ok(());
         }
         let refuse = |reason, message| Err(Rejection::new(reason, SinkErrorKind::LimitExceeded, message));
-        if rules.max > 0 && self.last.len() >= rules.max {
+        if rules.max > 0 && self.last_accepted.len() >= rules.max {
             let message = format!(
                 "the tenant `{tenant}` is new, {} tenants exist, and at most {} are allowed: raise tenants.max in the \
                  configuration of the server",
-                self.last.len(),
+                self.last_accepted.len(),
                 rules.max
             );
             return refuse("tenant_limit", message);
@@ -113,11 +113,11 @@ impl TenantPlaces {
 
     /// Assigns a place to a tenant with an accepted profile.
     pub(super) fn take(&mut self, tenant: &TenantId, rules: &TenantRules, now: Duration) {
-        if let Some(last) = self.last.get_mut(tenant) {
+        if let Some(last) = self.last_accepted.get_mut(tenant) {
             *last = now;
             return;
         }
-        self.last.insert(tenant.clone(), now);
+        self.last_accepted.insert(tenant.clone(), now);
         if rules.new_per_minute > 0 {
             self.new.truncate(rules.new_per_minute - 1);
             self.new.push_front(now);
@@ -135,9 +135,10 @@ impl TenantPlaces {
         }
         self.searched = Some(now);
         let mut stored = stored();
-        self.last
+        self.last_accepted
             .retain(|tenant, last| stored.remove(tenant) || now.saturating_sub(*last) < MAX_INTAKE_TIME);
-        self.last.extend(stored.into_iter().map(|tenant| (tenant, now)));
+        self.last_accepted
+            .extend(stored.into_iter().map(|tenant| (tenant, now)));
     }
 }
 

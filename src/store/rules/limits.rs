@@ -159,7 +159,7 @@ impl Limits {
 
     /// Returns the limits for the time while the wall clock differs from the expected time. These limits refuse a
     /// profile only if it is too old or too new by both clocks.
-    pub(crate) fn giving_way(self: &Arc<Self>, difference: ClockDifference) -> Arc<Self> {
+    pub(crate) fn adjusted_to(self: &Arc<Self>, difference: ClockDifference) -> Arc<Self> {
         if difference.is_none() {
             return self.clone();
         }

@@ -45,7 +45,7 @@ impl AlteredBytes {
 pub(crate) struct ChecksumWriter {
     file: File,
     size: u64,
-    whole: Xxh3,
+    file_hash: Xxh3,
     block: crc32fast::Hasher,
     blocks: Vec<u32>,
     /// Start and hash of the tail, once the data has ended.
@@ -58,7 +58,7 @@ impl ChecksumWriter {
         Self {
             file,
             size: 0,
-            whole: Xxh3::new(),
+            file_hash: Xxh3::new(),
             block: crc32fast::Hasher::new(),
             blocks: Vec::new(),
             tail: None,
@@ -81,7 +81,7 @@ impl ChecksumWriter {
             hash: hash.digest(),
         });
         let checksum = Checksum {
-            file: self.whole.digest(),
+            file: self.file_hash.digest(),
             tail,
         };
         (self.file, self.size, checksum)
@@ -104,7 +104,7 @@ impl Write for ChecksumWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         let mut bytes = &bytes[..written];
-        self.whole.update(bytes);
+        self.file_hash.update(bytes);
         if let Some((_, hash)) = &mut self.tail {
             hash.update(bytes);
             self.size += written as u64;
@@ -153,7 +153,7 @@ impl BlockChecksums {
     }
 
     /// Returns the smallest range around `range` that can be verified.
-    fn cover(&self, range: &Range<u64>) -> Range<u64> {
+    fn verified_range(&self, range: &Range<u64>) -> Range<u64> {
         let data = self.tail.start;
         let start = if range.start >= data {
             data
@@ -169,9 +169,9 @@ impl BlockChecksums {
     }
 
     /// Returns the ranges to read for `ranges`, ascending and disjoint.
-    pub(crate) fn covers(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    pub(crate) fn verified_ranges(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let wanted = ranges.iter().filter(|range| !range.is_empty());
-        let mut all: Vec<Range<u64>> = wanted.map(|range| self.cover(range)).collect();
+        let mut all: Vec<Range<u64>> = wanted.map(|range| self.verified_range(range)).collect();
         all.sort_unstable_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<u64>> = Vec::with_capacity(all.len());
         for range in all {
@@ -183,7 +183,7 @@ impl BlockChecksums {
         merged
     }
 
-    /// Verifies bytes from `start` on. The bytes must be a range from [`BlockChecksums::covers`].
+    /// Verifies bytes from `start` on. The bytes must be a range from [`BlockChecksums::verified_ranges`].
     pub(crate) fn verify(&self, start: u64, bytes: &[u8]) -> Result<(), AlteredBytes> {
         let data = self.tail.start.saturating_sub(start).min(bytes.len() as u64);
         let (data, tail) = bytes.split_at(data as usize);
@@ -296,7 +296,7 @@ impl Blocks {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let cover = self.sums.cover(&range);
+        let cover = self.sums.verified_range(&range);
         let mut bytes = vec![0; (cover.end - cover.start) as usize];
         self.file.read_exact_at(&mut bytes, cover.start)?;
         let altered = |error| io::Error::new(io::ErrorKind::InvalidData, error);

@@ -26,7 +26,7 @@ pub struct Shelf(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    place: ShelfStorage,
+    storage: ShelfStorage,
     /// Locked while an item is read and replaced.
     changing: Mutex<()>,
 }
@@ -54,13 +54,16 @@ impl Shelf {
             None => ShelfStorage::Folder(dir.to_owned()),
         };
         let changing = Mutex::default();
-        Self(Arc::new(Inner { place, changing }))
+        Self(Arc::new(Inner {
+            storage: place,
+            changing,
+        }))
     }
 
     /// Returns the items of a tenant in a folder, ascending by name.
     pub fn list(&self, tenant: &TenantId, folder: &str) -> Result<Vec<ShelfItem>, StoreError> {
         let path = format!("{FOLDER}/{tenant}/{folder}");
-        let found = match &self.0.place {
+        let found = match &self.0.storage {
             ShelfStorage::Folder(dir) => list_folder(&dir.join(&path)),
             ShelfStorage::Bucket(bucket) => bucket.list(&path).map(|found| {
                 let kept = found.into_iter().filter_map(|object| {
@@ -81,7 +84,7 @@ impl Shelf {
     /// Returns the bytes of an item, or `None` if no item has the name.
     pub fn read(&self, tenant: &TenantId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
-        let read = match &self.0.place {
+        let read = match &self.0.storage {
             ShelfStorage::Folder(dir) => fs::read(dir.join(&path)),
             ShelfStorage::Bucket(bucket) => bucket.read(&path).map(Vec::from),
         };
@@ -95,7 +98,7 @@ impl Shelf {
     /// Stores an item, or replaces the item of the same name. The item is durable when the function returns.
     pub fn write(&self, tenant: &TenantId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
-        let written = match &self.0.place {
+        let written = match &self.0.storage {
             ShelfStorage::Folder(dir) => write_file(dir, &dir.join(&path), bytes),
             ShelfStorage::Bucket(bucket) => bucket.put(&path, bytes.to_vec()),
         };
@@ -105,7 +108,7 @@ impl Shelf {
     /// Removes an item. A missing item is not an error.
     pub fn remove(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
         let path = format!("{FOLDER}/{tenant}/{name}");
-        let removed = match &self.0.place {
+        let removed = match &self.0.storage {
             ShelfStorage::Folder(dir) => {
                 let file = dir.join(&path);
                 fs::remove_file(&file).and_then(|()| sync_parent(&file))
@@ -122,13 +125,13 @@ impl Shelf {
 
     /// Runs `work` while no other call of this function runs in this process. No such call can change an item between
     /// the reads and writes of `work`.
-    pub fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn exclusively<T>(&self, work: impl FnOnce() -> T) -> T {
         let _changing = self.0.changing.lock();
         work()
     }
 
     fn full_name(&self, path: &str) -> PathBuf {
-        match &self.0.place {
+        match &self.0.storage {
             ShelfStorage::Folder(dir) => dir.join(path),
             ShelfStorage::Bucket(bucket) => PathBuf::from(format!("{}{path}", bucket.url())),
         }

@@ -307,7 +307,7 @@ async fn a_record_whose_segment_is_still_there_is_not_taken_up_twice() {
         payload: record_of(&profile("a")).into(),
         reason: "an older program could not read it".to_owned(),
     };
-    damaged::put_aside(&log, &bad).unwrap();
+    damaged::save_damaged(&log, &bad).unwrap();
     assert_eq!(repair::repair(dir.path(), false).unwrap().len(), 1);
     assert!(damaged::list(&log).unwrap().is_empty());
     assert_eq!(wal::segments(&log).unwrap(), segments);

@@ -26,7 +26,7 @@ use crate::store::tables::delta::log_files::{version_of, version_of_hint};
 use crate::store::tables::root::{DataLocation, Root, log_of};
 use crate::store::tables::snapshot::FileEntry;
 use crate::store::tools::check_log::contradictions;
-use crate::store::tools::inspect::on_a_thread;
+use crate::store::tools::inspect::run_on_thread;
 use alluvium_base::file::{create_folders, sync_parent, temporary_name};
 
 /// Maximum number of attempts before the copy fails.
@@ -68,10 +68,10 @@ impl From<StoreError> for Failure {
 /// Copies the data folder `at` to the new folder `to`. Tables in a bucket are not copied.
 pub(crate) fn backup<'a>(at: impl Into<DataLocation<'a>>, to: &Path) -> Result<Backup, StoreError> {
     let at = at.into();
-    on_a_thread(|| backup_here(at, to))
+    run_on_thread(|| copy_data(at, to))
 }
 
-fn backup_here(at: DataLocation<'_>, to: &Path) -> Result<Backup, StoreError> {
+fn copy_data(at: DataLocation<'_>, to: &Path) -> Result<Backup, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     folder::check_version(dir)?;

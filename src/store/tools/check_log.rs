@@ -41,7 +41,7 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
                 };
                 segment = again;
             }
-            segment.ending = segment.ending.of_ended();
+            segment.ending = segment.ending.of_closed_segment();
         }
         checked.segments += 1;
         checked.records += segment.records;

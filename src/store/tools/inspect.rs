@@ -81,21 +81,21 @@ impl Size {
 /// Checks every file of a data folder.
 pub fn check<'a>(at: impl Into<DataLocation<'a>>) -> Result<Checked, StoreError> {
     let at = at.into();
-    on_a_thread(|| check_here(at))
+    run_on_thread(|| check_location(at))
 }
 
 /// Measures the sizes of the tables and of the log in a data folder.
 pub fn stats<'a>(at: impl Into<DataLocation<'a>>) -> Result<Stats, StoreError> {
     let at = at.into();
-    on_a_thread(|| stats_here(at))
+    run_on_thread(|| read_stats(at))
 }
 
 /// Runs `work` on a thread outside of any runtime. Inside a runtime, `object_store` would move its work there.
-pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
+pub(crate) fn run_on_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
     std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
 }
 
-fn check_here(at: DataLocation<'_>) -> Result<Checked, StoreError> {
+fn check_location(at: DataLocation<'_>) -> Result<Checked, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let mut checked = Checked::default();
@@ -131,7 +131,7 @@ fn check_here(at: DataLocation<'_>) -> Result<Checked, StoreError> {
 /// Live files, by the result of their check.
 #[derive(Default)]
 struct LiveFiles {
-    sound: Vec<FileEntry>,
+    intact: Vec<FileEntry>,
     damaged: HashSet<String>,
 }
 
@@ -153,8 +153,8 @@ fn check_table(
     }
     // Logs in a bucket have no checksums of this store.
     if let Root::Folder(_) = root {
-        for fault in sums::look(&folder.join("_delta_log"), Extent::Whole)?.faults {
-            let severity = if fault.matters {
+        for fault in sums::check_log_files(&folder.join("_delta_log"), Extent::Whole)?.faults {
+            let severity = if fault.is_needed {
                 Severity::Error
             } else {
                 Severity::Warning
@@ -166,7 +166,7 @@ fn check_table(
     let (files, mut opened) = match open() {
         Ok(found) => found,
         Err(error) => {
-            // `sums::look` has already reported damage to a known file.
+            // `sums::check_log_files` has already reported damage to a known file.
             if !matches!(error, StoreError::Damaged { .. }) {
                 checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
             }
@@ -177,8 +177,8 @@ fn check_table(
     for file in &files {
         checked.files += 1;
         checked.bytes += file.size;
-        let Some((kind, detail)) = fault_of(root, file) else {
-            found.sound.push(file.clone());
+        let Some((kind, detail)) = find_fault(root, file) else {
+            found.intact.push(file.clone());
             continue;
         };
         found.damaged.insert(file.path.clone());
@@ -220,7 +220,7 @@ fn check_references(dir: &Path, root: &Root, found: &LiveFiles, checked: &mut Ch
         };
         names.extend(files);
     }
-    for fault in references::follow(root, &found.sound, &names, &found.damaged) {
+    for fault in references::follow(root, &found.intact, &names, &found.damaged) {
         // A running server may have replaced the file meanwhile.
         if files_of(fault.file.table)?
             .iter()
@@ -234,7 +234,7 @@ fn check_references(dir: &Path, root: &Root, found: &LiveFiles, checked: &mut Ch
 }
 
 /// Returns the kind and the description of a fault of a live file, if any.
-fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
+fn find_fault(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
     let wrong_size = |size: u64| {
         let kind = if size < file.size {
             "file-truncated"
@@ -248,14 +248,14 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
         Root::Folder(folder) => match File::open(folder.join(&file.path)) {
             Ok(open) => {
                 let size = open.metadata().map_or(0, |metadata| metadata.len());
-                wrong_size(size).or_else(|| fault_of_content(file, &open, open.try_clone()))
+                wrong_size(size).or_else(|| find_content_fault(file, &open, open.try_clone()))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),
             Err(error) => Some(("file-unreadable", error.to_string())),
         },
         Root::Bucket(_) => match root.read(&file.path) {
             Ok(bytes) => {
-                wrong_size(bytes.len() as u64).or_else(|| fault_of_content(file, bytes.as_ref(), Ok(bytes.clone())))
+                wrong_size(bytes.len() as u64).or_else(|| find_content_fault(file, bytes.as_ref(), Ok(bytes.clone())))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),
             Err(error) => Some(("file-unreadable", error.to_string())),
@@ -264,7 +264,7 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
 }
 
 /// Compares the bytes of a file with their checksum. Without a checksum, decodes the file instead.
-fn fault_of_content<C: ChunkReader + 'static>(
+fn find_content_fault<C: ChunkReader + 'static>(
     file: &FileEntry,
     bytes: impl Read,
     chunks: std::io::Result<C>,
@@ -324,7 +324,7 @@ pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-fn stats_here(at: DataLocation<'_>) -> Result<Stats, StoreError> {
+fn read_stats(at: DataLocation<'_>) -> Result<Stats, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let layout = folder::check_version(dir)?.unwrap_or(0);

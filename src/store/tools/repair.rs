@@ -35,10 +35,10 @@ pub(crate) struct Action {
 /// complete even if they lack data.
 pub(crate) fn repair<'a>(at: impl Into<DataLocation<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
     let at = at.into();
-    inspect::on_a_thread(|| repair_here(at, accept_loss))
+    inspect::run_on_thread(|| repair_location(at, accept_loss))
 }
 
-fn repair_here(at: DataLocation<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
+fn repair_location(at: DataLocation<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let folder = Folder::open(dir, &Faults::default())?;
@@ -89,7 +89,7 @@ fn repair_here(at: DataLocation<'_>, accept_loss: bool) -> Result<Vec<Action>, S
         removed += maintenance::remove_unnamed(&root, table, &folder.writer, &live, &Faults::default())?;
         if removed > 0 {
             act(
-                &opened.place(),
+                &opened.location(),
                 format!(
                     "removed {removed} files that were never committed; their contents are in the log or in the \
                         files that they were made from"
@@ -117,7 +117,7 @@ fn repair_here(at: DataLocation<'_>, accept_loss: bool) -> Result<Vec<Action>, S
                 &path,
                 "removed; its segment still has the record, and the next start replays it".to_owned(),
             );
-        } else if let Some(number) = take_up(&path, last + 1)? {
+        } else if let Some(number) = restore_record(&path, last + 1)? {
             last = number;
             let done = format!("became segment {number} of the log; the next start replays it");
             act(&path, done);
@@ -166,7 +166,7 @@ fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
 }
 
 /// Turns a damaged record into segment `number`, if this program can replay and write it.
-fn take_up(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
+fn restore_record(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
     let mut records = Vec::new();
     let place = RecordPlace {
         segment: number,

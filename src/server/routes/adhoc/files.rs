@@ -50,7 +50,7 @@ fn make_room(shelf: &Shelf, tenant: &TenantId, id: &UploadId, file: &[u8]) -> Re
             "the profile has {size} bytes, but a tenant may keep at most {MAX_BYTES}"
         )));
     }
-    shelf.alone(|| {
+    shelf.exclusively(|| {
         let found = shelf.list(tenant, FOLDER).map_err(failed)?;
         let mut bytes: u64 = found.iter().map(|kept| kept.size).sum();
         let mut count = found.len();

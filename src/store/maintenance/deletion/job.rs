@@ -22,7 +22,7 @@ use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::exchange::Exchange;
 use crate::store::maintenance::jobs::{FileHold, HeldFiles, UNREADABLE_RETRY_DELAY};
 use crate::store::maintenance::report::Report;
-use crate::store::maintenance::worker::{Worker, worse};
+use crate::store::maintenance::worker::{Worker, worse_result};
 use crate::store::tables::snapshot::FileEntry;
 use alluvium_base::file::sync_parent;
 
@@ -45,13 +45,13 @@ impl Deletions {
         flush(worker, flushes)?;
         let mut report = Report::default();
         let mut request: Option<PathBuf> = None;
-        worker.again(|worker| {
+        worker.retry(|worker| {
             // If the outcome of an earlier commit is unknown, the list of files is read first.
-            worker.tables.settle()?;
+            worker.tables.resolve_uncertain()?;
             // If another server has replaced listed files meanwhile, the list is made again while the caller waits.
             let taken = asked
                 .clone()
-                .taken(worker.tables.committed()?, &worker.published.files())?;
+                .limit_to_live(worker.tables.committed()?, &worker.published.files())?;
             let path = match &request {
                 Some(path) => {
                     taken.replace(path, &worker.config.faults)?;
@@ -99,7 +99,7 @@ impl Deletions {
                         self.later
                             .insert(request.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
                     }
-                    result = worse(result, done);
+                    result = worse_result(result, done);
                 }
                 // `alluvium store check` also reports a damaged request.
                 Err(error @ StoreError::Damaged { .. }) => {
@@ -107,12 +107,12 @@ impl Deletions {
                         .insert(request.clone(), Instant::now() + UNREADABLE_RETRY_DELAY);
                     tracing::error!(%error, "ignoring a damaged request for a deletion");
                 }
-                Err(error) => result = worse(result, Err(error)),
+                Err(error) => result = worse_result(result, Err(error)),
             }
         }
         match held(worker) {
             Ok(held) => (held, result),
-            Err(error) => (FileHold::All, worse(result, Err(error))),
+            Err(error) => (FileHold::All, worse_result(result, Err(error))),
         }
     }
 }
@@ -160,7 +160,7 @@ fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
 
 /// Flushes the head, reads the commits of other servers, and waits for the result.
 fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
-    let mut answer = flushes.ask_with_sync();
+    let mut answer = flushes.request_with_sync();
     loop {
         match answer.try_recv() {
             Ok(result) => return result,
@@ -176,26 +176,26 @@ fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
 /// files in all tables in one step for readers.
 fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
     let start = Instant::now();
-    worker.tables.settle()?;
+    worker.tables.resolve_uncertain()?;
     worker.begin("delete")?;
     let published = worker.published.clone();
     let root = &published.root;
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut replaced: Vec<(FileEntry, Vec<String>)> = Vec::new();
     let files = published.files();
-    let covered = deletion.covered(&files, &published.writer);
+    let covered = deletion.covered_files(&files, &published.writer);
     let covered = covered.map_err(|reason| StoreError::Unfinished {
         request: request.to_owned(),
         reason,
     });
     let jobs = covered.and_then(|covered| deletion.jobs(root, &files, &covered));
     let jobs = jobs.map_err(|error| worker.tables.explained(Table::Series, error));
-    let jobs = jobs.inspect_err(|error| worker.note(error));
-    for job in worker.counted("delete", jobs)? {
+    let jobs = jobs.inspect_err(|error| worker.report_damage(error));
+    for job in worker.count_failure("delete", jobs)? {
         let result = worker.rewrite(&job, 1.0);
         let result = result.map_err(|error| worker.tables.explained(job.table, error));
-        let result = result.inspect_err(|error| worker.note(error));
-        let added = match worker.counted("delete", result) {
+        let result = result.inspect_err(|error| worker.report_damage(error));
+        let added = match worker.count_failure("delete", result) {
             Ok(added) => added,
             Err(error) => {
                 exchanges.iter().for_each(|exchange| exchange.discard(root));
@@ -219,12 +219,12 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
         }
     }
     if !exchanges.is_empty() {
-        if let Err(error) = pass_on(worker, request, &replaced) {
+        if let Err(error) = transfer(worker, request, &replaced) {
             exchanges.iter().for_each(|exchange| exchange.discard(root));
-            return worker.counted("delete", Err(error));
+            return worker.count_failure("delete", Err(error));
         }
         let result = worker.tables.exchange(&exchanges);
-        worker.counted("delete", result)?;
+        worker.count_failure("delete", result)?;
         for exchange in &exchanges {
             worker.count(exchange, "delete", start, report);
         }
@@ -232,12 +232,12 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
     // These steps also run if no file had to be replaced, because an attempt that failed may have been committed.
     worker.repeats.forget(&deletion.tenant);
     let durable = worker.tables.make_durable(&[Table::Samples, Table::Profiles]);
-    worker.counted("delete", durable)?;
+    worker.count_failure("delete", durable)?;
     remove(worker, request)
 }
 
 /// Updates the other requests: a request that covers a replaced file then also covers the new files.
-fn pass_on(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)]) -> Result<(), StoreError> {
+fn transfer(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)]) -> Result<(), StoreError> {
     let live = worker.published.files();
     for path in request::pending(&worker.config.dir)? {
         if path == request {
@@ -250,7 +250,7 @@ fn pass_on(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)
         };
         let mut is_changed = false;
         for (removed, added) in replaced {
-            is_changed |= other.pass_on(removed, added, &live, &worker.published.writer);
+            is_changed |= other.transfer(removed, added, &live, &worker.published.writer);
         }
         if is_changed {
             other.replace(&path, &worker.config.faults)?;

@@ -96,7 +96,7 @@ impl Deletion {
 
     /// Limits the request to the live files that may hold selected profiles. The tables contain the log up to
     /// `segment`. Fails if samples at an edge of the range are summed over an interval that the edge would split.
-    pub(crate) fn taken(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
+    pub(crate) fn limit_to_live(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
         let selection = self.selection().map_err(StoreError::Request)?;
         self.check_edges(&selection, live)?;
         let touched = live.iter().filter(|file| self.may_touch(&selection, file));
@@ -137,7 +137,7 @@ impl Deletion {
     /// If the request covers the file `removed`, makes the request cover the files in `added`, which replace that file.
     /// If `removed` may hold covered and later rows, records the file in `mixed` instead. Returns true if the request
     /// has changed.
-    pub(crate) fn pass_on(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
+    pub(crate) fn transfer(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
         let is_touched = self
             .selection()
             .is_ok_and(|selection| self.may_touch(&selection, removed));
@@ -156,7 +156,7 @@ impl Deletion {
 
     /// Returns the live files that the request covers. If covered and later rows cannot be distinguished, returns the
     /// reason as an error, and the caller must delete nothing.
-    pub(crate) fn covered(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, String> {
+    pub(crate) fn covered_files(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, String> {
         let selection = self.selection()?;
         let touched = live.iter().filter(|file| self.may_touch(&selection, file));
         let touched: Vec<&FileEntry> = touched.collect();
@@ -472,42 +472,50 @@ mod tests {
         ];
         let later = [file(&format!("000000000004-1-{OWN}")), file(&format!("c1-0-cc-{OWN}"))];
         let path = asked()
-            .taken(4, &before)
+            .limit_to_live(4, &before)
             .unwrap()
             .write(dir.path(), &Faults::default())
             .unwrap();
         let mut read = Deletion::read(&path).unwrap();
         let live: Vec<FileEntry> = before.iter().chain(&later).cloned().collect();
-        assert_eq!(names(&read.covered(&live, OWN).unwrap()), names(&before));
+        assert_eq!(names(&read.covered_files(&live, OWN).unwrap()), names(&before));
         // Files that retention has removed do not matter.
-        assert_eq!(names(&read.covered(&live[1..], OWN).unwrap()), names(&before[1..]));
-        assert!(read.covered(&later, OWN).unwrap().is_empty());
-        assert!(read.pass_on(&before[1], &[later[1].path.clone()], &live, OWN));
-        assert!(!read.pass_on(&file("another"), &[later[0].path.clone()], &live, OWN));
+        assert_eq!(
+            names(&read.covered_files(&live[1..], OWN).unwrap()),
+            names(&before[1..])
+        );
+        assert!(read.covered_files(&later, OWN).unwrap().is_empty());
+        assert!(read.transfer(&before[1], &[later[1].path.clone()], &live, OWN));
+        assert!(!read.transfer(&file("another"), &[later[0].path.clone()], &live, OWN));
         read.replace(&path, &Faults::default()).unwrap();
         let read = Deletion::read(&path).unwrap();
-        assert_eq!(names(&read.covered(&later, OWN).unwrap()), names(&later[1..]));
+        assert_eq!(names(&read.covered_files(&later, OWN).unwrap()), names(&later[1..]));
         assert_eq!(pending(dir.path()).unwrap(), [path]);
     }
 
     #[test]
     fn what_another_server_has_merged_is_not_told_from_what_came_later() {
-        let taken = asked().taken(4, &[file(&format!("000000000004-0-{OWN}"))]).unwrap();
+        let taken = asked()
+            .limit_to_live(4, &[file(&format!("000000000004-0-{OWN}"))])
+            .unwrap();
         let merged = [file(&format!("c1-0-aa-{OTHER}"))];
-        let error = taken.covered(&merged, OWN).unwrap_err();
+        let error = taken.covered_files(&merged, OWN).unwrap_err();
         assert!(error.contains(&merged[0].path), "{error}");
         // A file of another day has no rows of the covered file.
         let mut elsewhere = merged.clone();
         elsewhere[0].path = elsewhere[0].path.replace("2026-01-01", "2026-01-02");
-        assert!(taken.covered(&elsewhere, OWN).unwrap().is_empty());
+        assert!(taken.covered_files(&elsewhere, OWN).unwrap().is_empty());
         // If another request has rewritten the merged file, the request records the file, also after a restart.
         let dir = tempfile::tempdir().unwrap();
         let mut other = taken.clone();
         let rewritten = [file(&format!("c1-0-bb-{OWN}"))];
-        assert!(!other.pass_on(&elsewhere[0], &[rewritten[0].path.clone()], &elsewhere, OWN));
-        assert!(other.pass_on(&merged[0], &[rewritten[0].path.clone()], &merged, OWN));
+        assert!(!other.transfer(&elsewhere[0], &[rewritten[0].path.clone()], &elsewhere, OWN));
+        assert!(other.transfer(&merged[0], &[rewritten[0].path.clone()], &merged, OWN));
         let path = other.write(dir.path(), &Faults::default()).unwrap();
-        let error = Deletion::read(&path).unwrap().covered(&rewritten, OWN).unwrap_err();
+        let error = Deletion::read(&path)
+            .unwrap()
+            .covered_files(&rewritten, OWN)
+            .unwrap_err();
         assert!(error.contains(&merged[0].path), "{error}");
     }
 
@@ -531,9 +539,9 @@ mod tests {
             assert_eq!(read.holds(&file(&name), OWN), covered, "{name}");
             live.push(file(&name));
         }
-        assert_eq!(read.covered(&live, OWN).unwrap().len(), 2);
+        assert_eq!(read.covered_files(&live, OWN).unwrap().len(), 2);
         live.push(file(&format!("c1-0-ab-{OWN}")));
-        assert!(read.covered(&live, OWN).unwrap_err().contains("c1-0-ab"));
+        assert!(read.covered_files(&live, OWN).unwrap_err().contains("c1-0-ab"));
     }
 
     #[test]
@@ -541,7 +549,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let selector = r#"cpu:a:b:c:d{service_name="cart"}"#;
         let asked = Deletion::new(tenant_id("t"), selector, TimeSpan::new(12, 345));
-        let taken = asked.taken(4, &[file("a"), file("b")]).unwrap();
+        let taken = asked.limit_to_live(4, &[file("a"), file("b")]).unwrap();
         let path = taken.write(dir.path(), &Faults::default()).unwrap();
         let bytes = fs::read(&path).unwrap();
         for bit in 0..bytes.len() * 8 {

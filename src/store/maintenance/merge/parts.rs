@@ -234,7 +234,7 @@ impl Columns {
             // Types come in ascending order.
             match &mut stats.profile_type {
                 None => stats.profile_type = Some(Bounds::new(profile_type.clone(), profile_type.clone())),
-                Some(bounds) => bounds.most = profile_type.clone(),
+                Some(bounds) => bounds.max = profile_type.clone(),
             }
         }
     }

@@ -75,7 +75,7 @@ impl Selection {
 
     /// Returns true if a file may hold selected rows.
     pub(crate) fn touches(&self, file: &FileEntry) -> bool {
-        let touches = |span: TimeSpan| file.time.is_none_or(|time| span.touches(time.least, time.most));
+        let touches = |span: TimeSpan| file.time.is_none_or(|time| span.touches(time.min, time.max));
         self.time.is_none_or(touches)
             && self.series.as_ref().is_none_or(|set| {
                 file.series

@@ -127,7 +127,7 @@ impl SeriesMerge {
         };
         let mut count = 0;
         while let Some((last, _)) = batch.last() {
-            bounds.most = *last;
+            bounds.max = *last;
             count += batch.len() as u64;
             let rows: Vec<(SeriesId, &Labels)> = batch.iter().map(|(id, labels)| (*id, labels)).collect();
             for chunk in rows::series_chunks(&rows, BATCH_SERIES) {

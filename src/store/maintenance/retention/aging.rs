@@ -104,7 +104,7 @@ pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expire
         let (Some(time), Some(types)) = (file.time, &file.profile_type) else {
             continue;
         };
-        let is_over = |period| time.most < before(period);
+        let is_over = |period| time.max < before(period);
         let whole = match types.single() {
             Some(profile_type) => aging.period(&file.tenant, profile_type),
             None => aging.longest(&file.tenant),
@@ -157,7 +157,7 @@ pub(crate) fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, polic
             let Some(time) = file.time else {
                 continue;
             };
-            let age = Duration::from_micros(now_us.saturating_sub(time.most).max(0) as u64);
+            let age = Duration::from_micros(now_us.saturating_sub(time.max).max(0) as u64);
             let wanted = aging
                 .downsample
                 .iter()

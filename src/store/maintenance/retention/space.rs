@@ -51,7 +51,7 @@ impl FreeFloor {
     pub(crate) const DELAY: Duration = Duration::from_mins(1);
 
     /// Returns the bytes that are missing in the file system of `folder`.
-    pub(crate) fn missing(&self, folder: &Path) -> io::Result<u64> {
+    pub(crate) fn missing_bytes(&self, folder: &Path) -> io::Result<u64> {
         Ok(self.bytes.saturating_sub((self.measure)(folder)?))
     }
 }
@@ -62,15 +62,15 @@ pub(crate) struct ExcessFiles {
     pub(crate) files: BTreeMap<Table, Vec<FileEntry>>,
     pub(crate) bytes: u64,
     /// Time of the newest row to remove, in microseconds since 1970.
-    pub(crate) until_us: i64,
+    pub(crate) newest_us: i64,
     /// Bytes that are still beyond the limit: files of the newest hour, which is never removed, and stacks and series.
-    pub(crate) left_over: u64,
+    pub(crate) remaining_bytes: u64,
 }
 
 impl SpaceLimits {
     /// Returns the files to remove for the limits of tenants and for the limit of all tables. Files of a tenant that
     /// exceeds its own limit are removed first.
-    pub(crate) fn crowded(&self, files: &[FileEntry]) -> Vec<ExcessFiles> {
+    pub(crate) fn excess_files(&self, files: &[FileEntry]) -> Vec<ExcessFiles> {
         let mut crowded = Vec::new();
         let mut left: Vec<&FileEntry> = files.iter().collect();
         for (tenant, most) in &self.tenants {
@@ -103,8 +103,8 @@ pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u
         total += file.size;
         let over = match file.time {
             Some(time) => {
-                newest = newest.max(time.most);
-                time.most
+                newest = newest.max(time.max);
+                time.max
             }
             None => TimeSpan::of_day(file.day).end.saturating_add(DAY_US),
         };
@@ -118,20 +118,20 @@ pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u
     let mut crowded = ExcessFiles {
         files: BTreeMap::new(),
         bytes: 0,
-        until_us: i64::MIN,
-        left_over: 0,
+        newest_us: i64::MIN,
+        remaining_bytes: 0,
     };
     for (over, file) in in_order {
         let is_enough = total - crowded.bytes <= most;
         // Samples and profiles of one flush end at the same moment, and are removed together.
-        if over >= kept_from || is_enough && over > crowded.until_us {
+        if over >= kept_from || is_enough && over > crowded.newest_us {
             break;
         }
-        crowded.until_us = over;
+        crowded.newest_us = over;
         crowded.bytes += file.size;
         crowded.files.entry(file.table).or_default().push(file.clone());
     }
-    crowded.left_over = (total - crowded.bytes).saturating_sub(most);
+    crowded.remaining_bytes = (total - crowded.bytes).saturating_sub(most);
     Some(crowded)
 }
 
@@ -177,8 +177,11 @@ mod tests {
         assert!(oldest(&files, 110).is_none());
         let found = oldest(&files, 95).unwrap();
         let first = ["profiles/tenant=t/0.parquet", "samples/tenant=t/0.parquet"];
-        assert_eq!((names(&found), found.bytes, found.left_over), (first.to_vec(), 20, 0));
-        assert_eq!(found.until_us, 100 * DAY_US + HOUR_US);
+        assert_eq!(
+            (names(&found), found.bytes, found.remaining_bytes),
+            (first.to_vec(), 20, 0)
+        );
+        assert_eq!(found.newest_us, 100 * DAY_US + HOUR_US);
         assert_eq!(oldest(&files, 90).unwrap().bytes, 20);
         assert_eq!(oldest(&files, 89).unwrap().bytes, 40);
     }
@@ -189,11 +192,11 @@ mod tests {
         files.push(file(Table::Stacks, "t", "names.parquet", None));
         let found = oldest(&files, 0).unwrap();
         // The fourth hour ends at the moment at which the newest hour begins.
-        assert_eq!((found.bytes, found.left_over), (60, 50));
+        assert_eq!((found.bytes, found.remaining_bytes), (60, 50));
         files.extend(rows("t", 72));
         let found = oldest(&files, 25).unwrap();
         assert!(names(&found).contains(&"stacks/tenant=t/names.parquet"));
-        assert_eq!((found.bytes, found.left_over), (110, 0));
+        assert_eq!((found.bytes, found.remaining_bytes), (110, 0));
     }
 
     #[test]
@@ -205,7 +208,7 @@ mod tests {
             tenants: BTreeMap::from([(tenant_id("large"), 80)]),
             floor: None,
         };
-        let found = limits.crowded(&files);
+        let found = limits.excess_files(&files);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(names(&found[0]).iter().all(|path| path.contains("tenant=large")));
         assert_eq!(found[0].bytes, 40);
@@ -213,7 +216,7 @@ mod tests {
             whole: Some(100),
             ..limits
         };
-        let found = limits.crowded(&files);
+        let found = limits.excess_files(&files);
         assert!(names(&found[1]).iter().all(|path| path.contains("tenant=old")));
         assert_eq!(found.iter().map(|found| found.bytes).sum::<u64>(), 80);
     }
@@ -222,9 +225,9 @@ mod tests {
     fn a_disk_has_free_space() {
         let folder = tempfile::tempdir().unwrap();
         let floor = FreeFloor::of_disk(u64::MAX);
-        let missing = floor.missing(folder.path()).unwrap();
+        let missing = floor.missing_bytes(folder.path()).unwrap();
         assert!(0 < missing && missing < u64::MAX, "{missing}");
-        assert_eq!(FreeFloor::of_disk(1).missing(folder.path()).unwrap(), 0);
-        assert!(floor.missing(&folder.path().join("nowhere")).is_err());
+        assert_eq!(FreeFloor::of_disk(1).missing_bytes(folder.path()).unwrap(), 0);
+        assert!(floor.missing_bytes(&folder.path().join("nowhere")).is_err());
     }
 }

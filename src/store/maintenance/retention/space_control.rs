@@ -25,7 +25,7 @@ pub(in crate::store::maintenance) struct SpaceControl {
 impl SpaceControl {
     /// Removes the oldest files beyond the limits on size. If `may_delete` is true, also restores the floor of free
     /// space.
-    pub(in crate::store::maintenance) fn keep(
+    pub(in crate::store::maintenance) fn enforce_limits(
         &mut self,
         worker: &mut Worker,
         vacuum: &mut Vacuum,
@@ -35,8 +35,8 @@ impl SpaceControl {
         let config = worker.config.clone();
         let space = &config.maintenance.space;
         let mut left_over = 0;
-        for crowded in space.crowded(&worker.published.files()) {
-            left_over += crowded.left_over;
+        for crowded in space.excess_files(&worker.published.files()) {
+            left_over += crowded.remaining_bytes;
             remove(worker, crowded, "retention_size", report)?;
         }
         // Files of a bucket are not on this disk. While the clock cannot be trusted, files that look old are not
@@ -45,7 +45,7 @@ impl SpaceControl {
             && may_delete
             && worker.published.root.bucket().is_none()
         {
-            left_over += self.relieve(worker, vacuum, &floor, report)?;
+            left_over += self.restore_free_space(worker, vacuum, &floor, report)?;
         }
         self.warn(left_over);
         Ok(())
@@ -53,7 +53,7 @@ impl SpaceControl {
 
     /// Deletes removed files, and removes the oldest live files while free space is missing. Returns the bytes that are
     /// still missing because the remaining files must stay.
-    fn relieve(
+    fn restore_free_space(
         &mut self,
         worker: &mut Worker,
         vacuum: &mut Vacuum,
@@ -62,7 +62,7 @@ impl SpaceControl {
     ) -> Result<u64, StoreError> {
         let config = worker.config.clone();
         let missing = || {
-            let missing = floor.missing(&config.dir);
+            let missing = floor.missing_bytes(&config.dir);
             missing.map_err(StoreError::io("measure the free space of", &config.dir))
         };
         if missing()? == 0 {
@@ -81,7 +81,7 @@ impl SpaceControl {
             return Ok(0);
         };
         self.relieved_at = Some(Instant::now() + delay + config.maintenance.interval);
-        let left_over = crowded.left_over;
+        let left_over = crowded.remaining_bytes;
         remove(worker, crowded, "free_space", report)?;
         Ok(left_over)
     }
@@ -108,7 +108,7 @@ fn remove(
     if crowded.bytes == 0 {
         return Ok(());
     }
-    let until = chrono::DateTime::from_timestamp_micros(crowded.until_us).unwrap_or_default();
+    let until = chrono::DateTime::from_timestamp_micros(crowded.newest_us).unwrap_or_default();
     tracing::info!(
         reason,
         bytes = crowded.bytes,

@@ -250,7 +250,7 @@ async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
         .iter()
         .filter(|file| file.table == Table::Samples && file.rows > 0)
     {
-        let Bounds { least: low, most: high } = file.time.unwrap();
+        let Bounds { min: low, max: high } = file.time.unwrap();
         let merged = rewrite::MergedName::of(&file.path).level > 0;
         assert!(!merged || low / HOUR_US == high / HOUR_US, "{file:?}");
     }

@@ -118,22 +118,18 @@ fn stats_array(stats: &FileStats, checksum: Option<Checksum>) -> Result<StructAr
     let integers = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
     let texts = |value: String| -> ArrayRef { Arc::new(StringArray::from(vec![value])) };
     if let Some(time) = stats.time {
-        let least = time.least.div_euclid(1_000);
-        let most = time.most.saturating_add(999).div_euclid(1_000);
+        let least = time.min.div_euclid(1_000);
+        let most = time.max.saturating_add(999).div_euclid(1_000);
         columns.push((TIME, texts(time_text(least)), texts(time_text(most))));
     }
     if let Some(types) = &stats.profile_type {
-        columns.push((
-            PROFILE_TYPE,
-            texts(types.least.to_string()),
-            texts(types.most.to_string()),
-        ));
+        columns.push((PROFILE_TYPE, texts(types.min.to_string()), texts(types.max.to_string())));
     }
     if let Some(series) = stats.series {
-        columns.push((SERIES, integers(series.least.0), integers(series.most.0)));
+        columns.push((SERIES, integers(series.min.0), integers(series.max.0)));
     }
     if let Some(stacks) = stats.stack {
-        columns.push((STACK, integers(stacks.least.0), integers(stacks.most.0)));
+        columns.push((STACK, integers(stacks.min.0), integers(stacks.max.0)));
     }
     let zeros = columns.iter().map(|(name, ..)| (*name, integers(0))).collect();
     let low = columns.iter().map(|(name, low, _)| (*name, low.clone())).collect();

@@ -118,7 +118,7 @@ impl DeltaTable {
         };
         match opened.layout_version() {
             Some(found) if found > LAYOUT_VERSION => Err(StoreError::NewerLayout {
-                path: opened.place(),
+                path: opened.location(),
                 found,
                 known: LAYOUT_VERSION,
             }),
@@ -158,7 +158,7 @@ impl DeltaTable {
     }
 
     /// Returns the path or address of the table, for messages.
-    pub(crate) fn place(&self) -> PathBuf {
+    pub(crate) fn location(&self) -> PathBuf {
         self.root.name(self.table.name())
     }
 
@@ -266,7 +266,7 @@ impl DeltaTable {
                         version = conflict.conflict_version(),
                         "another writer committed this version first, trying the next version"
                     );
-                    self.give_way(attempt);
+                    self.wait_before_retry(attempt);
                 }
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
@@ -283,7 +283,7 @@ impl DeltaTable {
             match addition.commit(engine.as_ref())? {
                 CommitResult::Committed(_) => tracing::info!(table = self.table.name(), "added new columns"),
                 // The other writer may be a server that has added the same columns.
-                CommitResult::Conflicted(_) => self.give_way(attempt),
+                CommitResult::Conflicted(_) => self.wait_before_retry(attempt),
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
             self.refresh()?;
@@ -314,7 +314,7 @@ impl DeltaTable {
 
     /// Waits before the next attempt, because another writer committed first. The wait is random and grows with each
     /// attempt.
-    fn give_way(&self, attempt: usize) {
+    fn wait_before_retry(&self, attempt: usize) {
         if self.root.bucket().is_some() {
             let most = 10u64 << attempt.min(6);
             std::thread::sleep(Duration::from_millis(rand::random_range(1..=most)));

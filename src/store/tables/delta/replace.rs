@@ -109,7 +109,7 @@ impl DeltaTable {
                         version = conflict.conflict_version(),
                         "another writer committed this version first, trying the next version"
                     );
-                    self.give_way(attempt);
+                    self.wait_before_retry(attempt);
                 }
                 CommitResult::Retryable(failed) => return Err(failed.error),
             }
