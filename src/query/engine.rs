@@ -19,14 +19,14 @@ use crate::query::holdings::impact;
 use crate::query::holdings::impact::Impact;
 use crate::query::holdings::stored::{Holdings, holdings};
 use crate::query::pprof::export;
-use crate::query::resources::cache::LOOK_INTERVAL;
+use crate::query::resources::cache::FORGET_INTERVAL;
 use crate::query::series::selection::Charged;
 use crate::query::series::{selection, stored_profiles};
 use crate::query::sql::session::{Sessions, SqlSession};
 use crate::query::sql::statement;
 use crate::query::sql::statement::Template;
 use crate::query::stacks::flame;
-use crate::query::stacks::flame::Merged;
+use crate::query::stacks::flame::MergedStacks;
 use crate::query::timeline::{heatmap, lines};
 use crate::store::tables::snapshot::SnapshotSource;
 use crate::store::tables::stats::Bounds;
@@ -101,7 +101,7 @@ impl QueryEngine {
     /// Drops decoded rows that were not used for some minutes. Checks once a minute until the future is dropped.
     pub(crate) async fn forget_unused(&self) {
         loop {
-            tokio::time::sleep(LOOK_INTERVAL).await;
+            tokio::time::sleep(FORGET_INTERVAL).await;
             self.shared.contexts.forget_unused();
         }
     }
@@ -342,7 +342,7 @@ impl QueryEngine {
         &self,
         tenants: &Tenants,
         query: StackQuery,
-    ) -> Result<BoxFuture<'static, Result<Merged, QueryError>>, QueryError> {
+    ) -> Result<BoxFuture<'static, Result<MergedStacks, QueryError>>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
         Ok(flame::merge(self.context(tenants), query))
     }

@@ -148,7 +148,7 @@ pub(crate) fn guarded(
     held: Box<dyn Any + Send>,
 ) -> SqlResult {
     let schema = plain_schema(schema);
-    let guarded = Guarded {
+    let guarded = LimitedRows {
         rows,
         schema: schema.clone(),
         deadline,
@@ -160,7 +160,7 @@ pub(crate) fn guarded(
     };
     SqlResult {
         schema,
-        stream: until(deadline, stream::try_unfold(guarded, Guarded::next).boxed()),
+        stream: until(deadline, stream::try_unfold(guarded, LimitedRows::next).boxed()),
         deadline,
         max_output_bytes: limits.max_output_bytes,
     }
@@ -175,7 +175,7 @@ pub(crate) fn too_large(most: usize) -> QueryError {
     ))
 }
 
-struct Guarded {
+struct LimitedRows {
     rows: BatchStream,
     schema: SchemaRef,
     deadline: Deadline,
@@ -186,7 +186,7 @@ struct Guarded {
     _held: Box<dyn Any + Send>,
 }
 
-impl Guarded {
+impl LimitedRows {
     async fn next(mut self) -> Result<Option<(RecordBatch, Self)>, QueryError> {
         let next = AssertUnwindSafe(self.rows.next()).catch_unwind();
         let next = self.deadline.hold(next).await?.map_err(|_| {

@@ -83,7 +83,7 @@ pub struct SeriesQuery {
 
 /// The items that a heatmap counts by value and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeatmapOf {
+pub enum HeatmapSource {
     /// Profiles, by their totals.
     Profiles,
     /// Spans. The value of a span is its sum in one profile.
@@ -104,7 +104,7 @@ pub struct HeatmapQuery {
     /// Labels by which profiles are grouped. An empty list results in one series without labels.
     pub group_by: Vec<String>,
     /// The items that the heatmap counts.
-    pub of: HeatmapOf,
+    pub of: HeatmapSource,
     /// The kind of exemplar of each cell.
     pub exemplars: ExemplarKind,
     /// Maximum number of series. The series with the largest sums are returned. 0 for all.

@@ -20,7 +20,7 @@ pub(crate) struct Key {
 }
 
 /// Cached blocks of a chunk, and the series that the cache lacks.
-pub(crate) struct Found {
+pub(crate) struct CachedBlocks {
     pub(crate) blocks: Vec<Arc<Block>>,
     pub(crate) missing: Missing,
 }
@@ -57,13 +57,13 @@ impl Series {
         clippy::iter_over_hash_type,
         reason = "the rows of blocks are summed, so their order does not matter"
     )]
-    fn look(&self, wanted: Option<&HashSet<SeriesId>>) -> Found {
+    fn look(&self, wanted: Option<&HashSet<SeriesId>>) -> CachedBlocks {
         let (mut blocks, mut lacking) = (Vec::new(), Vec::new());
         let Some(wanted) = wanted else {
             if !self.complete {
-                return Found::nothing(None);
+                return CachedBlocks::nothing(None);
             }
-            return Found {
+            return CachedBlocks {
                 blocks: self.blocks.values().flatten().cloned().collect(),
                 missing: Missing::None,
             };
@@ -80,11 +80,11 @@ impl Series {
         } else {
             Missing::Some(lacking)
         };
-        Found { blocks, missing }
+        CachedBlocks { blocks, missing }
     }
 }
 
-impl Found {
+impl CachedBlocks {
     fn nothing(wanted: Option<&HashSet<SeriesId>>) -> Self {
         Self {
             blocks: Vec::new(),
@@ -109,9 +109,9 @@ impl BlockCache {
     }
 
     /// Returns the cached blocks of a chunk for the series `wanted`. `wanted` is `None` for all series.
-    pub(crate) fn look(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> Found {
+    pub(crate) fn look(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> CachedBlocks {
         let found = self.0.with(key, |series| series.look(wanted));
-        found.unwrap_or_else(|| Found::nothing(wanted))
+        found.unwrap_or_else(|| CachedBlocks::nothing(wanted))
     }
 
     /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all series). A requested series

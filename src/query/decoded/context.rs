@@ -15,7 +15,7 @@ use crate::query::decoded::labels::{SeriesCache, SeriesLabels};
 use crate::query::decoded::stacks;
 use crate::query::decoded::stacks::{Loaded, Missing, StackCache};
 use crate::query::decoded::totals;
-use crate::query::decoded::totals::{Chosen, TotalsCache};
+use crate::query::decoded::totals::{SelectedRuns, TotalsCache};
 use crate::query::resources::runtime::Runtime;
 use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot, SnapshotSource};
 use alluvium_base::BoxFuture;
@@ -101,7 +101,7 @@ impl Context {
     }
 
     /// Returns times and totals of the profiles that pass the filter.
-    pub(crate) fn totals(&self, filter: ScanFilter) -> BoxFuture<'static, Result<Chosen, QueryError>> {
+    pub(crate) fn totals(&self, filter: ScanFilter) -> BoxFuture<'static, Result<SelectedRuns, QueryError>> {
         totals::load(
             self.runtime.clone(),
             self.caches.totals.clone(),

@@ -137,7 +137,7 @@ pub(crate) fn load(
     cache: Arc<TotalsCache>,
     snapshot: Arc<Snapshot>,
     filter: ScanFilter,
-) -> BoxFuture<'static, Result<Chosen, QueryError>> {
+) -> BoxFuture<'static, Result<SelectedRuns, QueryError>> {
     Box::pin(async move {
         let files = read::live_files(&snapshot, Table::Profiles, &filter);
         let all = snapshot
@@ -167,7 +167,7 @@ pub(crate) fn load(
             memory.try_grow(runs.bytes())?;
             found.push(runs);
         }
-        Ok(Chosen {
+        Ok(SelectedRuns {
             runs: found,
             filter,
             _memory: memory,
@@ -177,13 +177,13 @@ pub(crate) fn load(
 
 /// Runs with the filter that selected them. While a query holds this value, the query is charged for the runs that it
 /// read.
-pub(crate) struct Chosen {
+pub(crate) struct SelectedRuns {
     runs: Vec<Runs>,
     filter: ScanFilter,
     _memory: MemoryReservation,
 }
 
-impl Chosen {
+impl SelectedRuns {
     /// Returns the runs of the filter's type and series.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
         let profile_type = self.filter.profile_type.as_ref();

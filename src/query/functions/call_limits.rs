@@ -30,7 +30,7 @@ const MODEST_BYTES: u64 = 1 << 10;
 
 /// Functions that are not available in SQL. Some of them return types that double in size with each nested call, so
 /// that the size has no bound. `levenshtein` of long texts blocks a thread for hours.
-const LEFT_OUT: [&str; 9] = [
+const EXCLUDED_FUNCTIONS: [&str; 9] = [
     "struct",
     "row",
     "named_struct",
@@ -74,7 +74,7 @@ const WITH_REGEX: [&str; 5] = [
     "regexp_replace",
 ];
 
-const GROWING: [(&str, Growth); 27] = [
+const GROWING_FUNCTIONS: [(&str, Growth); 27] = [
     ("repeat", Growth::Repeat),
     ("lpad", Growth::Pad),
     ("rpad", Growth::Pad),
@@ -109,14 +109,14 @@ const GROWING: [(&str, Growth); 27] = [
 pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
     functions
         .into_iter()
-        .filter(|function| !LEFT_OUT.iter().any(|name| named(function, name)))
+        .filter(|function| !EXCLUDED_FUNCTIONS.iter().any(|name| named(function, name)))
         .map(bound)
         .collect()
 }
 
 /// Returns the function, with a limit if its result can grow.
 pub(crate) fn bound(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
-    match GROWING.iter().find(|(name, _)| named(&function, name)) {
+    match GROWING_FUNCTIONS.iter().find(|(name, _)| named(&function, name)) {
         Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded {
             inner: function,
             growth: *growth,
@@ -135,7 +135,7 @@ pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
     if name == JOIN {
         return Some(MODEST_BYTES);
     }
-    let (_, growth) = GROWING.iter().find(|(growing, _)| *growing == name)?;
+    let (_, growth) = GROWING_FUNCTIONS.iter().find(|(growing, _)| *growing == name)?;
     let literal = |at: usize| match args.get(at) {
         Some(Expr::Literal(value, _)) => Some(value),
         _ => None,
@@ -145,7 +145,7 @@ pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
         _ => None,
     };
     let is_short = |at: usize| literal(at).is_some_and(|value| value.size() <= size_of::<ScalarValue>() + 16);
-    let most = CallLimits::MOST.value as u64;
+    let most = CallLimits::MAX.value as u64;
     match growth {
         Growth::Modest if name.starts_with("regexp_") && name != "regexp_match" => None,
         Growth::Modest => Some(MODEST_BYTES),
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn what_a_call_may_give_is_known_before_it_runs() {
-        let bytes = |growth: Growth, args: &[ColumnarValue]| growth.bytes("f", args, CallLimits::MOST.value).ok();
+        let bytes = |growth: Growth, args: &[ColumnarValue]| growth.bytes("f", args, CallLimits::MAX.value).ok();
         assert_eq!(bytes(Growth::Repeat, &[text(10), number(100)]), Some(1000));
         assert_eq!(bytes(Growth::Repeat, &[text(1), number(1_000_000_000)]), None);
         assert_eq!(bytes(Growth::Repeat, &[text(1), number(-5)]), Some(0));

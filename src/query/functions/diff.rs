@@ -18,7 +18,7 @@ use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::call_limits::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
-use crate::query::scan::provider::Called;
+use crate::query::scan::provider::TableFunction;
 use crate::query::stacks::flame;
 use alluvium_base::BoxFuture;
 use alluvium_profile::top::TopTable;
@@ -45,12 +45,12 @@ const NUMBERS: [&str; 6] = [
 ];
 
 /// Returns the table function over the data of a query.
-pub(crate) fn function(context: Arc<Context>) -> Called {
+pub(crate) fn function(context: Arc<Context>) -> TableFunction {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let mut fields = vec![text("function"), text("file")];
     fields.extend(NUMBERS.map(|name| Field::new(name, DataType::Int64, false)));
     let schema = Arc::new(Schema::new(fields));
-    Called {
+    TableFunction {
         name: "diff",
         make: Box::new(move |args, session| {
             let wrong =

@@ -17,7 +17,7 @@ use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::call_limits::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
-use crate::query::scan::provider::Called;
+use crate::query::scan::provider::TableFunction;
 use crate::query::stacks::flame;
 use alluvium_base::BoxFuture;
 
@@ -29,7 +29,7 @@ const USAGE: Usage = Usage {
 const DEFAULT_NODES: usize = 8192;
 
 /// Returns the table function over the data of a query.
-pub(crate) fn function(context: Arc<Context>) -> Called {
+pub(crate) fn function(context: Arc<Context>) -> TableFunction {
     let schema = Arc::new(Schema::new(vec![
         Field::new("level", DataType::Int64, false),
         Field::new("x", DataType::Int64, false),
@@ -39,7 +39,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
         Field::new("file", DataType::Utf8, false),
         Field::new("line", DataType::Int64, false),
     ]));
-    Called {
+    TableFunction {
         name: "flamegraph",
         make: Box::new(move |args, session| {
             let args = Arguments::read(USAGE, args, session, context.purpose)?;

@@ -20,7 +20,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatil
 use crate::query::common::checked;
 use crate::query::common::error::QueryError;
 use crate::query::decoded::stack_table::StackTable;
-use crate::query::pprof::export::{About, profile_of};
+use crate::query::pprof::export::{ProfileMetadata, profile_of};
 use crate::query::scan::frame_columns;
 use crate::store::common::schema;
 use crate::store::common::schema::column::{FRAMES, STACK, VALUE};
@@ -171,7 +171,7 @@ impl Accumulator for Sum {
         let mut sums: Vec<(StackId, i64)> = self.sums.iter().map(|(stack, value)| (*stack, *value)).collect();
         // The sums are sorted so that the same rows result in the same bytes.
         sums.sort_unstable();
-        let about = About {
+        let about = ProfileMetadata {
             kind,
             period: 0,
             time_nanos: 0,

@@ -17,7 +17,7 @@ use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::call_limits::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::resources::allowance;
-use crate::query::scan::provider::Called;
+use crate::query::scan::provider::TableFunction;
 use crate::query::stacks::flame;
 use alluvium_base::BoxFuture;
 use alluvium_profile::top::TopTable;
@@ -28,14 +28,14 @@ const USAGE: Usage = Usage {
 };
 
 /// Returns the table function over the data of a query.
-pub(crate) fn function(context: Arc<Context>) -> Called {
+pub(crate) fn function(context: Arc<Context>) -> TableFunction {
     let schema = Arc::new(Schema::new(vec![
         Field::new("function", DataType::Utf8, false),
         Field::new("self", DataType::Int64, false),
         Field::new("total", DataType::Int64, false),
         Field::new("file", DataType::Utf8, false),
     ]));
-    Called {
+    TableFunction {
         name: "top",
         make: Box::new(move |args, session| {
             let args = Arguments::read(USAGE, args, session, context.purpose)?;

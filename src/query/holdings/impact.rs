@@ -26,16 +26,16 @@ use alluvium_profile::SeriesId;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Impact {
     /// The data in Parquet files according to their statistics. All rows of each file are counted.
-    pub(crate) files: Reading,
+    pub(crate) files: ReadEstimate,
     /// The data in memory. These numbers are exact.
-    pub(crate) heads: Reading,
+    pub(crate) heads: ReadEstimate,
     /// Number of series that match the query on the days of its range.
     pub(crate) series: u64,
 }
 
 /// The data that a query would read in files or in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ReadEstimate {
     /// Number of files of all tables, or of heads.
     pub(crate) blocks: u64,
     /// Number of series that may have rows in these files or heads.
@@ -52,7 +52,7 @@ pub(crate) struct Reading {
     pub(crate) symbol_bytes: u64,
 }
 
-impl Reading {
+impl ReadEstimate {
     /// Returns the size of all files in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.index_bytes + self.sample_bytes + self.symbol_bytes

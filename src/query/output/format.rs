@@ -186,8 +186,8 @@ enum Encoder {
         schema: SchemaRef,
     },
     Parquet {
-        writer: Option<Box<ArrowWriter<Written>>>,
-        written: Written,
+        writer: Option<Box<ArrowWriter<SharedOutput>>>,
+        written: SharedOutput,
         schema: SchemaRef,
     },
     Pprof {
@@ -197,9 +197,9 @@ enum Encoder {
 
 /// The output of a writer. The output is shared, so that the encoder can remove the bytes while the writer is in use.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct SharedOutput(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Written {
+impl Write for SharedOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -237,7 +237,7 @@ impl Encoder {
             }
             Format::Parquet => {
                 let schema = names::distinct(&schema);
-                let written = Written::default();
+                let written = SharedOutput::default();
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
                     .build();

@@ -20,7 +20,7 @@ use crate::query::tables::hint;
 use alluvium_base::BoxFuture;
 
 /// Prefix of a unique name that replaces the name of a column. Users do not write names with this prefix.
-const STAND_IN: &str = "alluvium.column.";
+const REPLACEMENT_PREFIX: &str = "alluvium.column.";
 
 /// The original names of the columns. The index of a name is the number in the unique name that replaces it.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Names {
         let fields = schema.fields().iter().map(|field| {
             let number = field
                 .name()
-                .strip_prefix(STAND_IN)
+                .strip_prefix(REPLACEMENT_PREFIX)
                 .and_then(|number| number.parse().ok());
             match number.and_then(|number: usize| self.0.get(number)) {
                 Some(name) => Arc::new(Field::clone(field).with_name(name)),
@@ -108,7 +108,7 @@ impl VisitorMut for Renaming<'_> {
             if seen.insert(text) && !collides {
                 continue;
             }
-            let stand_in = Ident::with_quote('"', format!("{STAND_IN}{}", self.0.0.len()));
+            let stand_in = Ident::with_quote('"', format!("{REPLACEMENT_PREFIX}{}", self.0.0.len()));
             self.0.0.push(name);
             let expr = match item {
                 SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr.clone(),

@@ -12,12 +12,12 @@ use quick_cache::unsync::Cache as Entries;
 use quick_cache::{Equivalent, Weighter};
 
 /// Interval of the calls of [`Cache::forget_unused`].
-pub(crate) const LOOK_INTERVAL: Duration = Duration::from_mins(1);
+pub(crate) const FORGET_INTERVAL: Duration = Duration::from_mins(1);
 /// Number of calls of [`Cache::forget_unused`] after which an unused entry is dropped.
-const LOOKS: u32 = 5;
+const UNUSED_ROUNDS: u32 = 5;
 const ENTRY_BYTES: usize = 128;
 /// Estimated average size of an entry in bytes. It determines how many evicted keys the cache remembers.
-const USUAL_BYTES: usize = 16 << 10;
+const AVERAGE_ENTRY_BYTES: usize = 16 << 10;
 
 /// A value that can estimate its memory.
 pub(crate) trait Bytes {
@@ -36,7 +36,7 @@ pub(crate) struct Cache<K, V> {
 }
 
 struct State<K, V> {
-    entries: Entries<K, Entry<V>, Held>,
+    entries: Entries<K, Entry<V>, EntryWeighter>,
     /// Number of calls of [`Cache::forget_unused`] so far.
     looks: u32,
 }
@@ -49,9 +49,9 @@ struct Entry<V> {
 }
 
 /// Weight of an entry: its size in bytes.
-struct Held;
+struct EntryWeighter;
 
-impl<K, V> Weighter<K, Entry<V>> for Held {
+impl<K, V> Weighter<K, Entry<V>> for EntryWeighter {
     fn weight(&self, _key: &K, entry: &Entry<V>) -> u64 {
         (ENTRY_BYTES + entry.bytes) as u64
     }
@@ -63,7 +63,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         Self {
             limit,
             state: Mutex::new(State {
-                entries: Entries::with_weighter((limit / USUAL_BYTES).max(1), limit as u64, Held),
+                entries: Entries::with_weighter((limit / AVERAGE_ENTRY_BYTES).max(1), limit as u64, EntryWeighter),
                 looks: 0,
             }),
         }
@@ -148,12 +148,12 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
             .for_each(|(_, entry)| each(&entry.value));
     }
 
-    /// Drops entries that were not used during the last [`LOOKS`] calls of this function, that is, for some minutes.
+    /// Drops entries that were not used during the last [`UNUSED_ROUNDS`] calls of this function, that is, for some minutes.
     pub(crate) fn forget_unused(&self) {
         let mut state = self.state.lock();
         state.looks += 1;
         let looks = state.looks;
-        state.entries.retain(|_, entry| looks - entry.used <= LOOKS);
+        state.entries.retain(|_, entry| looks - entry.used <= UNUSED_ROUNDS);
     }
 
     /// Returns the size of all entries in bytes, including their overhead.

@@ -14,7 +14,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 /// Returns the environment of one query: `all` with a memory pool that limits this query to `bytes`.
 pub(crate) fn for_one_query(all: &Arc<RuntimeEnv>, bytes: usize) -> Arc<RuntimeEnv> {
     let mut own = all.as_ref().clone();
-    own.memory_pool = Arc::new(OneQuery {
+    own.memory_pool = Arc::new(QueryMemoryPool {
         all: all.memory_pool.clone(),
         used: AtomicUsize::new(0),
         bytes,
@@ -23,19 +23,19 @@ pub(crate) fn for_one_query(all: &Arc<RuntimeEnv>, bytes: usize) -> Arc<RuntimeE
 }
 
 #[derive(Debug)]
-struct OneQuery {
+struct QueryMemoryPool {
     all: Arc<dyn MemoryPool>,
     used: AtomicUsize,
     bytes: usize,
 }
 
-impl fmt::Display for OneQuery {
+impl fmt::Display for QueryMemoryPool {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "one query(used: {}, limit: {})", self.reserved(), self.bytes)
     }
 }
 
-impl MemoryPool for OneQuery {
+impl MemoryPool for QueryMemoryPool {
     fn name(&self) -> &str {
         "one query"
     }

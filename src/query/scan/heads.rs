@@ -43,7 +43,7 @@ pub(crate) fn head_stream(
 ) -> Result<BatchStream, QueryError> {
     // Reports wrong arguments here instead of in the stream.
     indices_of(&table.schema(), columns)?;
-    let wanted = Wanted {
+    let wanted = HeadSelection {
         table,
         asked: filter.clone(),
         checked: filter.clone(),
@@ -76,7 +76,7 @@ pub(crate) fn head_plan(
     (asked, checked): (&ScanFilter, &ScanFilter),
     schema: SchemaRef,
 ) -> Arc<dyn ExecutionPlan> {
-    let wanted = Wanted {
+    let wanted = HeadSelection {
         table,
         asked: asked.clone(),
         checked: checked.clone(),
@@ -93,7 +93,7 @@ pub(crate) fn head_plan(
 }
 
 /// The rows and columns to read from a head.
-struct Wanted {
+struct HeadSelection {
     table: Table,
     /// Filter that the head may apply.
     asked: ScanFilter,
@@ -106,7 +106,7 @@ struct Wanted {
 struct HeadRows {
     runtime: Arc<Runtime>,
     heads: Vec<Arc<dyn HeadScan>>,
-    wanted: Arc<Wanted>,
+    wanted: Arc<HeadSelection>,
     schema: SchemaRef,
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn sums_of(
     })
 }
 
-fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<Wanted>) -> BatchStream {
+fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<HeadSelection>) -> BatchStream {
     let read = stream::iter(heads).then(move |head| {
         let (wanted, memory) = (wanted.clone(), runtime.reservation("rows in memory"));
         in_turn(&runtime, move |cancellation| {
@@ -210,7 +210,7 @@ fn in_turn<T: Send + 'static>(
 /// after the query was dropped.
 fn one_head(
     head: &dyn HeadScan,
-    wanted: &Wanted,
+    wanted: &HeadSelection,
     memory: &MemoryReservation,
     cancellation: &Cancellation,
 ) -> Result<Vec<RecordBatch>, QueryError> {

@@ -148,9 +148,9 @@ pub(crate) trait Relation: fmt::Debug + Send + Sync + 'static {
 
 /// Implements DataFusion's table provider for a [`Relation`].
 #[derive(Debug)]
-pub(crate) struct Provided(pub(crate) Arc<dyn Relation>);
+pub(crate) struct RelationProvider(pub(crate) Arc<dyn Relation>);
 
-impl TableProvider for Provided {
+impl TableProvider for RelationProvider {
     fn schema(&self) -> SchemaRef {
         self.0.schema()
     }
@@ -186,21 +186,21 @@ impl TableProvider for Provided {
 /// Creates a relation from the arguments of a table function.
 pub(crate) type MakeRelation = dyn Fn(&[Expr], &dyn Session) -> Result<Arc<dyn Relation>, QueryError> + Send + Sync;
 
-pub(crate) struct Called {
+pub(crate) struct TableFunction {
     pub(crate) name: &'static str,
     pub(crate) make: Box<MakeRelation>,
 }
 
-impl fmt::Debug for Called {
+impl fmt::Debug for TableFunction {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name)
     }
 }
 
-impl TableFunctionImpl for Called {
+impl TableFunctionImpl for TableFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let relation = (self.make)(args.exprs(), args.session())?;
-        Ok(Arc::new(Provided(relation)))
+        Ok(Arc::new(RelationProvider(relation)))
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &Scan
     let wanted = filter.series.as_ref().map(|series| {
         let mut bounds = None;
         extend(&mut bounds, series.iter().copied());
-        Wanted { series, bounds }
+        SeriesFilter { series, bounds }
     });
     snapshot
         .files
@@ -246,12 +246,12 @@ pub(crate) fn choose<'a>(
 }
 
 /// The requested series and their bounds. The bounds are `None` for an empty set.
-struct Wanted<'a> {
+struct SeriesFilter<'a> {
     series: &'a HashSet<SeriesId>,
     bounds: Option<Bounds<SeriesId>>,
 }
 
-impl Wanted<'_> {
+impl SeriesFilter<'_> {
     /// Returns true if a file with series in these bounds may contain one of the requested series.
     fn may_be_in(&self, file: Bounds<SeriesId>) -> bool {
         let overlap = |wanted: Bounds<SeriesId>| wanted.min <= file.max && file.min <= wanted.max;
@@ -261,7 +261,7 @@ impl Wanted<'_> {
     }
 }
 
-fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&Wanted<'_>>) -> bool {
+fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&SeriesFilter<'_>>) -> bool {
     if filter
         .tenants
         .as_ref()

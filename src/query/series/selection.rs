@@ -16,7 +16,7 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::TimeRange;
 use crate::query::decoded::context::Context;
 use crate::query::decoded::labels::SeriesLabels;
-use crate::query::decoded::totals::Chosen;
+use crate::query::decoded::totals::SelectedRuns;
 use crate::store::tables::snapshot::ScanFilter;
 use alluvium_base::BoxFuture;
 use alluvium_profile::labels::{PROFILE_NAME, SERVICE_NAME};
@@ -29,7 +29,7 @@ pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
 /// Memory of an entry of a set of series with its share of the empty slots, in bytes.
 const ID_BYTES: usize = 18;
 /// Number of series between two charges to the query.
-pub(crate) const CHARGED_AT_ONCE: usize = 4096;
+pub(crate) const SERIES_PER_CHARGE: usize = 4096;
 /// Memory in bytes of a label value besides its text: in a set, in a result and in its encoding.
 const VALUE_BYTES: usize = 64;
 
@@ -72,7 +72,7 @@ pub(crate) fn active(
 }
 
 fn by_type(
-    chosen: &Chosen,
+    chosen: &SelectedRuns,
     time: Option<TimeSpan>,
     memory: MemoryReservation,
     cancellation: &Cancellation,
@@ -93,7 +93,7 @@ fn by_type(
             series_of_types += 1;
         }
         cancellation.check()?;
-        if series_of_types >= charged + CHARGED_AT_ONCE {
+        if series_of_types >= charged + SERIES_PER_CHARGE {
             charged = series_of_types;
             memory.try_resize(charged * (ID_BYTES + size_of::<Active>()))?;
         }
@@ -219,7 +219,7 @@ fn own_labels(
         if seen.insert(pair.series) {
             own.extend(labels.get(&pair.series).cloned());
         }
-        if seen.len().is_multiple_of(CHARGED_AT_ONCE) {
+        if seen.len().is_multiple_of(SERIES_PER_CHARGE) {
             cancellation.check()?;
             memory.try_resize(seen.len() * (ID_BYTES + size_of::<Labels>() * 2))?;
         }

@@ -102,7 +102,7 @@ async fn analyzed(
 /// Returns the number of files of each table that the plan reads and skips. If the plan has run, the numbers of row
 /// groups and pages follow.
 fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
-    let mut found = Found::default();
+    let mut found = ScanMetrics::default();
     found.visit(physical);
     let mut lines = Vec::new();
     for table in Table::ALL {
@@ -136,7 +136,7 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
 
 /// Metrics collected from the scans of a plan.
 #[derive(Default)]
-struct Found {
+struct ScanMetrics {
     /// Paths of the files of each scan, without duplicates, because several tasks may share a file.
     scans: Vec<std::collections::BTreeSet<String>>,
     row_groups: [usize; 2],
@@ -145,7 +145,7 @@ struct Found {
     has_run: bool,
 }
 
-impl Found {
+impl ScanMetrics {
     fn visit(&mut self, plan: &Arc<dyn ExecutionPlan>) {
         if let Some(source) = plan.downcast_ref::<DataSourceExec>() {
             if let Some(config) = source.data_source().downcast_ref::<FileScanConfig>() {

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use crate::query::functions;
 
 /// Size in bytes below which constants are not counted.
-const WIDE_BYTES: usize = 1 << 10;
+const MIN_COUNTED_BYTES: usize = 1 << 10;
 
 /// The estimated size of the rows of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,9 +35,9 @@ impl RowBytes {
     }
 
     /// Adds a plan and returns its wide columns.
-    fn add(&mut self, plan: &LogicalPlan) -> Wide {
-        let inputs: Vec<Wide> = plan.inputs().into_iter().map(|input| self.add(input)).collect();
-        let mut known = Wide::new();
+    fn add(&mut self, plan: &LogicalPlan) -> WideColumns {
+        let inputs: Vec<WideColumns> = plan.inputs().into_iter().map(|input| self.add(input)).collect();
+        let mut known = WideColumns::new();
         for input in &inputs {
             known.extend(input.iter().map(|(column, bytes)| (column.clone(), *bytes)));
         }
@@ -98,10 +98,10 @@ impl RowBytes {
     }
 
     /// Returns the maximum number of bytes that computing an expression takes for one row.
-    fn cost(&mut self, expr: &Expr, known: &Wide) -> u64 {
+    fn cost(&mut self, expr: &Expr, known: &WideColumns) -> u64 {
         match expr {
             Expr::Literal(value, _) => match value.size() {
-                short if short < WIDE_BYTES => 0,
+                short if short < MIN_COUNTED_BYTES => 0,
                 wide => wide as u64,
             },
             Expr::Column(column) => known.get(column).copied().unwrap_or(0),
@@ -144,17 +144,17 @@ impl RowBytes {
         }
     }
 
-    fn compared<'a>(&mut self, sides: impl IntoIterator<Item = &'a Expr>, known: &Wide) -> u64 {
+    fn compared<'a>(&mut self, sides: impl IntoIterator<Item = &'a Expr>, known: &WideColumns) -> u64 {
         let sides = sides.into_iter().filter(|side| !matches!(side, Expr::Literal(..)));
         sides.map(|side| self.cost(side, known)).sum()
     }
 }
 
 /// The wide columns, each with the bytes of a value.
-type Wide = HashMap<Column, u64>;
+type WideColumns = HashMap<Column, u64>;
 
 /// Returns the columns of a schema that have wide values, given the bytes of each column.
-fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> Wide {
+fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> WideColumns {
     let fields = schema.iter().zip(bytes);
     let wide = fields.filter(|((_, field), bytes)| *bytes > 0 && is_variable(field.data_type()));
     wide.map(|((qualifier, field), bytes)| (Column::new(qualifier.cloned(), field.name()), bytes))
@@ -162,9 +162,9 @@ fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> Wide {
 }
 
 /// Returns the wide columns that a step passes on under the same names.
-fn inherited(schema: &DFSchema, known: &Wide) -> Wide {
+fn inherited(schema: &DFSchema, known: &WideColumns) -> WideColumns {
     if known.is_empty() {
-        return Wide::new();
+        return WideColumns::new();
     }
     let columns = schema.columns().into_iter();
     let wide = columns.filter_map(|column| known.get(&column).map(|bytes| (column.clone(), *bytes)));

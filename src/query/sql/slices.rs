@@ -51,7 +51,7 @@ fn limited(node: Arc<dyn ExecutionPlan>, rows: usize, most: usize) -> PlanResult
     if let Some(unnest) = node.downcast_ref::<UnnestExec>() {
         let lists = unnest.list_column_indices().iter();
         let lists = lists.map(|list| list.index_in_input_schema).collect();
-        let checked = over(unnest.input(), Arc::new(Unrolled { lists, max: most }));
+        let checked = over(unnest.input(), Arc::new(UnnestLimit { lists, max: most }));
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         return Ok(Transformed::yes(node.replace_children(vec![checked], options)?));
     }
@@ -113,12 +113,12 @@ fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<Record
 
 /// Refuses a row if unnesting its lists would repeat too many bytes of its other columns.
 #[derive(Debug)]
-struct Unrolled {
+struct UnnestLimit {
     lists: Vec<usize>,
     max: usize,
 }
 
-impl RowMap for Unrolled {
+impl RowMap for UnnestLimit {
     fn name(&self) -> &'static str {
         "Unrolled"
     }

@@ -51,17 +51,17 @@ impl Watch {
             SessionStateBuilder::new_from_existing(state.clone()).with_runtime_env(context.runtime.environment.clone());
         if let Some(analyzer) = builder.analyzer() {
             for rule in &mut analyzer.rules {
-                *rule = Arc::new(Watched::new(rule, self));
+                *rule = Arc::new(WatchedRule::new(rule, self));
             }
         }
         if let Some(optimizer) = builder.optimizer() {
             for rule in &mut optimizer.rules {
-                *rule = Arc::new(Watched::new(rule, self));
+                *rule = Arc::new(WatchedRule::new(rule, self));
             }
         }
         if let Some(optimizer) = builder.physical_optimizers() {
             for rule in &mut optimizer.rules {
-                *rule = Arc::new(Watched::new(rule, self));
+                *rule = Arc::new(WatchedRule::new(rule, self));
             }
         }
         builder.build()
@@ -70,12 +70,12 @@ impl Watch {
 
 /// A rule that checks the watch before each of its steps.
 #[derive(Debug)]
-struct Watched<R: ?Sized> {
+struct WatchedRule<R: ?Sized> {
     rule: Arc<R>,
     watch: Watch,
 }
 
-impl<R: ?Sized> Watched<R> {
+impl<R: ?Sized> WatchedRule<R> {
     fn new(rule: &Arc<R>, watch: &Watch) -> Self {
         Self {
             rule: rule.clone(),
@@ -84,7 +84,7 @@ impl<R: ?Sized> Watched<R> {
     }
 }
 
-impl AnalyzerRule for Watched<dyn AnalyzerRule + Send + Sync> {
+impl AnalyzerRule for WatchedRule<dyn AnalyzerRule + Send + Sync> {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> PlanResult<LogicalPlan> {
         self.watch.check()?;
         self.rule.analyze(plan, config)
@@ -95,7 +95,7 @@ impl AnalyzerRule for Watched<dyn AnalyzerRule + Send + Sync> {
     }
 }
 
-impl OptimizerRule for Watched<dyn OptimizerRule + Send + Sync> {
+impl OptimizerRule for WatchedRule<dyn OptimizerRule + Send + Sync> {
     fn name(&self) -> &str {
         self.rule.name()
     }
@@ -110,7 +110,7 @@ impl OptimizerRule for Watched<dyn OptimizerRule + Send + Sync> {
     }
 }
 
-impl PhysicalOptimizerRule for Watched<dyn PhysicalOptimizerRule + Send + Sync> {
+impl PhysicalOptimizerRule for WatchedRule<dyn PhysicalOptimizerRule + Send + Sync> {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> PlanResult<Arc<dyn ExecutionPlan>> {
         self.watch.check()?;
         self.rule.optimize(plan, config)

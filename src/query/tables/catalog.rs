@@ -22,7 +22,7 @@ use crate::query::common::error::QueryError;
 use crate::query::common::stream::BatchStream;
 use crate::query::decoded::context::Context;
 use crate::query::resources::runtime::Runtime;
-use crate::query::scan::provider::{Mapped, Provided, Relation, RowMap};
+use crate::query::scan::provider::{Mapped, Relation, RelationProvider, RowMap};
 use crate::query::scan::read;
 use crate::query::tables::bounds;
 use crate::query::tables::flat::Flat;
@@ -50,10 +50,10 @@ pub(crate) fn tables(context: &Arc<Context>) -> Vec<(String, Arc<dyn TableProvid
             context: context.clone(),
             table,
         };
-        let provided: Arc<dyn TableProvider> = Arc::new(Provided(Arc::new(relation)));
+        let provided: Arc<dyn TableProvider> = Arc::new(RelationProvider(Arc::new(relation)));
         (table.name().to_owned(), provided)
     });
-    let flat: Arc<dyn TableProvider> = Arc::new(Provided(Arc::new(Flat::all(context.clone()))));
+    let flat: Arc<dyn TableProvider> = Arc::new(RelationProvider(Arc::new(Flat::all(context.clone()))));
     stored.chain([("flat".to_owned(), flat)]).collect()
 }
 
@@ -131,7 +131,7 @@ fn plan(
         Some(&columns),
     )?;
     let output = Arc::new(schema.project(&columns[..wanted])?);
-    let first = FirstOfId {
+    let first = FirstRowPerId {
         at,
         wanted,
         runtime: context.runtime.clone(),
@@ -140,14 +140,14 @@ fn plan(
 }
 
 /// Keeps the first row of each id and the first `wanted` columns.
-struct FirstOfId {
+struct FirstRowPerId {
     at: usize,
     wanted: usize,
     /// The ids are charged to the memory pool of this runtime.
     runtime: Arc<Runtime>,
 }
 
-impl std::fmt::Debug for FirstOfId {
+impl std::fmt::Debug for FirstRowPerId {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(self.name())
     }
@@ -161,7 +161,7 @@ fn set_bytes(count: usize) -> usize {
     places.saturating_mul(size_of::<i64>() + 1).saturating_mul(3) / 2
 }
 
-impl RowMap for FirstOfId {
+impl RowMap for FirstRowPerId {
     fn name(&self) -> &'static str {
         "FirstOfId"
     }
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::query::common::types::QueryLimits;
 
-    /// Returns the number of rows that `FirstOfId` keeps if each of `ids` ids occurs twice.
+    /// Returns the number of rows that `FirstRowPerId` keeps if each of `ids` ids occurs twice.
     async fn kept(ids: i64, memory: usize) -> Result<usize, QueryError> {
         let runtime = Runtime::new(&QueryLimits::default(), None)?.for_one_query(memory);
         let batch = |first: i64| {
@@ -202,7 +202,7 @@ mod tests {
         };
         let once: Vec<_> = (0..ids / 1000).map(|part| part * 1000).collect();
         let twice = once.clone().into_iter().chain(once).map(batch);
-        let first = FirstOfId {
+        let first = FirstRowPerId {
             at: 0,
             wanted: 1,
             runtime,

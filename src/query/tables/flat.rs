@@ -33,9 +33,9 @@ use alluvium_profile::selector::Matcher;
 use alluvium_profile::{Labels, ProfileType, SeriesId, StackId, TimeSpan};
 
 /// Columns that come from the series.
-const OF_SERIES: [&str; 2] = [SERVICE_NAME, LABELS];
+const SERIES_COLUMNS: [&str; 2] = [SERVICE_NAME, LABELS];
 /// Columns that come from the stack.
-const OF_STACK: [&str; 5] = ["function", "file", "line", "mapping", FRAMES];
+const STACK_COLUMNS: [&str; 5] = ["function", "file", "line", "mapping", FRAMES];
 
 /// The relation `flat`, optionally restricted by a selector.
 pub(crate) struct Flat {
@@ -173,7 +173,7 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let time = filter.time.unwrap_or(TimeSpan::ALL);
 
     let mut of_series = None;
-    if uses(&OF_SERIES) || !on_series.is_empty() || !matchers.is_empty() {
+    if uses(&SERIES_COLUMNS) || !on_series.is_empty() || !matchers.is_empty() {
         let labels = context.labels(time).await?;
         let labels = Arc::new(labels);
         if let Some((profile_type, matchers)) = &chosen {
@@ -194,24 +194,24 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let mut inputs: Vec<&str> = names
         .iter()
         .map(String::as_str)
-        .filter(|name| !OF_SERIES.contains(name) && !OF_STACK.contains(name))
+        .filter(|name| !SERIES_COLUMNS.contains(name) && !STACK_COLUMNS.contains(name))
         .collect();
-    if uses(&OF_SERIES) && !inputs.contains(&SERIES) {
+    if uses(&SERIES_COLUMNS) && !inputs.contains(&SERIES) {
         inputs.push(SERIES);
     }
-    if uses(&OF_STACK) && !inputs.contains(&STACK) {
+    if uses(&STACK_COLUMNS) && !inputs.contains(&STACK) {
         inputs.push(STACK);
     }
     let input = read::exact_plan(&context.runtime, &context.snapshot, Table::Samples, &filter, &inputs)?;
-    if !uses(&OF_SERIES) && !uses(&OF_STACK) {
+    if !uses(&SERIES_COLUMNS) && !uses(&STACK_COLUMNS) {
         return Ok(input);
     }
     let frames = if uses(&[FRAMES]) {
         Some(lookup::Frames::All)
     } else {
-        uses(&OF_STACK).then_some(lookup::Frames::Leaf)
+        uses(&STACK_COLUMNS).then_some(lookup::Frames::Leaf)
     };
-    let map = lookup::Widen::new(context, filter, time, of_series, output.clone(), frames);
+    let map = lookup::AddedColumns::new(context, filter, time, of_series, output.clone(), frames);
     Ok(Arc::new(Mapped::new(input, output, Arc::new(map))))
 }
 
@@ -282,9 +282,9 @@ fn reads_only(expr: &Expr) -> Option<Origin> {
         return None;
     }
     let all = |group: &[&str]| columns.iter().all(|column| group.contains(&column.name.as_str()));
-    if all(&OF_SERIES) {
+    if all(&SERIES_COLUMNS) {
         Some(Origin::Series)
-    } else if all(&OF_STACK) {
+    } else if all(&STACK_COLUMNS) {
         Some(Origin::Stack)
     } else {
         Some(Origin::Sample)

@@ -38,7 +38,7 @@ const ROW_BYTES: usize = 44;
 /// Maximum size of the frames in one batch in bytes. A batch of a single row may have more.
 const PART_BYTES: usize = 16 << 20;
 /// Number of stacks whose frames are processed together.
-const PIECE_STACKS: usize = 4096;
+const STACKS_PER_BATCH: usize = 4096;
 /// Maximum size of a column in bytes. The offsets in a column are signed 32-bit integers.
 const MAX_COLUMN_BYTES: usize = i32::MAX as usize;
 
@@ -75,7 +75,7 @@ pub(crate) enum Frames {
 }
 
 /// Adds columns of series and stacks to batches of samples.
-pub(crate) struct Widen(Arc<Inner>);
+pub(crate) struct AddedColumns(Arc<Inner>);
 
 struct Inner {
     context: Arc<Context>,
@@ -196,7 +196,7 @@ impl StackColumns {
     }
 }
 
-impl Widen {
+impl AddedColumns {
     pub(crate) fn new(
         context: Arc<Context>,
         filter: ScanFilter,
@@ -217,13 +217,13 @@ impl Widen {
     }
 }
 
-impl std::fmt::Debug for Widen {
+impl std::fmt::Debug for AddedColumns {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("Widen")
     }
 }
 
-impl RowMap for Widen {
+impl RowMap for AddedColumns {
     fn name(&self) -> &'static str {
         "Widen"
     }
@@ -318,12 +318,12 @@ impl Inner {
     }
 }
 
-/// Splits the ids into parts of at most [`PIECE_STACKS`] stacks and [`PART_BYTES`] of frames.
+/// Splits the ids into parts of at most [`STACKS_PER_BATCH`] stacks and [`PART_BYTES`] of frames.
 pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [StackId]) -> Vec<&'a [StackId]> {
     let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
     for (at, id) in ids.iter().enumerate() {
         let more = bytes_of(table, *id);
-        if at > start && (size + more > PART_BYTES || at - start >= PIECE_STACKS) {
+        if at > start && (size + more > PART_BYTES || at - start >= STACKS_PER_BATCH) {
             pieces.push(&ids[start..at]);
             (start, size) = (at, 0);
         }

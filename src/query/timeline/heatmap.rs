@@ -1,7 +1,7 @@
 //! Heatmaps: the number of profiles, or of spans in profiles, for each step and each range of values.
 //!
 //! In: [`HeatmapQuery`]. Out: lines of slots, each with the cells that are not empty. The values of all lines share one
-//! scale of [`ROWS`] equal ranges, so that lines can be compared. A heatmap of profiles reads no samples.
+//! scale of [`VALUE_RANGES`] equal ranges, so that lines can be compared. A heatmap of profiles reads no samples.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::query::common::blocking;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::{
-    Exemplar, ExemplarKind, HeatmapCell, HeatmapLine, HeatmapOf, HeatmapQuery, HeatmapSlot,
+    Exemplar, ExemplarKind, HeatmapCell, HeatmapLine, HeatmapQuery, HeatmapSlot, HeatmapSource,
 };
 use crate::query::decoded::context::Context;
-use crate::query::decoded::totals::Chosen;
+use crate::query::decoded::totals::SelectedRuns;
 use crate::query::series::selection;
 use crate::query::timeline::exemplars;
 use crate::query::timeline::exemplars::{Candidate, prefer};
@@ -29,14 +29,14 @@ use alluvium_base::BoxFuture;
 use alluvium_profile::Labels;
 
 /// Number of ranges of values.
-const ROWS: i64 = 20;
+const VALUE_RANGES: i64 = 20;
 /// Maximum number of cells of a result.
 const MAX_CELLS: usize = 1_000_000;
 /// Memory of a cell with its place in the map, in bytes.
 const CELL_BYTES: usize = 192;
 
 /// Line, step and row of a cell.
-type Place = (u32, i64, i64);
+type CellKey = (u32, i64, i64);
 
 #[derive(Debug, Default)]
 struct Cell {
@@ -46,7 +46,7 @@ struct Cell {
 
 /// The values that are counted.
 enum Values {
-    Profiles(Chosen),
+    Profiles(SelectedRuns),
     Spans(SpanSums),
 }
 
@@ -66,15 +66,15 @@ pub(crate) fn select(
             ..ScanFilter::default()
         };
         let values = match query.of {
-            HeatmapOf::Spans => Values::Spans(spans::sums(&context, &filter).await?),
-            HeatmapOf::Profiles => Values::Profiles(context.totals(filter.clone()).await?),
+            HeatmapSource::Spans => Values::Spans(spans::sums(&context, &filter).await?),
+            HeatmapSource::Profiles => Values::Profiles(context.totals(filter.clone()).await?),
         };
         let memory = context.runtime.reservation("cells of a heatmap");
         let of_groups = context.runtime.reservation("lines of series");
         let (known, limit, kind) = (labels.clone(), query.limit, query.exemplars);
         let counted = blocking::run(move |cancellation| {
             let groups = Groups::new(&known, &query.group_by, &query.profile_type, of_groups, cancellation)?;
-            let counting = Counting { groups, steps, memory };
+            let counting = CellCounter { groups, steps, memory };
             counting.run(&values, limit, cancellation)
         });
         let counted = counted.await?;
@@ -90,14 +90,14 @@ pub(crate) fn select(
 }
 
 /// The cells of a heatmap in the order of line, step and row.
-struct Counted {
-    cells: BTreeMap<Place, Cell>,
+struct CountedCells {
+    cells: BTreeMap<CellKey, Cell>,
     labels: HashMap<u32, Labels>,
     scale: Scale,
     _memory: MemoryReservation,
 }
 
-impl Counted {
+impl CountedCells {
     /// Returns the lines in the order of their labels. `exemplars` contains one exemplar for each cell, in the order of
     /// the cells, or is empty.
     fn lines(
@@ -133,15 +133,15 @@ impl Counted {
     }
 }
 
-struct Counting {
+struct CellCounter {
     groups: Groups,
     steps: Steps,
     memory: MemoryReservation,
 }
 
-impl Counting {
+impl CellCounter {
     /// Counts the values of the `limit` lines with the largest sums (0 for all lines).
-    fn run(self, values: &Values, limit: usize, cancellation: &Cancellation) -> Result<Counted, QueryError> {
+    fn run(self, values: &Values, limit: usize, cancellation: &Cancellation) -> Result<CountedCells, QueryError> {
         let kept = self.largest(values, limit);
         let is_kept = |group| kept.as_ref().is_none_or(|kept| kept.contains(&group));
         let mut bounds = None;
@@ -152,7 +152,7 @@ impl Counting {
             Ok(())
         })?;
         let scale = Scale::new(bounds);
-        let mut cells: BTreeMap<Place, Cell> = BTreeMap::new();
+        let mut cells: BTreeMap<CellKey, Cell> = BTreeMap::new();
         let mut labels = HashMap::new();
         values.for_each(&mut |value| {
             let group = self.groups.of(value.series);
@@ -175,7 +175,7 @@ impl Counting {
             }
             Ok(())
         })?;
-        Ok(Counted {
+        Ok(CountedCells {
             cells,
             labels,
             scale,
@@ -235,7 +235,7 @@ impl Scale {
         let Bounds { min: least, max: most } = bounds.unwrap_or(Bounds::new(0, 0));
         let values = i128::from(most) - i128::from(least) + 1;
         // The length is rounded up so that no value is above the last range.
-        let length = values.div_euclid(ROWS.into()) + i128::from(values.rem_euclid(ROWS.into()) != 0);
+        let length = values.div_euclid(VALUE_RANGES.into()) + i128::from(values.rem_euclid(VALUE_RANGES.into()) != 0);
         Self { min: least, length }
     }
 
@@ -260,7 +260,7 @@ mod tests {
             let scale = Scale::new(Some(Bounds::new(least, most)));
             for value in [least, least / 2 + most / 2, most] {
                 let row = scale.row_of(value);
-                assert!((0..ROWS).contains(&row), "{least} {most} {value}");
+                assert!((0..VALUE_RANGES).contains(&row), "{least} {most} {value}");
                 assert!(scale.least_of(row) <= value, "{least} {most} {value}");
                 assert!(i128::from(value) < i128::from(scale.least_of(row)) + scale.length);
             }

@@ -16,7 +16,7 @@ use crate::query::common::error::QueryError;
 use crate::query::common::types::{Aggregation, ExemplarKind, SeriesPoints, SeriesQuery};
 use crate::query::decoded::context::Context;
 use crate::query::decoded::labels::SeriesLabels;
-use crate::query::decoded::totals::Chosen;
+use crate::query::decoded::totals::SelectedRuns;
 use crate::query::series::selection;
 use crate::query::stacks::call_site;
 use crate::query::stacks::call_site::ValuesBelow;
@@ -35,7 +35,7 @@ const POINT_BYTES: usize = 128;
 /// Memory of a line with its map of points, and of the line in the result, in bytes.
 const LINE_BYTES: usize = 320;
 /// Memory of the candidate of a point with its share of the empty slots, in bytes.
-const BEST_BYTES: usize = 128;
+const CANDIDATE_BYTES: usize = 128;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
@@ -44,10 +44,10 @@ struct Cell {
 }
 
 /// The line and the step of a point.
-type Place = (u32, i64);
+type PointKey = (u32, i64);
 
 /// The best candidate for the exemplar of each point.
-type Best = HashMap<Place, Option<Candidate>>;
+type BestCandidates = HashMap<PointKey, Option<Candidate>>;
 
 pub(crate) fn select(
     context: Arc<Context>,
@@ -86,17 +86,17 @@ pub(crate) fn select(
         let (known, kind) = (labels.clone(), query.exemplars);
         let answered = blocking::run(move |cancellation| {
             let groups = Groups::new(&known, &query.group_by, &query.profile_type, of_groups, cancellation)?;
-            let counting = Counting {
+            let counting = PointCounter {
                 groups,
                 steps,
                 lines: BTreeMap::new(),
                 points: 0,
-                best: Best::new(),
+                best: BestCandidates::new(),
                 memory,
             };
             counting.run(&chosen, below, spans.as_ref(), &query, cancellation)
         });
-        let Answered {
+        let LinesWithCandidates {
             mut lines,
             best,
             _memory,
@@ -113,30 +113,30 @@ type Lines = Vec<(u32, SeriesPoints)>;
 
 /// Lines without exemplars, and the candidates for their points. Their memory is charged to the query until this value
 /// is dropped.
-struct Answered {
+struct LinesWithCandidates {
     lines: Lines,
-    best: Best,
+    best: BestCandidates,
     _memory: MemoryReservation,
 }
 
-struct Counting {
+struct PointCounter {
     groups: Groups,
     steps: Steps,
     lines: BTreeMap<u32, BTreeMap<i64, Cell>>,
     points: usize,
-    best: Best,
+    best: BestCandidates,
     memory: MemoryReservation,
 }
 
-impl Counting {
+impl PointCounter {
     fn run(
         mut self,
-        chosen: &Chosen,
+        chosen: &SelectedRuns,
         mut below: Option<ValuesBelow>,
         spans: Option<&SpanSums>,
         query: &SeriesQuery,
         cancellation: &Cancellation,
-    ) -> Result<Answered, QueryError> {
+    ) -> Result<LinesWithCandidates, QueryError> {
         for run in chosen.runs() {
             cancellation.check()?;
             let group = self.groups.of(run.series);
@@ -174,7 +174,7 @@ impl Counting {
             lines.truncate(query.limit);
         }
         lines.sort_by(|(_, left), (_, right)| left.labels.cmp(&right.labels));
-        Ok(Answered {
+        Ok(LinesWithCandidates {
             lines,
             best: self.best,
             _memory: self.memory,
@@ -204,7 +204,7 @@ impl Counting {
     }
 
     fn charge(&self) -> Result<(), QueryError> {
-        let bytes = self.points * POINT_BYTES + self.lines.len() * LINE_BYTES + self.best.capacity() * BEST_BYTES;
+        let bytes = self.points * POINT_BYTES + self.lines.len() * LINE_BYTES + self.best.capacity() * CANDIDATE_BYTES;
         Ok(self.memory.try_resize(bytes)?)
     }
 
@@ -229,7 +229,7 @@ async fn add_exemplars(
     context: &Arc<Context>,
     filter: &ScanFilter,
     labels: Arc<SeriesLabels>,
-    best: Best,
+    best: BestCandidates,
     steps: Steps,
     lines: &mut [(u32, SeriesPoints)],
 ) -> Result<(), QueryError> {

@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use crate::query::common::blocking::Cancellation;
 use crate::query::common::error::QueryError;
 use crate::query::common::types::TimeRange;
-use crate::query::series::selection::{CHARGED_AT_ONCE, Synthetic};
+use crate::query::series::selection::{SERIES_PER_CHARGE, Synthetic};
 use alluvium_profile::{Labels, ProfileType, SeriesId, TimeSpan};
 
 /// Microseconds in a millisecond.
@@ -113,7 +113,7 @@ impl Groups {
                 (groups.labels.len() - 1) as u32
             });
             groups.by_series.insert(*id, group);
-            if groups.by_series.len().is_multiple_of(CHARGED_AT_ONCE) {
+            if groups.by_series.len().is_multiple_of(SERIES_PER_CHARGE) {
                 cancellation.check()?;
                 groups.charge()?;
             }

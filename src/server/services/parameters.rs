@@ -3,7 +3,7 @@
 //! In: fields of messages and parameters of URLs. Out: values of the query layer, or status 400 with the reason. The
 //! calls of `querier.v1` and Pyroscope's plain routes share this module, so that both reject the same queries.
 
-use crate::query::{ExemplarKind, GoPgo, HeatmapOf, StackQuery, TimeRange};
+use crate::query::{ExemplarKind, GoPgo, HeatmapSource, StackQuery, TimeRange};
 use crate::server::bodies::limits::ServerLimits;
 use crate::server::state::shared::ServerState;
 use alluvium_profile::ProfileType;
@@ -126,7 +126,7 @@ pub(super) fn series_limit(asked: Option<i64>) -> Result<usize, ConnectError> {
 pub(super) fn heatmap_of(
     asked: HeatmapQueryType,
     exemplars: ExemplarKind,
-) -> Result<(HeatmapOf, ExemplarKind), ConnectError> {
+) -> Result<(HeatmapSource, ExemplarKind), ConnectError> {
     match (asked, exemplars) {
         (HeatmapQueryType::Unspecified, _) => Err(ConnectError::invalid(
             "query_type must be HEATMAP_QUERY_TYPE_INDIVIDUAL or HEATMAP_QUERY_TYPE_SPAN",
@@ -134,8 +134,8 @@ pub(super) fn heatmap_of(
         (HeatmapQueryType::Individual, ExemplarKind::Span) | (HeatmapQueryType::Span, ExemplarKind::Profile) => Err(
             ConnectError::invalid("exemplar_type must be of the same kind as query_type, or none"),
         ),
-        (HeatmapQueryType::Individual, _) => Ok((HeatmapOf::Profiles, exemplars)),
-        (HeatmapQueryType::Span, _) => Ok((HeatmapOf::Spans, exemplars)),
+        (HeatmapQueryType::Individual, _) => Ok((HeatmapSource::Profiles, exemplars)),
+        (HeatmapQueryType::Span, _) => Ok((HeatmapSource::Spans, exemplars)),
     }
 }
 

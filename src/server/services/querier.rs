@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 
-use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
+use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, ReadEstimate, SeriesQuery, StackQuery, TimeRange};
 use crate::server::services::parameters::{
     all_matchers, at_most, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions, max_nodes,
     profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
@@ -371,7 +371,7 @@ async fn tree(
 
 /// Converts the impact of a query to a message. The tables are one component, and the heads are another.
 fn impact_message(impact: &Impact) -> querier::AnalyzeQueryResponse {
-    let scope = |name: &str, reading: &Reading| querier::QueryScope {
+    let scope = |name: &str, reading: &ReadEstimate| querier::QueryScope {
         component_type: name.to_owned(),
         component_count: 1,
         block_count: reading.blocks,
