@@ -152,7 +152,7 @@ fn heatmap(of: HeatmapSource, exemplars: ExemplarKind) -> HeatmapQuery {
         range: TimeRange::new(NOON, NOON + 60_000),
         step: 15.0,
         group_by: vec!["service_name".to_owned()],
-        of,
+        source: of,
         exemplars,
         limit: 0,
     }

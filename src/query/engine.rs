@@ -81,7 +81,9 @@ impl QueryEngine {
     /// (regular expressions, for example), so that it is limited too.
     pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let limits = self.limits();
-        let place = Deadline::after(limits.timeout).hold(self.shared.places.acquire()).await;
+        let place = Deadline::after(limits.timeout)
+            .enforce(self.shared.places.acquire())
+            .await;
         let Ok(Ok(_place)) = place else {
             return Err(QueryError::Busy(format!(
                 "{} queries are already running, and none ended in time: retry later, or raise \
@@ -90,7 +92,7 @@ impl QueryEngine {
             ))
             .into());
         };
-        Deadline::after(limits.timeout).hold(work).await?
+        Deadline::after(limits.timeout).enforce(work).await?
     }
 
     /// Returns the limits of this engine.
@@ -152,7 +154,7 @@ impl QueryEngine {
         // Without matchers, the combinations of type and series are not needed. Each type adds the same synthetic
         // labels to every series, and a type without a period adds fewer of them. It is therefore enough to add the
         // labels of each type to one series.
-        let (own, types) = self.occurring(tenants, range).await?;
+        let (own, types) = self.occurring_series(tenants, range).await?;
         let first = own.first().cloned();
         let with = |of_type| Some(selection::Synthetic::of(of_type).with(first.as_ref()?));
         let more = types.iter().filter_map(with).collect();
@@ -171,7 +173,7 @@ impl QueryEngine {
             return Err(QueryError::invalid("name is required"));
         }
         let sets = if matchers.iter().all(Vec::is_empty) && !name.starts_with("__") {
-            self.occurring(tenants, range).await?.0
+            self.occurring_series(tenants, range).await?.0
         } else {
             self.label_sets(tenants, matchers, range).await?
         };
@@ -188,7 +190,8 @@ impl QueryEngine {
         range: TimeRange,
     ) -> Result<Charged<Labels>, QueryError> {
         let sets = self.label_sets(tenants, matchers, range).await?;
-        self.limited(selection::narrowed(sets, label_names.to_vec())).await
+        self.limited(selection::distinct_label_sets(sets, label_names.to_vec()))
+            .await
     }
 
     /// Returns the totals of profiles as series of points over time.
@@ -205,7 +208,7 @@ impl QueryEngine {
 
     /// Returns the tree of all stacks of a query.
     pub async fn merge_stacktraces(&self, tenants: &Tenants, query: StackQuery) -> Result<Tree, QueryError> {
-        let merged = self.merged(tenants, query)?;
+        let merged = self.merge_stacks(tenants, query)?;
         let tree = async { Ok(flame::tree(merged.await?).await?.tree) };
         self.limited(tree).await
     }
@@ -218,7 +221,7 @@ impl QueryEngine {
         max_nodes: usize,
         detail: Detail,
     ) -> Result<FlameGraph, QueryError> {
-        let merged = self.merged(tenants, query)?;
+        let merged = self.merge_stacks(tenants, query)?;
         let graph = async { flame::graph(merged.await?, max_nodes, detail).await };
         self.limited(graph).await
     }
@@ -248,7 +251,7 @@ impl QueryEngine {
         query: StackQuery,
         max_functions: usize,
     ) -> Result<CallGraph, QueryError> {
-        let merged = self.merged(tenants, query)?;
+        let merged = self.merge_stacks(tenants, query)?;
         let graph = async { flame::call_graph(merged.await?, max_functions).await };
         self.limited(graph).await
     }
@@ -317,13 +320,14 @@ impl QueryEngine {
         self.shared.contexts.of(tenants, Purpose::Answer)
     }
 
-    async fn occurring(
+    async fn occurring_series(
         &self,
         tenants: &Tenants,
         range: TimeRange,
     ) -> Result<(Charged<Labels>, Vec<ProfileType>), QueryError> {
         range.check(self.limits().max_query_length)?;
-        self.limited(selection::occurring(self.context(tenants), range)).await
+        self.limited(selection::occurring_series(self.context(tenants), range))
+            .await
     }
 
     async fn label_sets(
@@ -338,7 +342,7 @@ impl QueryEngine {
         self.limited(sets).await
     }
 
-    fn merged(
+    fn merge_stacks(
         &self,
         tenants: &Tenants,
         query: StackQuery,
@@ -348,6 +352,6 @@ impl QueryEngine {
     }
 
     async fn limited<T>(&self, work: impl Future<Output = Result<T, QueryError>>) -> Result<T, QueryError> {
-        Deadline::after(self.limits().timeout).hold(work).await?
+        Deadline::after(self.limits().timeout).enforce(work).await?
     }
 }

@@ -20,7 +20,7 @@ mod tables;
 mod timeline;
 
 pub use common::error::QueryError;
-pub use common::sql_result::until;
+pub use common::sql_result::run_until;
 pub(crate) use common::sql_result::{Deadline, SqlResult};
 pub use common::types::{
     Aggregation, Detail, ExemplarKind, GoPgo, HeatmapQuery, HeatmapSource, QueryLimits, SeriesQuery, StackQuery,

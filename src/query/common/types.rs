@@ -104,7 +104,7 @@ pub struct HeatmapQuery {
     /// Labels by which profiles are grouped. An empty list results in one series without labels.
     pub group_by: Vec<String>,
     /// The items that the heatmap counts.
-    pub of: HeatmapSource,
+    pub source: HeatmapSource,
     /// The kind of exemplar of each cell.
     pub exemplars: ExemplarKind,
     /// Maximum number of series. The series with the largest sums are returned. 0 for all.

@@ -57,7 +57,7 @@ impl Series {
         clippy::iter_over_hash_type,
         reason = "the rows of blocks are summed, so their order does not matter"
     )]
-    fn look(&self, wanted: Option<&HashSet<SeriesId>>) -> CachedBlocks {
+    fn get(&self, wanted: Option<&HashSet<SeriesId>>) -> CachedBlocks {
         let (mut blocks, mut lacking) = (Vec::new(), Vec::new());
         let Some(wanted) = wanted else {
             if !self.complete {
@@ -109,14 +109,14 @@ impl BlockCache {
     }
 
     /// Returns the cached blocks of a chunk for the series `wanted`. `wanted` is `None` for all series.
-    pub(crate) fn look(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> CachedBlocks {
-        let found = self.0.with(key, |series| series.look(wanted));
+    pub(crate) fn get(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> CachedBlocks {
+        let found = self.0.with(key, |series| series.get(wanted));
         found.unwrap_or_else(|| CachedBlocks::nothing(wanted))
     }
 
     /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all series). A requested series
     /// without a block has no rows.
-    pub(crate) fn keep(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, asked: Option<&[SeriesId]>) {
+    pub(crate) fn insert(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, asked: Option<&[SeriesId]>) {
         self.0.change(key, |kept| {
             kept.complete |= asked.is_none();
             for series in asked.unwrap_or_default() {
@@ -170,20 +170,20 @@ mod tests {
     fn the_cache_says_what_it_lacks_and_knows_what_has_no_rows() {
         let cache = BlockCache::new(1 << 20);
         let wanted = HashSet::from([1, 2].map(SeriesId));
-        assert_eq!(cache.look(&key(0), None).missing, Missing::All);
-        cache.keep(&key(0), vec![(SeriesId(1), one(7))], Some(&[1, 2].map(SeriesId)));
-        let found = cache.look(&key(0), Some(&wanted));
+        assert_eq!(cache.get(&key(0), None).missing, Missing::All);
+        cache.insert(&key(0), vec![(SeriesId(1), one(7))], Some(&[1, 2].map(SeriesId)));
+        let found = cache.get(&key(0), Some(&wanted));
         assert_eq!((found.blocks.len(), found.missing), (1, Missing::None));
         assert_eq!(
-            cache.look(&key(0), Some(&HashSet::from([SeriesId(3)]))).missing,
+            cache.get(&key(0), Some(&HashSet::from([SeriesId(3)]))).missing,
             Missing::Some(vec![SeriesId(3)])
         );
-        assert_eq!(cache.look(&key(0), None).missing, Missing::All);
-        cache.keep(&key(0), vec![(SeriesId(1), one(7)), (SeriesId(3), one(8))], None);
-        let found = cache.look(&key(0), None);
+        assert_eq!(cache.get(&key(0), None).missing, Missing::All);
+        cache.insert(&key(0), vec![(SeriesId(1), one(7)), (SeriesId(3), one(8))], None);
+        let found = cache.get(&key(0), None);
         assert_eq!((found.blocks.len(), found.missing), (2, Missing::None));
         assert_eq!(
-            cache.look(&key(0), Some(&HashSet::from([SeriesId(9)]))).missing,
+            cache.get(&key(0), Some(&HashSet::from([SeriesId(9)]))).missing,
             Missing::None
         );
     }
@@ -195,12 +195,12 @@ mod tests {
             file: file.into(),
             ..key(0)
         };
-        cache.keep(&of("merged"), vec![(SeriesId(1), one(7))], None);
+        cache.insert(&of("merged"), vec![(SeriesId(1), one(7))], None);
         let before = cache.0.bytes();
-        cache.keep(&of("live"), vec![(SeriesId(1), one(8))], None);
+        cache.insert(&of("live"), vec![(SeriesId(1), one(8))], None);
         cache.retain(&HashSet::from(["live", "new"]));
-        assert_eq!(cache.look(&of("merged"), None).missing, Missing::All);
-        assert_eq!(cache.look(&of("live"), None).missing, Missing::None);
+        assert_eq!(cache.get(&of("merged"), None).missing, Missing::All);
+        assert_eq!(cache.get(&of("live"), None).missing, Missing::None);
         assert_eq!(cache.0.bytes(), before);
     }
 }

@@ -27,7 +27,7 @@ impl Chunk {
     }
 
     /// Returns the time span from this chunk to `last`, both included.
-    pub(crate) fn through(self, last: Self) -> TimeSpan {
+    pub(crate) fn span_to(self, last: Self) -> TimeSpan {
         let start = |chunk: i64| chunk.saturating_mul(CHUNK_US);
         TimeSpan::new(start(self.0), start(last.0.saturating_add(1)))
     }

@@ -106,16 +106,16 @@ const GROWING_FUNCTIONS: [(&str, Growth); 27] = [
 
 /// Returns DataFusion's functions without those that are not available in SQL. Functions with a result that can grow
 /// get a limit.
-pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
+pub(crate) fn with_limits(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
     functions
         .into_iter()
         .filter(|function| !EXCLUDED_FUNCTIONS.iter().any(|name| named(function, name)))
-        .map(bound)
+        .map(with_limit)
         .collect()
 }
 
 /// Returns the function, with a limit if its result can grow.
-pub(crate) fn bound(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+pub(crate) fn with_limit(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     match GROWING_FUNCTIONS.iter().find(|(name, _)| named(&function, name)) {
         Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded {
             inner: function,
@@ -131,7 +131,7 @@ fn named(function: &ScalarUDF, name: &str) -> bool {
 
 /// Estimates by how many bytes the result of a call is larger than its arguments. Returns `None` for a function with a
 /// result that cannot grow.
-pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
+pub(crate) fn extra_bytes(name: &str, args: &[Expr]) -> Option<u64> {
     if name == JOIN {
         return Some(MODEST_BYTES);
     }

@@ -35,7 +35,7 @@ use crate::query::functions::stack_function::StackFunction;
 use crate::query::scan::provider::TableFunction;
 
 pub(crate) use arithmetic::ArithmeticPlanner;
-pub(crate) use call_limits::{bound, bounded, grown};
+pub(crate) use call_limits::{extra_bytes, with_limit, with_limits};
 pub(crate) use joined::OperatorPlanner;
 
 /// Returns the scalar functions of this module.

@@ -76,7 +76,7 @@ impl FromStr for Format {
 pub fn encode(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
     let deadline = result.deadline;
     let pieces = chunks(result, format).map_ok(|chunk| stream::iter(pieces(chunk).map(Ok)));
-    sql_result::until(deadline, pieces.try_flatten().boxed())
+    sql_result::run_until(deadline, pieces.try_flatten().boxed())
 }
 
 /// Splits a chunk into pieces that share no memory, so that a piece that waits for a slow reader holds only its own
@@ -94,7 +94,7 @@ fn chunks(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes,
             rows,
             encoder,
             parts: VecDeque::new(),
-            left: limit,
+            text_left: limit,
             limit,
         },
     };
@@ -115,7 +115,7 @@ struct Chunks {
     encoder: Encoder,
     parts: VecDeque<RecordBatch>,
     /// Number of bytes of text left until the limit.
-    left: usize,
+    text_left: usize,
     limit: usize,
 }
 
@@ -136,8 +136,8 @@ impl Chunks {
         }
         let chunk = self.encoder.take();
         if self.encoder.is_text() {
-            self.left = self
-                .left
+            self.text_left = self
+                .text_left
                 .checked_sub(chunk.len())
                 .ok_or_else(|| sql_result::too_large(self.limit))?;
         }
@@ -215,7 +215,7 @@ impl Encoder {
         Ok(match format {
             Format::Json => Encoder::Json {
                 out: vec![b'['],
-                names: names::distinct(&schema)
+                names: names::unique_names(&schema)
                     .fields()
                     .iter()
                     .map(|field| serde_json::Value::from(field.name().as_str()).to_string())
@@ -229,14 +229,14 @@ impl Encoder {
                 }
             }
             Format::Arrow => {
-                let schema = names::distinct(&schema);
+                let schema = names::unique_names(&schema);
                 Encoder::Arrow {
                     writer: Box::new(StreamWriter::try_new(Vec::new(), &schema)?),
                     schema,
                 }
             }
             Format::Parquet => {
-                let schema = names::distinct(&schema);
+                let schema = names::unique_names(&schema);
                 let written = SharedOutput::default();
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))

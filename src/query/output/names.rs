@@ -97,7 +97,7 @@ impl VisitorMut for Renaming<'_> {
                     if let Some((text, name, is_plain)) = column(expr) {
                         (text, name, has_all || !is_plain)
                     } else {
-                        let (text, inner) = (expr.to_string(), uncast(expr).to_string());
+                        let (text, inner) = (expr.to_string(), without_casts(expr).to_string());
                         let is_cast = text != inner;
                         (text, inner, is_cast)
                     }
@@ -133,9 +133,9 @@ fn column(expr: &Expr) -> Option<(String, String, bool)> {
 }
 
 /// Returns the expression without its casts. DataFusion derives the column name from this expression.
-fn uncast(expr: &Expr) -> &Expr {
+fn without_casts(expr: &Expr) -> &Expr {
     match expr {
-        Expr::Cast { expr, .. } | Expr::Nested(expr) => uncast(expr),
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => without_casts(expr),
         _ => expr,
     }
 }
@@ -150,7 +150,7 @@ fn folded(name: &Ident) -> String {
 
 /// Returns the schema with unique names: of two columns `a`, the second is called `a_2`. Formats that encode a row as a
 /// map need unique names.
-pub(crate) fn distinct(schema: &SchemaRef) -> SchemaRef {
+pub(crate) fn unique_names(schema: &SchemaRef) -> SchemaRef {
     let all = schema.fields().iter().map(|field| field.name().clone());
     let mut taken: HashSet<String> = all.collect();
     if taken.len() == schema.fields().len() {
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn a_name_that_is_taken_gets_a_number_that_is_free() {
-        assert_eq!(names(&distinct(&schema(&["a", "b"]))), ["a", "b"]);
-        let distinct = distinct(&schema(&["a", "a", "a_2", "a", "b"]));
+        assert_eq!(names(&unique_names(&schema(&["a", "b"]))), ["a", "b"]);
+        let distinct = unique_names(&schema(&["a", "a", "a_2", "a", "b"]));
         assert_eq!(names(&distinct), ["a", "a_3", "a_2", "a_4", "b"]);
     }
 }

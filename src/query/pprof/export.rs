@@ -32,7 +32,7 @@ pub(crate) fn merge_profile<T: Send + 'static>(
         let merged = flame::merge(context, query.clone()).await?;
         blocking::run(move |cancellation| {
             cancellation.check()?;
-            Ok(written(&merged, &query, period, write))
+            Ok(write_merged(&merged, &query, period, write))
         })
         .await
     })
@@ -50,7 +50,7 @@ fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Resu
     })
 }
 
-fn written<T>(merged: &MergedStacks, query: &StackQuery, period: i64, write: fn(&Profile<'_>) -> T) -> T {
+fn write_merged<T>(merged: &MergedStacks, query: &StackQuery, period: i64, write: fn(&Profile<'_>) -> T) -> T {
     let table = merged.stacks.table.read();
     let start = query.range.start_ms.saturating_mul(1_000_000);
     let length = query.range.end_ms.saturating_sub(query.range.start_ms);

@@ -97,7 +97,7 @@ impl Allowance {
     }
 
     /// Makes this allowance available to the functions of a session.
-    pub(crate) fn put_into(&self, state: &mut SessionState) {
+    pub(crate) fn attach_to(&self, state: &mut SessionState) {
         state.config_mut().options_mut().extensions.insert(self.clone());
     }
 

@@ -38,14 +38,14 @@ pub(crate) struct Cache<K, V> {
 struct State<K, V> {
     entries: Entries<K, Entry<V>, EntryWeighter>,
     /// Number of calls of [`Cache::forget_unused`] so far.
-    looks: u32,
+    rounds: u32,
 }
 
 struct Entry<V> {
     value: V,
     bytes: usize,
-    /// Value of `looks` at the last use.
-    used: u32,
+    /// Value of `rounds` at the last use.
+    last_round: u32,
 }
 
 /// Weight of an entry: its size in bytes.
@@ -64,7 +64,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
             limit,
             state: Mutex::new(State {
                 entries: Entries::with_weighter((limit / AVERAGE_ENTRY_BYTES).max(1), limit as u64, EntryWeighter),
-                looks: 0,
+                rounds: 0,
             }),
         }
     }
@@ -88,18 +88,25 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let mut state = self.state.lock();
-        let looks = state.looks;
+        let looks = state.rounds;
         let mut entry = state.entries.get_mut(key)?;
-        entry.used = looks;
+        entry.last_round = looks;
         Some(read(&entry.value))
     }
 
     /// Inserts or replaces a value. A value larger than the limit is dropped.
     pub(crate) fn put(&self, key: K, value: V) {
         let mut state = self.state.lock();
-        let used = state.looks;
+        let used = state.rounds;
         let bytes = value.bytes();
-        state.entries.insert(key, Entry { value, bytes, used });
+        state.entries.insert(
+            key,
+            Entry {
+                value,
+                bytes,
+                last_round: used,
+            },
+        );
     }
 
     /// Changes the value of a key, starting from the default if the key is not cached.
@@ -108,11 +115,11 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         V: Default,
     {
         let mut state = self.state.lock();
-        let used = state.looks;
+        let used = state.rounds;
         if let Some(mut entry) = state.entries.get_mut(key) {
             let held = &mut *entry;
             let result = change(&mut held.value);
-            (held.bytes, held.used) = (held.value.bytes(), used);
+            (held.bytes, held.last_round) = (held.value.bytes(), used);
             drop(entry);
             // Only an insertion evicts entries, so an entry that has grown too large is inserted again.
             if state.entries.weight() > self.limit as u64
@@ -125,7 +132,14 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         let mut value = V::default();
         let result = change(&mut value);
         let bytes = value.bytes();
-        state.entries.insert(key.clone(), Entry { value, bytes, used });
+        state.entries.insert(
+            key.clone(),
+            Entry {
+                value,
+                bytes,
+                last_round: used,
+            },
+        );
         result
     }
 
@@ -148,12 +162,15 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
             .for_each(|(_, entry)| each(&entry.value));
     }
 
-    /// Drops entries that were not used during the last [`UNUSED_ROUNDS`] calls of this function, that is, for some minutes.
+    /// Drops entries that were not used during the last [`UNUSED_ROUNDS`] calls of this function, that is, for some
+    /// minutes.
     pub(crate) fn forget_unused(&self) {
         let mut state = self.state.lock();
-        state.looks += 1;
-        let looks = state.looks;
-        state.entries.retain(|_, entry| looks - entry.used <= UNUSED_ROUNDS);
+        state.rounds += 1;
+        let looks = state.rounds;
+        state
+            .entries
+            .retain(|_, entry| looks - entry.last_round <= UNUSED_ROUNDS);
     }
 
     /// Returns the size of all entries in bytes, including their overhead.

@@ -64,7 +64,7 @@ impl MemoryPool for QueryMemoryPool {
             self.used.fetch_sub(additional, Ordering::Relaxed);
             return Err(resources_datafusion_err!(
                 "{}",
-                too_much("the query", "max_query_memory", self.bytes)
+                limit_message("the query", "max_query_memory", self.bytes)
             ));
         }
         if self.all.try_grow(reservation, additional).is_err() {
@@ -75,7 +75,7 @@ impl MemoryPool for QueryMemoryPool {
             };
             return Err(resources_datafusion_err!(
                 "{}",
-                too_much("all running queries together", "max_memory", limit)
+                limit_message("all running queries together", "max_memory", limit)
             ));
         }
         Ok(())
@@ -90,7 +90,7 @@ impl MemoryPool for QueryMemoryPool {
     }
 }
 
-fn too_much(who: &str, limit: &str, bytes: usize) -> String {
+fn limit_message(who: &str, limit: &str, bytes: usize) -> String {
     let (amount, unit) = match bytes >> 20 {
         0 => (bytes, "bytes"),
         mebibytes => (mebibytes, "MiB"),

@@ -45,8 +45,8 @@ pub(crate) fn head_stream(
     indices_of(&table.schema(), columns)?;
     let wanted = HeadSelection {
         table,
-        asked: filter.clone(),
-        checked: filter.clone(),
+        head_filter: filter.clone(),
+        row_filter: filter.clone(),
         columns: columns.iter().map(ToString::to_string).collect(),
     };
     Ok(stream_of(runtime.clone(), snapshot.heads.clone(), Arc::new(wanted)))
@@ -78,14 +78,14 @@ pub(crate) fn head_plan(
 ) -> Arc<dyn ExecutionPlan> {
     let wanted = HeadSelection {
         table,
-        asked: asked.clone(),
-        checked: checked.clone(),
+        head_filter: asked.clone(),
+        row_filter: checked.clone(),
         columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
     };
     let rows = HeadRows {
         runtime: runtime.clone(),
         heads: snapshot.heads.clone(),
-        wanted: Arc::new(wanted),
+        selection: Arc::new(wanted),
         schema: schema.clone(),
     };
     let nothing = Arc::new(PlaceholderRowExec::new(Arc::new(Schema::empty())));
@@ -96,9 +96,9 @@ pub(crate) fn head_plan(
 struct HeadSelection {
     table: Table,
     /// Filter that the head may apply.
-    asked: ScanFilter,
+    head_filter: ScanFilter,
     /// Filter that is checked for each row.
-    checked: ScanFilter,
+    row_filter: ScanFilter,
     columns: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ struct HeadSelection {
 struct HeadRows {
     runtime: Arc<Runtime>,
     heads: Vec<Arc<dyn HeadScan>>,
-    wanted: Arc<HeadSelection>,
+    selection: Arc<HeadSelection>,
     schema: SchemaRef,
 }
 
@@ -123,7 +123,7 @@ impl RowMap for HeadRows {
 
     fn apply(&self, _input: BatchStream) -> BatchStream {
         let schema = self.schema.clone();
-        let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.wanted.clone());
+        let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.selection.clone());
         // The batches have the same number of rows as batches of files, because the limits of functions apply to each
         // call.
         let rows =
@@ -161,7 +161,7 @@ pub(crate) fn sums_of(
     filter: &ScanFilter,
 ) -> BoxFuture<'static, Result<Option<StackSums>, QueryError>> {
     let filter = filter.clone();
-    in_turn(runtime, move |cancellation| {
+    run_with_slot(runtime, move |cancellation| {
         cancellation.check()?;
         Ok(head.sum_stacks(&filter))
     })
@@ -170,7 +170,7 @@ pub(crate) fn sums_of(
 fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<HeadSelection>) -> BatchStream {
     let read = stream::iter(heads).then(move |head| {
         let (wanted, memory) = (wanted.clone(), runtime.reservation("rows in memory"));
-        in_turn(&runtime, move |cancellation| {
+        run_with_slot(&runtime, move |cancellation| {
             let batches = one_head(head.as_ref(), &wanted, &memory, cancellation)?;
             Ok((batches, memory))
         })
@@ -189,7 +189,7 @@ fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<H
 }
 
 /// Waits for a slot and runs work on a head on a blocking thread. The work must not wait for other work of queries.
-fn in_turn<T: Send + 'static>(
+fn run_with_slot<T: Send + 'static>(
     runtime: &Arc<Runtime>,
     work: impl FnOnce(&Cancellation) -> Result<T, QueryError> + Send + 'static,
 ) -> BoxFuture<'static, Result<T, QueryError>> {
@@ -220,15 +220,15 @@ fn one_head(
     // not requested.
     let checked = if head.is_exact() {
         ScanFilter {
-            stacks: wanted.checked.stacks.clone(),
+            stacks: wanted.row_filter.stacks.clone(),
             ..ScanFilter::default()
         }
     } else {
-        wanted.checked.clone()
+        wanted.row_filter.clone()
     };
     let asked = ScanFilter {
         projection: Some(head_columns(&wanted.table.schema(), &checked, &columns)?),
-        ..wanted.asked.clone()
+        ..wanted.head_filter.clone()
     };
     let mut batches = Vec::new();
     let mut take = |batch: &RecordBatch| -> Result<(), QueryError> {

@@ -106,18 +106,18 @@ pub(crate) fn ids_of(
             }
         }
         let nameless = all.iter().filter(|moment| !ids.contains_key(*moment));
-        let made: Vec<(Moment, Arc<str>)> = nameless.map(|moment| (*moment, made_id(*moment).into())).collect();
+        let made: Vec<(Moment, Arc<str>)> = nameless.map(|moment| (*moment, generated_id(*moment).into())).collect();
         ids.extend(made);
         Ok(ids)
     })
 }
 
 /// Returns the id of a profile without an id from the sender.
-fn made_id((series, time): Moment) -> String {
+fn generated_id((series, time): Moment) -> String {
     Uuid::from_u64_pair(series.0 as u64, time as u64).to_string()
 }
 
-/// Returns the moment from which [`made_id`] may have made an id. Every UUID corresponds to a moment, but there may be
+/// Returns the moment from which [`generated_id`] may have made an id. Every UUID corresponds to a moment, but there may be
 /// no profile at that moment.
 fn moment_of(id: &str) -> Option<Moment> {
     let (series, time) = Uuid::parse_str(id).ok()?.as_u64_pair();
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_made_id_leads_back_to_the_moment() {
         for moment in [(SeriesId(-7), 1_700_000_000_000_001), (SeriesId(i64::MAX), -1)] {
-            assert_eq!(moment_of(&made_id(moment)), Some(moment));
+            assert_eq!(moment_of(&generated_id(moment)), Some(moment));
         }
         assert_eq!(moment_of("profile-1"), None);
     }

@@ -194,7 +194,10 @@ type Occurring = (Charged<Labels>, Vec<ProfileType>);
 
 /// Returns the labels of each series that occurs in the range, without synthetic labels. Also returns the types with
 /// which these series occur, in ascending order.
-pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'static, Result<Occurring, QueryError>> {
+pub(crate) fn occurring_series(
+    context: Arc<Context>,
+    range: TimeRange,
+) -> BoxFuture<'static, Result<Occurring, QueryError>> {
     Box::pin(async move {
         let time = range.micros();
         let labels = context.labels(time).await?;
@@ -306,7 +309,7 @@ pub(crate) fn values(sets: Charged<Labels>, name: String) -> BoxFuture<'static, 
 /// Returns the distinct label sets, sorted. If `names` is not empty, each set is reduced to these labels. Fails if the
 /// sets with their texts exceed the memory limit of a query. Each set is charged for all of its texts, because a
 /// response repeats texts that are stored once in memory.
-pub(crate) fn narrowed(
+pub(crate) fn distinct_label_sets(
     sets: Charged<Labels>,
     names: Vec<String>,
 ) -> BoxFuture<'static, Result<Charged<Labels>, QueryError>> {

@@ -71,7 +71,7 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, 
     let tokens = Tokenizer::new(dialect, text)
         .tokenize()
         .map_err(|error| QueryError::invalid(format!("reading the query: {error}")))?;
-    let count = tokens.iter().filter(|token| deepens(token)).count();
+    let count = tokens.iter().filter(|token| opens_nesting(token)).count();
     if count > MAX_OPERATORS {
         return Err(QueryError::Limit(format!(
             "the query has {count} operators, more than {MAX_OPERATORS}; use IN for long lists"
@@ -218,7 +218,7 @@ fn first_words(text: &str) -> String {
     words.chars().filter(char::is_ascii).take(40).collect()
 }
 
-fn deepens(token: &Token) -> bool {
+fn opens_nesting(token: &Token) -> bool {
     match token {
         Token::Word(word) => matches!(
             word.keyword,
@@ -305,7 +305,7 @@ struct Shape {
     /// because a part inside of 200 other parts would be copied 200 times.
     parts: HashMap<String, Vec<String>>,
     /// Number of tables of each part after expansion.
-    known: HashMap<String, u64>,
+    table_counts: HashMap<String, u64>,
     repeats: u64,
 }
 
@@ -313,7 +313,7 @@ impl Default for Shape {
     fn default() -> Self {
         Self {
             parts: HashMap::new(),
-            known: HashMap::new(),
+            table_counts: HashMap::new(),
             repeats: 1,
         }
     }
@@ -332,12 +332,12 @@ impl Shape {
                 total = total.saturating_add(1);
                 continue;
             };
-            let count = if let Some(count) = self.known.get(name) {
+            let count = if let Some(count) = self.table_counts.get(name) {
                 *count
             } else {
                 let part = part.clone();
                 let count = self.unfolded(&part, depth + 1)?;
-                self.known.insert(name.clone(), count);
+                self.table_counts.insert(name.clone(), count);
                 count
             };
             total = total.saturating_add(count);

@@ -54,7 +54,7 @@ impl RowBytes {
             LogicalPlan::Projection(_) => columns(schema, costs),
             LogicalPlan::Aggregate(_) if costs.len() == width => columns(schema, costs),
             LogicalPlan::Window(window) => {
-                let mut all = inherited(schema, &known);
+                let mut all = inherited_columns(schema, &known);
                 let before = width.saturating_sub(window.window_expr.len());
                 all.extend(columns(schema, vec![0; before].into_iter().chain(costs)));
                 all
@@ -86,7 +86,7 @@ impl RowBytes {
                 }
                 columns(schema, most)
             }
-            _ => inherited(schema, &known),
+            _ => inherited_columns(schema, &known),
         };
         let held = match plan {
             // The rows of `VALUES` form one batch.
@@ -107,12 +107,12 @@ impl RowBytes {
             Expr::Column(column) => known.get(column).copied().unwrap_or(0),
             // A comparison uses a constant without repeating it.
             Expr::BinaryExpr(binary) if binary.op.supports_propagation() => {
-                self.compared([binary.left.as_ref(), binary.right.as_ref()], known)
+                self.comparison_bytes([binary.left.as_ref(), binary.right.as_ref()], known)
             }
             Expr::Like(like) | Expr::SimilarTo(like) => {
-                self.compared([like.expr.as_ref(), like.pattern.as_ref()], known)
+                self.comparison_bytes([like.expr.as_ref(), like.pattern.as_ref()], known)
             }
-            Expr::InList(list) => self.compared(std::iter::once(list.expr.as_ref()).chain(&list.list), known),
+            Expr::InList(list) => self.comparison_bytes(std::iter::once(list.expr.as_ref()).chain(&list.list), known),
             Expr::ScalarSubquery(subquery) => self.add(&subquery.subquery).values().sum(),
             Expr::Exists(exists) => {
                 self.add(&exists.subquery.subquery);
@@ -127,7 +127,7 @@ impl RowBytes {
                 self.cost(&compared.expr, known)
             }
             Expr::ScalarFunction(call) => {
-                let own = functions::grown(call.name(), &call.args);
+                let own = functions::extra_bytes(call.name(), &call.args);
                 self.calls += u64::from(own.is_some());
                 let of_args: u64 = call.args.iter().map(|arg| self.cost(arg, known)).sum();
                 of_args.saturating_add(own.unwrap_or(0))
@@ -144,7 +144,7 @@ impl RowBytes {
         }
     }
 
-    fn compared<'a>(&mut self, sides: impl IntoIterator<Item = &'a Expr>, known: &WideColumns) -> u64 {
+    fn comparison_bytes<'a>(&mut self, sides: impl IntoIterator<Item = &'a Expr>, known: &WideColumns) -> u64 {
         let sides = sides.into_iter().filter(|side| !matches!(side, Expr::Literal(..)));
         sides.map(|side| self.cost(side, known)).sum()
     }
@@ -162,7 +162,7 @@ fn columns(schema: &DFSchema, bytes: impl IntoIterator<Item = u64>) -> WideColum
 }
 
 /// Returns the wide columns that a step passes on under the same names.
-fn inherited(schema: &DFSchema, known: &WideColumns) -> WideColumns {
+fn inherited_columns(schema: &DFSchema, known: &WideColumns) -> WideColumns {
     if known.is_empty() {
         return WideColumns::new();
     }

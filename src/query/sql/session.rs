@@ -165,15 +165,15 @@ impl SqlSession {
     pub(crate) async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
         let tokens = guard::check_size_in(text, &PostgreSqlDialect {})?;
         let context = self.context(Purpose::Describe);
-        let state = self.bound(&context)?;
+        let state = self.session_over(&context)?;
         let (parser, text, given) = (self.shared.parser.clone(), text.to_owned(), given.to_vec());
         let limits = self.limits();
         let _slot = self.shared.template.slot(limits).await?;
         let work = move |watch: Watch| -> BoxFuture<'static, Result<Prepared, QueryError>> {
             Box::pin(async move {
                 let allowance = Allowance::begin(&context.runtime, tokens)?;
-                let mut state = watch.over(&state, &context);
-                allowance.put_into(&mut state);
+                let mut state = watch.watched_state(&state, &context);
+                allowance.attach_to(&mut state);
                 let statement = read(&parser, &text)?;
                 prepare(&state, statement, (text, tokens), given).await
             })
@@ -231,10 +231,10 @@ impl SqlSession {
         }
         let slot = self.shared.template.slot(&limits).await?;
         let context = self.context(Purpose::Answer);
-        let state = self.bound(&context)?;
+        let state = self.session_over(&context)?;
         let prepare = move |context: &Arc<Context>, watch: &Watch| {
             let statement = Statement::Statement(Box::new(statement()?));
-            Ok((watch.over(&state, context), statement))
+            Ok((watch.watched_state(&state, context), statement))
         };
         statement::answer(self.shared.template.threads(), context, &limits, slot, tokens, prepare).await
     }
@@ -253,7 +253,7 @@ impl SqlSession {
     }
 
     /// Returns the state of the session over the tables of `context`.
-    fn bound(&self, context: &Arc<Context>) -> Result<SessionState, QueryError> {
+    fn session_over(&self, context: &Arc<Context>) -> Result<SessionState, QueryError> {
         self.bind(context)?;
         let mut state = self.state.clone();
         for (name, function) in functions::tables(context) {

@@ -51,7 +51,7 @@ fn limited(node: Arc<dyn ExecutionPlan>, rows: usize, most: usize) -> PlanResult
     if let Some(unnest) = node.downcast_ref::<UnnestExec>() {
         let lists = unnest.list_column_indices().iter();
         let lists = lists.map(|list| list.index_in_input_schema).collect();
-        let checked = over(unnest.input(), Arc::new(UnnestLimit { lists, max: most }));
+        let checked = map_rows(unnest.input(), Arc::new(UnnestLimit { lists, max: most }));
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         return Ok(Transformed::yes(node.replace_children(vec![checked], options)?));
     }
@@ -63,12 +63,12 @@ fn limited(node: Arc<dyn ExecutionPlan>, rows: usize, most: usize) -> PlanResult
         return Ok(Transformed::yes(filter));
     }
     if node.children().is_empty() || node.downcast_ref::<Mapped>().is_some() {
-        return Ok(Transformed::yes(over(&node, Arc::new(Slices { rows }))));
+        return Ok(Transformed::yes(map_rows(&node, Arc::new(Slices { rows }))));
     }
     Ok(Transformed::no(node))
 }
 
-fn over(input: &Arc<dyn ExecutionPlan>, map: Arc<dyn RowMap>) -> Arc<dyn ExecutionPlan> {
+fn map_rows(input: &Arc<dyn ExecutionPlan>, map: Arc<dyn RowMap>) -> Arc<dyn ExecutionPlan> {
     Arc::new(Mapped::new(input.clone(), input.schema(), map))
 }
 

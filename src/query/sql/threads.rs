@@ -43,7 +43,7 @@ impl Threads {
         deadline: Deadline,
         work: impl FnOnce(Watch) -> BoxFuture<'static, Result<T, QueryError>> + Send + 'static,
     ) -> Result<T, QueryError> {
-        let place = deadline.hold(self.planners.clone().acquire_owned()).await?;
+        let place = deadline.enforce(self.planners.clone().acquire_owned()).await?;
         let handle = self.handle()?;
         let (mut sender, receiver) = tokio::sync::oneshot::channel();
         let (waiting, watch) = Watch::new(deadline);
@@ -64,7 +64,7 @@ impl Threads {
                 drop(place);
             })
             .map_err(|error| QueryError::internal(format!("cannot start a planning thread: {error}")))?;
-        let answer = deadline.hold(receiver).await;
+        let answer = deadline.enforce(receiver).await;
         drop(waiting);
         answer?.map_err(|_| QueryError::internal("the planning thread ended without a result"))?
     }

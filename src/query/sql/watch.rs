@@ -46,7 +46,7 @@ impl Watch {
     }
 
     /// Returns the session of one query: `state` with the memory pool of the query and rules that check this watch.
-    pub(crate) fn over(&self, state: &SessionState, context: &Context) -> SessionState {
+    pub(crate) fn watched_state(&self, state: &SessionState, context: &Context) -> SessionState {
         let mut builder =
             SessionStateBuilder::new_from_existing(state.clone()).with_runtime_env(context.runtime.environment.clone());
         if let Some(analyzer) = builder.analyzer() {

@@ -202,7 +202,7 @@ impl Sums {
 fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: TimeSpan, filter: &ScanFilter) -> bool {
     let length = (bounds.max - bounds.min).max(0) as u64 + 1;
     let read = chunks(bounds, time).map_or(0, |(first, last)| {
-        let span = first.through(last);
+        let span = first.span_to(last);
         (span.end.saturating_sub(span.start) as u64).min(length)
     });
     let rows = (u128::from(file.rows) * u128::from(read) / u128::from(length)) as u64;
@@ -243,7 +243,7 @@ async fn blocks_of(
     };
     let mut missing: Vec<(Chunk, Missing)> = Vec::new();
     for chunk in (first.0..=last.0).map(Chunk) {
-        let found = context.blocks().look(&key(chunk), filter.series.as_deref());
+        let found = context.blocks().get(&key(chunk), filter.series.as_deref());
         blocks.extend(found.blocks);
         if found.missing != Missing::None {
             missing.push((chunk, found.missing));
@@ -262,7 +262,7 @@ async fn blocks_of(
         }
     }
     let wanted = ScanFilter {
-        time: Some(first.through(*last)),
+        time: Some(first.span_to(*last)),
         series: series.clone().map(Arc::new),
         ..filter.clone()
     };
@@ -283,7 +283,7 @@ async fn blocks_of(
                 .filter(|(series, _)| needed(series))
                 .map(|(_, block)| block.clone()),
         );
-        context.blocks().keep(&key(chunk), read, asked.as_deref());
+        context.blocks().insert(&key(chunk), read, asked.as_deref());
     }
     Ok(blocks)
 }

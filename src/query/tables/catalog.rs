@@ -101,7 +101,7 @@ fn plan(
         ..ScanFilter::default()
     };
     for expr in filters {
-        bounds::absorb(&mut filter, expr);
+        bounds::narrow_filter(&mut filter, expr);
     }
     let id = match stored.table {
         Table::Profiles | Table::Samples => {
@@ -132,8 +132,8 @@ fn plan(
     )?;
     let output = Arc::new(schema.project(&columns[..wanted])?);
     let first = FirstRowPerId {
-        at,
-        wanted,
+        id_column: at,
+        column_count: wanted,
         runtime: context.runtime.clone(),
     };
     Ok(Arc::new(Mapped::new(input, output, Arc::new(first))))
@@ -141,8 +141,8 @@ fn plan(
 
 /// Keeps the first row of each id and the first `wanted` columns.
 struct FirstRowPerId {
-    at: usize,
-    wanted: usize,
+    id_column: usize,
+    column_count: usize,
     /// The ids are charged to the memory pool of this runtime.
     runtime: Arc<Runtime>,
 }
@@ -171,7 +171,7 @@ impl RowMap for FirstRowPerId {
     }
 
     fn apply(&self, input: BatchStream) -> BatchStream {
-        let (at, wanted) = (self.at, self.wanted);
+        let (at, wanted) = (self.id_column, self.column_count);
         let memory = self.runtime.reservation("ids");
         let mut seen = HashSet::new();
         let rows = input.map(move |batch| {
@@ -203,8 +203,8 @@ mod tests {
         let once: Vec<_> = (0..ids / 1000).map(|part| part * 1000).collect();
         let twice = once.clone().into_iter().chain(once).map(batch);
         let first = FirstRowPerId {
-            at: 0,
-            wanted: 1,
+            id_column: 0,
+            column_count: 1,
             runtime,
         };
         let mut rows = first.apply(futures::stream::iter(twice.collect::<Vec<_>>()).boxed());

@@ -41,7 +41,7 @@ const STACK_COLUMNS: [&str; 5] = ["function", "file", "line", "mapping", FRAMES]
 pub(crate) struct Flat {
     context: Arc<Context>,
     schema: SchemaRef,
-    chosen: Option<(ProfileType, Vec<Matcher>)>,
+    selected: Option<(ProfileType, Vec<Matcher>)>,
     time: Option<TimeSpan>,
 }
 
@@ -58,7 +58,7 @@ impl Flat {
         Self {
             context,
             schema: flat_schema(),
-            chosen: None,
+            selected: None,
             time: None,
         }
     }
@@ -74,7 +74,7 @@ impl Flat {
         Self {
             context,
             schema: flat_schema(),
-            chosen: Some((profile_type, matchers)),
+            selected: Some((profile_type, matchers)),
             time: Some(time),
         }
     }
@@ -83,7 +83,7 @@ impl Flat {
         ScanFilter {
             tenants: Some(self.context.tenants.clone()),
             time: self.time,
-            profile_type: self.chosen.as_ref().map(|(profile_type, _)| profile_type.into()),
+            profile_type: self.selected.as_ref().map(|(profile_type, _)| profile_type.into()),
             ..ScanFilter::default()
         }
     }
@@ -104,7 +104,7 @@ impl Relation for Flat {
         let mut filter = self.filter();
         filters
             .iter()
-            .map(|expr| match bounds::absorb(&mut filter, expr) {
+            .map(|expr| match bounds::narrow_filter(&mut filter, expr) {
                 Absorbed::Exactly => TableProviderFilterPushDown::Exact,
                 Absorbed::Loosely => match reads_only(expr) {
                     Some(Origin::Series | Origin::Stack) => TableProviderFilterPushDown::Exact,
@@ -122,7 +122,7 @@ impl Relation for Flat {
         let mut filter = self.filter();
         let (mut on_series, mut on_stack) = (Vec::new(), Vec::new());
         for expr in filters {
-            if bounds::absorb(&mut filter, expr) == Absorbed::Loosely {
+            if bounds::narrow_filter(&mut filter, expr) == Absorbed::Loosely {
                 match reads_only(expr) {
                     Some(Origin::Series) => on_series.push(expr.clone()),
                     Some(Origin::Stack) => on_stack.push(expr.clone()),
@@ -137,7 +137,7 @@ impl Relation for Flat {
         Box::pin(plan(Request {
             context: self.context.clone(),
             schema: self.schema.clone(),
-            chosen: self.chosen.clone(),
+            selected: self.selected.clone(),
             columns,
             filter,
             on_series,
@@ -149,7 +149,7 @@ impl Relation for Flat {
 struct Request {
     context: Arc<Context>,
     schema: SchemaRef,
-    chosen: Option<(ProfileType, Vec<Matcher>)>,
+    selected: Option<(ProfileType, Vec<Matcher>)>,
     columns: Vec<usize>,
     filter: ScanFilter,
     on_series: Vec<Expr>,
@@ -160,7 +160,7 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let Request {
         context,
         schema,
-        chosen,
+        selected: chosen,
         columns,
         mut filter,
         on_series,
@@ -178,11 +178,11 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
         let labels = Arc::new(labels);
         if let Some((profile_type, matchers)) = &chosen {
             let chosen = selection::select(labels.clone(), profile_type.clone(), matchers.clone()).await?;
-            narrow(&mut filter.series, chosen);
+            intersect(&mut filter.series, chosen);
         }
         let columns = lookup::SeriesColumns::new(&labels);
         if !on_series.is_empty() {
-            narrow(&mut filter.series, Some(matching_series(&labels, &columns, on_series)?));
+            intersect(&mut filter.series, Some(matching_series(&labels, &columns, on_series)?));
         }
         of_series = Some(columns);
     }
@@ -266,7 +266,7 @@ fn matching_stacks(
     })
 }
 
-fn narrow(set: &mut Option<Arc<HashSet<SeriesId>>>, by: Option<Arc<HashSet<SeriesId>>>) {
+fn intersect(set: &mut Option<Arc<HashSet<SeriesId>>>, by: Option<Arc<HashSet<SeriesId>>>) {
     let Some(by) = by else { return };
     *set = Some(match set.take() {
         Some(before) => Arc::new(before.intersection(&by).copied().collect()),

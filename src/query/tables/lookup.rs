@@ -238,7 +238,7 @@ impl RowMap for AddedColumns {
                     inner.stacks.get_or_try_init(|| inner.load(frames)).await?;
                 }
                 let parts = inner.parts(&batch);
-                Ok::<_, QueryError>(stream::iter(parts).map(move |part| inner.widen(&part)))
+                Ok::<_, QueryError>(stream::iter(parts).map(move |part| inner.add_columns(&part)))
             }
         });
         rows.try_flatten().boxed()
@@ -280,7 +280,7 @@ impl Inner {
         parts
     }
 
-    fn widen(&self, batch: &RecordBatch) -> Result<RecordBatch, QueryError> {
+    fn add_columns(&self, batch: &RecordBatch) -> Result<RecordBatch, QueryError> {
         let series = rows(batch, SERIES, self.series.as_ref().map(|columns| &columns.index));
         let stack = rows(batch, STACK, self.stacks.get().map(|columns| &columns.index));
         let mut columns = Vec::with_capacity(self.output.fields().len());

@@ -19,7 +19,7 @@ use crate::query::decoded::context::Context;
 use crate::query::decoded::totals::SelectedRuns;
 use crate::query::series::selection;
 use crate::query::timeline::exemplars;
-use crate::query::timeline::exemplars::{Candidate, prefer};
+use crate::query::timeline::exemplars::{Candidate, keep_greater};
 use crate::query::timeline::spans;
 use crate::query::timeline::spans::SpanSums;
 use crate::query::timeline::steps::{Groups, Steps};
@@ -41,7 +41,7 @@ type CellKey = (u32, i64, i64);
 #[derive(Debug, Default)]
 struct Cell {
     count: u64,
-    best: Option<Candidate>,
+    candidate: Option<Candidate>,
 }
 
 /// The values that are counted.
@@ -65,7 +65,7 @@ pub(crate) fn select(
             series: selection::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
             ..ScanFilter::default()
         };
-        let values = match query.of {
+        let values = match query.source {
             HeatmapSource::Spans => Values::Spans(spans::sums(&context, &filter).await?),
             HeatmapSource::Profiles => Values::Profiles(context.totals(filter.clone()).await?),
         };
@@ -81,7 +81,7 @@ pub(crate) fn select(
         let exemplars = match kind {
             ExemplarKind::None => Vec::new(),
             ExemplarKind::Profile | ExemplarKind::Span => {
-                let candidates = counted.cells.values().filter_map(|cell| cell.best).collect();
+                let candidates = counted.cells.values().filter_map(|cell| cell.candidate).collect();
                 exemplars::of(&context, &filter, labels, candidates).await?
             }
         };
@@ -121,7 +121,7 @@ impl CountedCells {
             }
             if let Some(slot) = line.slots.last_mut() {
                 slot.cells.push(HeatmapCell {
-                    min: self.scale.least_of(row),
+                    min: self.scale.min_of_row(row),
                     count: cell.count,
                     exemplar: exemplars.next(),
                 });
@@ -162,7 +162,7 @@ impl CellCounter {
             let place = (group, self.steps.of(value.time), scale.row_of(value.value));
             let cell = cells.entry(place).or_default();
             cell.count += 1;
-            prefer(&mut cell.best, value);
+            keep_greater(&mut cell.candidate, value);
             if cell.count == 1 {
                 cancellation.check()?;
                 self.memory.try_resize(cells.len() * CELL_BYTES)?;
@@ -245,7 +245,7 @@ impl Scale {
     }
 
     /// Returns the smallest value of a range.
-    fn least_of(self, row: i64) -> i64 {
+    fn min_of_row(self, row: i64) -> i64 {
         (i128::from(self.min) + self.length * i128::from(row)) as i64
     }
 }
@@ -261,10 +261,10 @@ mod tests {
             for value in [least, least / 2 + most / 2, most] {
                 let row = scale.row_of(value);
                 assert!((0..VALUE_RANGES).contains(&row), "{least} {most} {value}");
-                assert!(scale.least_of(row) <= value, "{least} {most} {value}");
-                assert!(i128::from(value) < i128::from(scale.least_of(row)) + scale.length);
+                assert!(scale.min_of_row(row) <= value, "{least} {most} {value}");
+                assert!(i128::from(value) < i128::from(scale.min_of_row(row)) + scale.length);
             }
-            assert_eq!((scale.row_of(least), scale.least_of(0)), (0, least));
+            assert_eq!((scale.row_of(least), scale.min_of_row(0)), (0, least));
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::query::series::selection;
 use crate::query::stacks::call_site;
 use crate::query::stacks::call_site::ValuesBelow;
 use crate::query::timeline::exemplars;
-use crate::query::timeline::exemplars::{Candidate, prefer};
+use crate::query::timeline::exemplars::{Candidate, keep_greater};
 use crate::query::timeline::spans;
 use crate::query::timeline::spans::SpanSums;
 use crate::query::timeline::steps::{Groups, Steps};
@@ -91,14 +91,14 @@ pub(crate) fn select(
                 steps,
                 lines: BTreeMap::new(),
                 points: 0,
-                best: BestCandidates::new(),
+                candidates: BestCandidates::new(),
                 memory,
             };
             counting.run(&chosen, below, spans.as_ref(), &query, cancellation)
         });
         let LinesWithCandidates {
             mut lines,
-            best,
+            candidates: best,
             _memory,
         } = answered.await?;
         if kind != ExemplarKind::None {
@@ -115,7 +115,7 @@ type Lines = Vec<(u32, SeriesPoints)>;
 /// is dropped.
 struct LinesWithCandidates {
     lines: Lines,
-    best: BestCandidates,
+    candidates: BestCandidates,
     _memory: MemoryReservation,
 }
 
@@ -124,7 +124,7 @@ struct PointCounter {
     steps: Steps,
     lines: BTreeMap<u32, BTreeMap<i64, Cell>>,
     points: usize,
-    best: BestCandidates,
+    candidates: BestCandidates,
     memory: MemoryReservation,
 }
 
@@ -153,15 +153,15 @@ impl PointCounter {
                         series: run.series,
                         span: None,
                     };
-                    prefer(self.best.entry((group, step)).or_default(), candidate);
+                    keep_greater(self.candidates.entry((group, step)).or_default(), candidate);
                 }
             }
         }
         for candidate in spans.into_iter().flat_map(SpanSums::candidates) {
             let place = (self.groups.of(candidate.series), self.steps.of(candidate.time));
-            let before = self.best.capacity();
-            prefer(self.best.entry(place).or_default(), candidate);
-            if self.best.capacity() != before {
+            let before = self.candidates.capacity();
+            keep_greater(self.candidates.entry(place).or_default(), candidate);
+            if self.candidates.capacity() != before {
                 cancellation.check()?;
                 self.charge()?;
             }
@@ -176,7 +176,7 @@ impl PointCounter {
         lines.sort_by(|(_, left), (_, right)| left.labels.cmp(&right.labels));
         Ok(LinesWithCandidates {
             lines,
-            best: self.best,
+            candidates: self.candidates,
             _memory: self.memory,
         })
     }
@@ -204,7 +204,8 @@ impl PointCounter {
     }
 
     fn charge(&self) -> Result<(), QueryError> {
-        let bytes = self.points * POINT_BYTES + self.lines.len() * LINE_BYTES + self.best.capacity() * CANDIDATE_BYTES;
+        let bytes =
+            self.points * POINT_BYTES + self.lines.len() * LINE_BYTES + self.candidates.capacity() * CANDIDATE_BYTES;
         Ok(self.memory.try_resize(bytes)?)
     }
 

@@ -226,7 +226,7 @@ impl QuerierService for Querier {
             matchers: matchers(&self.0, request.label_selector.clone()).await?,
             range: TimeRange::new(request.start, request.end),
             step: request.step,
-            of,
+            source: of,
             exemplars,
             limit: series_limit(request.limit)?,
             group_by: request.group_by,
