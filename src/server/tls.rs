@@ -59,12 +59,12 @@ impl Protocols {
 pub struct PortTls {
     files: TlsFiles,
     protocols: Protocols,
-    renewed: ReloadedFiles<Current>,
+    renewed: ReloadedFiles<CurrentTls>,
 }
 
 /// The TLS settings for the next connection.
 #[derive(Clone)]
-pub struct Current {
+pub struct CurrentTls {
     pub acceptor: TlsAcceptor,
     /// Content of the certificate file. The channel binding of SCRAM uses it.
     pub certificate: Arc<[u8]>,
@@ -74,7 +74,7 @@ impl PortTls {
     pub fn read(files: TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
         let all = [Some(&files.certificate), Some(&files.key), files.client_ca.as_ref()];
         let all = all.into_iter().flatten().cloned().collect();
-        let renewed = ReloadedFiles::read(all, || Current::read(&files, protocols))?;
+        let renewed = ReloadedFiles::read(all, || CurrentTls::read(&files, protocols))?;
         Ok(Self {
             files,
             protocols,
@@ -83,10 +83,11 @@ impl PortTls {
     }
 
     /// Returns the TLS settings for the next connection. If a file has changed, this function reads all of them again.
-    pub fn current(&self) -> Current {
+    pub fn current(&self) -> CurrentTls {
         let path = self.files.certificate.display();
         self.renewed.current(|| {
-            Current::read(&self.files, self.protocols).inspect(|_| tracing::info!(%path, "the certificate has changed"))
+            CurrentTls::read(&self.files, self.protocols)
+                .inspect(|_| tracing::info!(%path, "the certificate has changed"))
         })
     }
 }
@@ -99,7 +100,7 @@ impl std::fmt::Debug for PortTls {
     }
 }
 
-impl Current {
+impl CurrentTls {
     fn read(files: &TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
         let (certificate, chain) = certificates(&files.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, error))?;

@@ -15,7 +15,7 @@ use crate::server::bodies::budget::Budget;
 use crate::server::bodies::limits::{BodyLimit, ServerLimits};
 use crate::server::bodies::pace;
 use crate::server::bodies::pace::Pace;
-use crate::server::bodies::workers::{AT_ONCE_BYTES, Workers};
+use crate::server::bodies::workers::{MAX_INLINE_BYTES, Workers};
 use alluvium_admin::drain::drain;
 use alluvium_base::bytes::HeldBytes;
 use alluvium_base::pressure::{MemoryPart, MemoryPressure};
@@ -40,7 +40,7 @@ pub(crate) struct Charge(Vec<HeldBytes>);
 
 /// A body that was read completely.
 #[derive(Debug)]
-pub(crate) struct TakenBody {
+pub(crate) struct ReceivedBody {
     pub bytes: Bytes,
     /// The memory charged for the bytes.
     pub charge: Charge,
@@ -69,7 +69,7 @@ impl Intake {
         headers: &HeaderMap,
         body: Body,
         limit: BodyLimit,
-    ) -> Result<TakenBody, ConnectError> {
+    ) -> Result<ReceivedBody, ConnectError> {
         let compression = Compression::read(headers)?;
         let body = self.arrive(headers, body, limit.bytes).await?;
         self.unpack(compression, body, limit.unpacked_bytes).await
@@ -99,7 +99,7 @@ impl Intake {
         compression: Compression,
         body: Body,
         limit: BodyLimit,
-    ) -> Result<TakenBody, ConnectError> {
+    ) -> Result<ReceivedBody, ConnectError> {
         let (body, is_compressed) = self.in_time(self.arrive_message(body, limit.bytes)).await?;
         let compression = match compression {
             _ if !is_compressed => Compression::Identity,
@@ -112,7 +112,7 @@ impl Intake {
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
-    async fn arrive(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<TakenBody, ConnectError> {
+    async fn arrive(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<ReceivedBody, ConnectError> {
         let announced = headers
             .get(CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
@@ -127,7 +127,7 @@ impl Intake {
     }
 
     /// Reads the one message of a gRPC body. The returned flag is true if the message is compressed.
-    async fn arrive_message(&self, body: Body, max_bytes: usize) -> Result<(TakenBody, bool), ConnectError> {
+    async fn arrive_message(&self, body: Body, max_bytes: usize) -> Result<(ReceivedBody, bool), ConnectError> {
         let mut stream = body.into_data_stream();
         let mut start = BytesMut::new();
         while start.len() < PREFIX_BYTES {
@@ -199,15 +199,15 @@ impl Intake {
         held: HeldBytes,
         expected: usize,
         max_bytes: usize,
-    ) -> Result<TakenBody, ConnectError> {
-        let mut body = Collected {
+    ) -> Result<ReceivedBody, ConnectError> {
+        let mut body = PartialBody {
             // Capacity without written bytes takes no physical memory.
             bytes: Vec::with_capacity(expected),
             held,
             room: expected,
         };
         match self.fill(&mut body, &mut stream, max_bytes).await {
-            Ok(()) => Ok(TakenBody::new(body.bytes, Charge(vec![body.held]))),
+            Ok(()) => Ok(ReceivedBody::new(body.bytes, Charge(vec![body.held]))),
             Err(error) => {
                 drop(body);
                 if error.status != 408 {
@@ -220,7 +220,7 @@ impl Intake {
 
     async fn fill(
         &self,
-        body: &mut Collected,
+        body: &mut PartialBody,
         stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
         max_bytes: usize,
     ) -> Result<(), ConnectError> {
@@ -247,19 +247,19 @@ impl Intake {
     async fn unpack(
         &self,
         compression: Compression,
-        mut body: TakenBody,
+        mut body: ReceivedBody,
         max_bytes: usize,
-    ) -> Result<TakenBody, ConnectError> {
+    ) -> Result<ReceivedBody, ConnectError> {
         let stage = &self.budget.unpacked;
         let length = body.bytes.len();
         if compression == Compression::Identity {
             return Ok(body);
         }
-        if length <= AT_ONCE_BYTES / 2
-            && let Some(bytes) = compression.open(&body.bytes, AT_ONCE_BYTES.min(max_bytes))?
+        if length <= MAX_INLINE_BYTES / 2
+            && let Some(bytes) = compression.open(&body.bytes, MAX_INLINE_BYTES.min(max_bytes))?
         {
             let charge = Charge(vec![stage.take(bytes.len()).await?]);
-            return Ok(TakenBody::new(bytes, charge));
+            return Ok(ReceivedBody::new(bytes, charge));
         }
         // Most bodies are small after decompression, so a small limit is tried first.
         let small = stage.small_bytes().min(max_bytes);
@@ -268,9 +268,9 @@ impl Intake {
             let held = stage.take(most).await?;
             let work = move || {
                 let opened = compression.open(&body.bytes, most)?;
-                Ok((opened.map(|bytes| TakenBody::new(bytes, Charge(vec![held]))), body))
+                Ok((opened.map(|bytes| ReceivedBody::new(bytes, Charge(vec![held]))), body))
             };
-            let (opened, packed) = self.workers.run(most.max(AT_ONCE_BYTES + 1), work).await?;
+            let (opened, packed) = self.workers.run(most.max(MAX_INLINE_BYTES + 1), work).await?;
             if let Some(opened) = opened {
                 return Ok(opened);
             }
@@ -286,7 +286,7 @@ impl Intake {
 }
 
 /// A body that is being read.
-struct Collected {
+struct PartialBody {
     bytes: Vec<u8>,
     /// The memory that is charged for `room`.
     held: HeldBytes,
@@ -309,7 +309,7 @@ impl Charge {
     }
 }
 
-impl TakenBody {
+impl ReceivedBody {
     /// Creates a body, and reduces its charge to its actual length.
     fn new(mut bytes: Vec<u8>, mut charge: Charge) -> Self {
         bytes.shrink_to_fit();

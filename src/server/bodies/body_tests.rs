@@ -40,14 +40,14 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Reads a body in parts, without a `Content-Length`.
-async fn read(intake: &Intake, parts: Vec<Vec<u8>>, max: usize) -> Result<TakenBody, ConnectError> {
+async fn read(intake: &Intake, parts: Vec<Vec<u8>>, max: usize) -> Result<ReceivedBody, ConnectError> {
     let stream = futures::stream::iter(parts.into_iter().map(Ok::<_, std::io::Error>));
     intake
         .read(&HeaderMap::new(), Body::from_stream(stream), limit(max))
         .await
 }
 
-async fn read_gzip(intake: &Intake, plain: &[u8], max: usize) -> Result<TakenBody, ConnectError> {
+async fn read_gzip(intake: &Intake, plain: &[u8], max: usize) -> Result<ReceivedBody, ConnectError> {
     let headers = HeaderMap::from_iter([(http::header::CONTENT_ENCODING, "gzip".parse().unwrap())]);
     intake.read(&headers, gzip(plain).into(), limit(max)).await
 }

@@ -17,11 +17,11 @@ use crate::server::bodies::budget::Share;
 use alluvium_wire::connect::{Code, ConnectError};
 
 /// Minimum number of bytes that must arrive within [`Pace::time`]. Below this number, a body is slow.
-const SLOW_BYTES: usize = 16 << 10;
+const MIN_PERIOD_BYTES: usize = 16 << 10;
 
 /// Maximum number of periods of [`Pace::time`] that a body may need to fill its room while other requests wait for its
 /// memory. Together these periods are shorter than the timeout of the waiting requests.
-const MOST_TIMES: usize = 8;
+const MAX_PERIODS: usize = 8;
 
 /// Measures the rate at which a body arrives.
 pub(super) struct Pace {
@@ -38,7 +38,7 @@ impl Pace {
     pub(in crate::server) fn begin(time: Duration, room: usize) -> Self {
         Self {
             time,
-            least: SLOW_BYTES.max(room / MOST_TIMES),
+            least: MIN_PERIOD_BYTES.max(room / MAX_PERIODS),
             since: Instant::now(),
             bytes: 0,
         }

@@ -16,7 +16,7 @@ use http::Request;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::server::state::metrics::{RouteLabels, TimeLabels};
-use crate::server::state::senders::Sending;
+use crate::server::state::senders::SenderRequest;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenant;
 use alluvium_admin::peer::Peer;
@@ -48,7 +48,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
     let route = route(&request, &state.options.prefix);
     let method = request.method().clone();
     let address = request.extensions().get::<Peer>().map(|peer| peer.address.ip());
-    let sending = Sending::of(
+    let sending = SenderRequest::of(
         (&method, &route),
         request.headers(),
         || tenant(request.headers(), &state.options).ok(),

@@ -9,9 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::server::bodies::body::TakenBody;
+use crate::server::bodies::body::ReceivedBody;
 use crate::server::bodies::limits::BodyLimit;
-use crate::server::bodies::sending::Written;
+use crate::server::bodies::sending::EncodedResponse;
 use crate::server::state::shared::{ServerOptions, ServerState};
 use alluvium_profile::Tenants;
 use alluvium_wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
@@ -34,9 +34,9 @@ pub(in crate::server) async fn perform<Message, Reply, Work>(
     bounds: Bounds,
     headers: CallHeaders,
     tenants: Tenants,
-    body: TakenBody,
+    body: ReceivedBody,
     work: impl Fn(Call<Message>) -> Work,
-) -> Result<Written, ConnectError>
+) -> Result<EncodedResponse, ConnectError>
 where
     Message: RequestMessage,
     Reply: ReplyMessage,
@@ -80,7 +80,11 @@ async fn in_time<T>(
 }
 
 /// Encodes a response with the codec and the compression that the caller accepts.
-async fn write<Reply>(state: &ServerState, headers: CallHeaders, answer: Answer<Reply>) -> Result<Written, ConnectError>
+async fn write<Reply>(
+    state: &ServerState,
+    headers: CallHeaders,
+    answer: Answer<Reply>,
+) -> Result<EncodedResponse, ConnectError>
 where
     Reply: ReplyMessage,
 {
@@ -103,9 +107,9 @@ where
             }
         };
         Ok(if headers.accepts_gzip {
-            Written::packed(body)
+            EncodedResponse::packed(body)
         } else {
-            Written::plain(body)
+            EncodedResponse::plain(body)
         })
     });
     written.await

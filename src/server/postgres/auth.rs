@@ -26,7 +26,7 @@ use alluvium_profile::{TenantError, TenantId};
 
 const PLAIN: &str = "SCRAM-SHA-256";
 /// Name of the SASL mechanism that binds the exchange to the TLS channel. It prevents man-in-the-middle attacks.
-const BOUND: &str = "SCRAM-SHA-256-PLUS";
+const CHANNEL_BOUND: &str = "SCRAM-SHA-256-PLUS";
 const SALT_BYTES: usize = 16;
 /// PostgreSQL's error code (SQLSTATE) for a wrong password.
 const WRONG_PASSWORD: &str = "28P01";
@@ -154,7 +154,7 @@ async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure
     if let Some(certificate) = &wire.own_certificate
         && scram.configure_certificate(certificate).is_ok()
     {
-        methods.insert(0, BOUND.to_owned());
+        methods.insert(0, CHANNEL_BOUND.to_owned());
     }
     let refused = || {
         Failure::fatal(

@@ -22,8 +22,8 @@ use crate::server::postgres::command::Command;
 use crate::server::postgres::encode;
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::parameters::Settings;
-use crate::server::postgres::port::Port;
-use crate::server::postgres::portal::{Kept, Portal, Rows};
+use crate::server::postgres::port::PortState;
+use crate::server::postgres::portal::{Portal, PreparedStatement, Rows};
 use crate::server::postgres::types;
 use crate::server::postgres::wire::Wire;
 use alluvium_base::Shutdown;
@@ -39,13 +39,13 @@ pub(super) enum Protocol {
 
 /// A connection that has authenticated.
 pub(super) struct Connection {
-    pub(super) port: Arc<Port>,
+    pub(super) port: Arc<PortState>,
     pub(super) wire: Wire,
     pub(super) session: SqlSession,
     settings: Settings,
     key: CancelKey,
     pub(super) status: TransactionStatus,
-    pub(super) statements: HashMap<String, Arc<Kept>>,
+    pub(super) statements: HashMap<String, Arc<PreparedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
     /// True after an error in the extended protocol. Messages are then skipped up to the next `Sync`.
     pub(super) skips: bool,
@@ -54,7 +54,7 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(
-        port: Arc<Port>,
+        port: Arc<PortState>,
         wire: Wire,
         session: SqlSession,
         settings: Settings,

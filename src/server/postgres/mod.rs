@@ -36,8 +36,8 @@ use crate::query::QueryEngine;
 use crate::server::postgres::auth::Users;
 use crate::server::postgres::cancel::Cancels;
 use crate::server::postgres::memory::Memory;
-use crate::server::postgres::pending_logins::Arrival;
-use crate::server::postgres::port::Port;
+use crate::server::postgres::pending_logins::PendingLogin;
+use crate::server::postgres::port::PortState;
 use crate::server::postgres::wire::Wire;
 use alluvium_base::Shutdown;
 use alluvium_base::log_throttle::LogThrottle;
@@ -51,7 +51,7 @@ pub use options::{PostgresError, PostgresOptions, PostgresTls, PostgresUser};
 pub struct PostgresServer {
     tcp: TcpListener,
     local: SocketAddr,
-    port: Arc<Port>,
+    port: Arc<PortState>,
 }
 
 impl PostgresServer {
@@ -72,7 +72,7 @@ impl PostgresServer {
         }
         let memory = Memory::new(options.memory_bytes);
         let slots = Arc::new(Semaphore::new(options.max_connections.max(1)));
-        let port = Port {
+        let port = PortState {
             engine,
             users,
             tls,
@@ -138,7 +138,13 @@ impl PostgresServer {
     }
 }
 
-async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, arrival: Arrival, shutdown: Shutdown) {
+async fn serve_one(
+    port: Arc<PortState>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    arrival: PendingLogin,
+    shutdown: Shutdown,
+) {
     let _ = stream.set_nodelay(true);
     let start = startup::start(&port, Wire::new(stream, port.memory.clone()), peer);
     let started = tokio::select! {

@@ -23,13 +23,13 @@ const MAX_MESSAGE: usize = 1 << 20;
 /// Maximum message size before authentication.
 const MAX_FIRST_MESSAGE: usize = 10_000;
 /// Buffered output is sent when it reaches this size.
-const SEND_FROM: usize = 64 << 10;
+const SEND_THRESHOLD: usize = 64 << 10;
 /// Maximum size of buffered input that holds no memory of the port.
 const FREE_INPUT: usize = 64 << 10;
 /// Maximum size of buffered output that holds no memory of the port: a full buffer, and a row of the same size.
-const FREE_OUTPUT: usize = 2 * SEND_FROM;
+const FREE_OUTPUT: usize = 2 * SEND_THRESHOLD;
 /// Maximum size of a buffer that is kept for the next messages.
-const MAX_KEPT: usize = 2 * FREE_OUTPUT;
+const MAX_IDLE_BUFFER_BYTES: usize = 2 * FREE_OUTPUT;
 /// Free space for input before each read.
 const READ_BYTES: usize = 8 << 10;
 /// Timeout for sending. After the timeout, the connection is dropped.
@@ -176,7 +176,7 @@ impl Wire {
 
     /// Sends the buffer if it is large enough.
     pub(super) async fn send_some(&mut self) -> Result<(), Failure> {
-        if self.outgoing.len() < SEND_FROM {
+        if self.outgoing.len() < SEND_THRESHOLD {
             return Ok(());
         }
         self.send().await
@@ -191,7 +191,7 @@ impl Wire {
         };
         match tokio::time::timeout(SEND_TIMEOUT, sending).await {
             Ok(Ok(())) => {
-                if capacity > MAX_KEPT {
+                if capacity > MAX_IDLE_BUFFER_BYTES {
                     self.outgoing = BytesMut::new();
                 }
                 self.leaving = None;

@@ -14,7 +14,7 @@ const MAX_STEPS: f64 = 11_000.0;
 
 /// A range query for Prometheus.
 #[derive(Debug, PartialEq)]
-pub(in crate::server) struct Question {
+pub(in crate::server) struct RangeQuery {
     query: String,
     /// Unix time in seconds, like `end`.
     start: f64,
@@ -23,7 +23,7 @@ pub(in crate::server) struct Question {
     step: f64,
 }
 
-impl Question {
+impl RangeQuery {
     /// Reads the parameters `query`, `start`, `end` and `step`, and ignores all others.
     pub(in crate::server) fn parse(query: &str) -> Result<Self, ConnectError> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_question_becomes_one_of_prometheus_and_nothing_else_is_passed_on() {
         let asked = "query=up%7Bjob%3D%22a%26b%22%7D&start=1700000000&end=1700003600.5&step=15&match=secret&time=1";
-        let question = Question::parse(asked).unwrap();
+        let question = RangeQuery::parse(asked).unwrap();
         let base = Url::parse("http://metrics:9090/prefix/").unwrap();
         assert_eq!(
             question.url(&base).as_str(),
@@ -103,8 +103,8 @@ mod tests {
             "query=up&start=2&end=1&step=1".to_owned(),
             "query=up&start=0&end=11001&step=1".to_owned(),
         ] {
-            assert_eq!(Question::parse(&wrong).unwrap_err().status, 400, "{wrong}");
+            assert_eq!(RangeQuery::parse(&wrong).unwrap_err().status, 400, "{wrong}");
         }
-        assert!(Question::parse("query=up&start=0&end=11000&step=1").is_ok());
+        assert!(RangeQuery::parse("query=up&start=0&end=11000&step=1").is_ok());
     }
 }

@@ -27,7 +27,7 @@ use alluvium_wire::connect::{Code, ConnectError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Question {
+struct DeleteQuery {
     selector: String,
     /// Unix time in milliseconds.
     from: Option<i64>,
@@ -70,7 +70,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     }
     let limit = state.options.limits.question();
     let body = state.intake.read(&parts.headers, body, limit).await?;
-    let question: Question = serde_json::from_slice(&body.bytes).map_err(|error| {
+    let question: DeleteQuery = serde_json::from_slice(&body.bytes).map_err(|error| {
         ConnectError::invalid(format!(
             "the body must be JSON with `selector` and optionally `from` and `to` in Unix milliseconds: {error}"
         ))

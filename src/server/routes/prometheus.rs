@@ -7,9 +7,9 @@ use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::HeaderMap;
 
-use crate::server::bodies::sending::{Written, respond};
+use crate::server::bodies::sending::{EncodedResponse, respond};
 use crate::server::prometheus::client::TIMEOUT;
-use crate::server::prometheus::range_query::Question;
+use crate::server::prometheus::range_query::RangeQuery;
 use crate::server::services::parameters::unimplemented;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
@@ -31,13 +31,13 @@ pub(in crate::server) async fn query_range(
                 "no Prometheus is configured (`--prometheus-url`), therefore metrics beside profiles are",
             ));
         };
-        let question = Question::parse(&query.unwrap_or_default())?;
+        let question = RangeQuery::parse(&query.unwrap_or_default())?;
         let tenants = state.options.multi_tenant.then_some(&tenants);
         let body = prometheus.ask(&question, tenants).await?;
         let pack = if accepts(&headers, "gzip") {
-            Written::packed
+            EncodedResponse::packed
         } else {
-            Written::plain
+            EncodedResponse::plain
         };
         let written = state.write(body.len(), move || Ok(pack(body))).await?;
         respond(&state.answers, TIMEOUT, "application/json", written)

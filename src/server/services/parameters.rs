@@ -16,7 +16,7 @@ use alluvium_wire::proto::types;
 /// Maximum number of characters of a selector in an error.
 const SHOWN_CHARS: usize = 1000;
 /// Maximum number of selectors, ids or names in one list of a request.
-const MAX_LISTED: usize = 1000;
+const MAX_LIST_ITEMS: usize = 1000;
 /// Default number of functions of a call graph.
 const CALL_GRAPH_FUNCTIONS: i64 = 100;
 /// Work in bytes that is assumed for a regular expression. Compiling even a short one takes milliseconds.
@@ -69,11 +69,11 @@ pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Res
     state.workers.run(cost, read).await
 }
 
-/// Rejects a list with more than [`MAX_LISTED`] items. `what` names the items.
+/// Rejects a list with more than [`MAX_LIST_ITEMS`] items. `what` names the items.
 pub(super) fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
-    if count > MAX_LISTED {
+    if count > MAX_LIST_ITEMS {
         return Err(ConnectError::invalid(format!(
-            "a query may list at most {MAX_LISTED} {what}, not {count}"
+            "a query may list at most {MAX_LIST_ITEMS} {what}, not {count}"
         )));
     }
     Ok(())

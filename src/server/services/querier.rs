@@ -27,7 +27,7 @@ use alluvium_wire::service::{Answer, Call, CallResult};
 use alluvium_wire::tree_bytes::tree_bytes;
 
 /// Estimated work of encoding a graph, in bytes. The value is so large that the work runs on a separate thread.
-const LARGE_WORK: usize = 1 << 20;
+const ENCODING_WORK: usize = 1 << 20;
 
 /// Implements the calls with the query engine.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ impl QuerierService for Querier {
                 let functions = max_functions(asked, &self.0.options.limits)?;
                 let graph = self.0.engine.call_graph(tenants, query, functions).await?;
                 let write = move || Ok(dot(&graph, &title, &unit));
-                response.dot = self.0.workers.run(LARGE_WORK, write).await?;
+                response.dot = self.0.workers.run(ENCODING_WORK, write).await?;
             }
         }
         Ok(response.into())
@@ -366,7 +366,7 @@ async fn tree(
         .flamegraph(tenants, query, max_nodes, Detail::Names)
         .await?;
     let write = move || Ok(tree_bytes(&graph));
-    Ok(state.workers.run(LARGE_WORK, write).await?.into())
+    Ok(state.workers.run(ENCODING_WORK, write).await?.into())
 }
 
 /// Converts the impact of a query to a message. The tables are one component, and the heads are another.

@@ -33,10 +33,10 @@ const MAX_BYTES: usize = 1 << 20;
 pub(in crate::server) struct UserSettings(pub(in crate::server) ServerState);
 
 /// The settings of a tenant by name.
-type Settings = BTreeMap<String, Kept>;
+type Settings = BTreeMap<String, StoredSetting>;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Kept {
+struct StoredSetting {
     value: String,
     /// Unix time in milliseconds.
     modified_at: i64,
@@ -86,7 +86,7 @@ impl SettingsService for UserSettings {
     }
 }
 
-fn message((name, kept): (String, Kept)) -> Setting {
+fn message((name, kept): (String, StoredSetting)) -> Setting {
     Setting {
         name,
         value: kept.value,
@@ -129,7 +129,7 @@ fn insert(settings: &mut Settings, given: Setting) -> Result<(), ConnectError> {
         );
         return Err(ConnectError::new(Code::AlreadyExists, message));
     }
-    let kept = Kept {
+    let kept = StoredSetting {
         value: given.value,
         modified_at: given.modified_at,
     };

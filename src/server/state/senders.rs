@@ -32,7 +32,7 @@ const MAX_AGENT_CHARS: usize = 100;
 
 /// The senders of all tenants.
 #[derive(Debug, Default)]
-pub(crate) struct Senders(Mutex<HashMap<Sender, Seen>>);
+pub(crate) struct Senders(Mutex<HashMap<Sender, SenderState>>);
 
 /// The properties that distinguish a sender from others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ pub(super) struct Sender {
 
 /// Counters and last state of a sender.
 #[derive(Debug)]
-struct Seen {
+struct SenderState {
     first_ms: i64,
     last_ms: i64,
     requests: u64,
@@ -63,13 +63,13 @@ struct Seen {
 }
 
 /// A request of a sender, before its response.
-pub(in crate::server) struct Sending {
+pub(in crate::server) struct SenderRequest {
     sender: Sender,
     bytes: u64,
     queue: Option<QueueReport>,
 }
 
-impl Sending {
+impl SenderRequest {
     /// Reads the sender of a request. Returns `None` if the route accepts no profiles or `tenant` returns no tenant.
     pub(in crate::server) fn of(
         (method, route): (&Method, &str),
@@ -107,7 +107,7 @@ impl Sending {
 
 impl Senders {
     /// Counts a request whose response has this `status`.
-    pub(in crate::server) fn answered(&self, sending: Sending, status: u16, now_ms: i64) {
+    pub(in crate::server) fn answered(&self, sending: SenderRequest, status: u16, now_ms: i64) {
         let mut senders = self.0.lock();
         if senders.len() >= MAX_SENDERS && !senders.contains_key(&sending.sender) {
             let oldest = senders.iter().min_by_key(|(_, seen)| seen.last_ms);
@@ -115,7 +115,7 @@ impl Senders {
                 senders.remove(&oldest);
             }
         }
-        let seen = senders.entry(sending.sender).or_insert(Seen {
+        let seen = senders.entry(sending.sender).or_insert(SenderState {
             first_ms: now_ms,
             last_ms: now_ms,
             requests: 0,
@@ -144,7 +144,7 @@ impl Senders {
                 || (&one.agent, one.address, &one.collector).cmp(&(&other.agent, other.address, &other.collector));
             b.last_ms.cmp(&a.last_ms).then_with(names)
         });
-        let row = |(sender, seen): &(&Sender, &Seen)| {
+        let row = |(sender, seen): &(&Sender, &SenderState)| {
             json!({
                 "agent": *sender.agent,
                 "address": sender.address,
@@ -178,13 +178,13 @@ mod tests {
 
     use super::*;
 
-    fn sending(agent: &str, tenant: &str) -> Sending {
+    fn sending(agent: &str, tenant: &str) -> SenderRequest {
         let headers = HeaderMap::from_iter([
             (USER_AGENT, HeaderValue::from_str(agent).unwrap()),
             (CONTENT_LENGTH, HeaderValue::from_static("10")),
         ]);
         let route = (&Method::POST, "/ingest");
-        Sending::of(route, &headers, || tenant.parse().ok(), "127.0.0.1".parse().ok()).unwrap()
+        SenderRequest::of(route, &headers, || tenant.parse().ok(), "127.0.0.1".parse().ok()).unwrap()
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
             let value = HeaderValue::from_str(&report.to_header()).unwrap();
             let headers = HeaderMap::from_iter([(http::HeaderName::from_static(QUEUE_HEADER), value)]);
             let route = (&Method::POST, "/ingest");
-            let told = Sending::of(route, &headers, || Some(TenantId::anonymous()), None).unwrap();
+            let told = SenderRequest::of(route, &headers, || Some(TenantId::anonymous()), None).unwrap();
             (sending.sender.collector, sending.queue) = (told.sender.collector, told.queue);
             senders.answered(sending, 200, now_ms);
         }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn only_routes_that_take_profiles_have_senders() {
         let of = |method: Method, route: &str| {
-            Sending::of(
+            SenderRequest::of(
                 (&method, route),
                 &HeaderMap::new(),
                 || Some(TenantId::anonymous()),

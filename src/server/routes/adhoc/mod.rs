@@ -17,7 +17,7 @@ use bytes::Bytes;
 use crate::server::bodies::body::Charge;
 use crate::server::routes::adhoc::files::{keep, kept, listed};
 use crate::server::routes::adhoc::id::UploadId;
-use crate::server::routes::adhoc::read::{LARGE_WORK, Opened, choose, names, open};
+use crate::server::routes::adhoc::read::{OpenedFile, TREE_WORK, choose, names, open};
 use crate::server::services::parameters::max_nodes;
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
@@ -93,7 +93,7 @@ impl AdHocProfileService for AdHoc {
         let nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
         let (_, left) = kept(&self.0, &tenant, &request.left_id).await?;
         let (_, right) = kept(&self.0, &tenant, &request.right_id).await?;
-        let (left, right): (Opened, Opened) = (
+        let (left, right): (OpenedFile, OpenedFile) = (
             open(&self.0, &tenant, (left, Charge::default())).await?,
             open(&self.0, &tenant, (right, Charge::default())).await?,
         );
@@ -107,7 +107,7 @@ impl AdHocProfileService for AdHoc {
         let (left, _left_memory) = left.tree(&self.0, chosen.clone(), Tree::by_name()).await?;
         let (right, _right_memory) = right.tree(&self.0, chosen.clone(), Tree::by_name()).await?;
         let write = move || text(&FlamebearerProfile::double(diff(&left, &right, nodes), &chosen));
-        let flamebearer_profile = self.0.workers.run(LARGE_WORK, write).await?;
+        let flamebearer_profile = self.0.workers.run(TREE_WORK, write).await?;
         Ok(AdHocProfilesDiffResponse {
             profile_types: names(&types),
             flamebearer_profile,
@@ -141,7 +141,7 @@ impl AdHoc {
             uploaded_at: id.time_ms(),
             profile_type,
             profile_types: shown,
-            flamebearer_profile: self.0.workers.run(LARGE_WORK, write).await?,
+            flamebearer_profile: self.0.workers.run(TREE_WORK, write).await?,
         })
     }
 }

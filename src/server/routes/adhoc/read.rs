@@ -25,12 +25,12 @@ const MAX_FRAMES: usize = 1 << 20;
 const FRAME_BYTES: usize = 128;
 /// Estimated work of building or encoding a tree, in bytes. The value is so large that the work runs on a separate
 /// thread.
-pub(super) const LARGE_WORK: usize = 1 << 20;
+pub(super) const TREE_WORK: usize = 1 << 20;
 /// Sample types to show if the request names none, in order of preference.
-const PREFERRED: [&str; 2] = ["cpu", "inuse_space"];
+const PREFERRED_TYPES: [&str; 2] = ["cpu", "inuse_space"];
 
 /// The profiles of a file, with the charge for their memory.
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     profiles: Vec<DecodedProfile>,
     charge: Charge,
 }
@@ -40,7 +40,7 @@ pub(super) async fn open(
     state: &ServerState,
     tenant: &TenantId,
     (file, charge): (Bytes, Charge),
-) -> Result<Opened, ConnectError> {
+) -> Result<OpenedFile, ConnectError> {
     // With the default sample rate, each sample of a text would count as 10 ms.
     let is_text = is_marked(&file) || !pprof::is_gzip(&file) && std::str::from_utf8(&file).is_ok();
     let query = if is_text {
@@ -50,10 +50,10 @@ pub(super) async fn open(
     };
     let query = IngestQuery::parse(query, now_nanos())?;
     let (profiles, charge) = read_upload(state, tenant, (file, charge), String::new(), Arc::new(query)).await?;
-    Ok(Opened { profiles, charge })
+    Ok(OpenedFile { profiles, charge })
 }
 
-impl Opened {
+impl OpenedFile {
     /// Returns the distinct types of all profiles of the file, in the order of the file.
     pub(super) fn types(&self) -> Vec<ProfileType> {
         let mut types: Vec<ProfileType> = Vec::new();
@@ -93,7 +93,7 @@ impl Opened {
         };
         state
             .intake
-            .make((self.profiles, self.charge), LARGE_WORK, weigh, make)
+            .make((self.profiles, self.charge), TREE_WORK, weigh, make)
             .await
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn choose(types: &[ProfileType], asked: Option<&str>) -> Result<Profi
                 .find(|(own, name)| name == asked || own.to_string() == asked)
                 .map(|(own, _)| own)
         }
-        None => PREFERRED
+        None => PREFERRED_TYPES
             .iter()
             .find_map(|preferred| types.iter().find(|own| own.sample_type == *preferred))
             .or(types.first()),

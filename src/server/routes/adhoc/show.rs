@@ -11,9 +11,9 @@ use http::{HeaderMap, Request};
 
 use crate::query::TimeRange;
 use crate::server::bodies::body::Charge;
-use crate::server::bodies::sending::{Written, respond};
+use crate::server::bodies::sending::{EncodedResponse, respond};
 use crate::server::routes::adhoc::files::kept;
-use crate::server::routes::adhoc::read::{LARGE_WORK, choose, open};
+use crate::server::routes::adhoc::read::{TREE_WORK, choose, open};
 use crate::server::routes::ingest::now_nanos;
 use crate::server::services::parameters::{max_nodes, stack_query};
 use crate::server::state::shared::ServerState;
@@ -27,7 +27,7 @@ use alluvium_wire::querier::{detailed_flamegraph_message, diff_message};
 
 /// The parameters of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Question {
+struct ShowQuery {
     /// Id of an uploaded file. Empty if the file is the body.
     id: String,
     /// Name or id of the profile type to show. Empty means the preferred type of the file.
@@ -45,7 +45,7 @@ struct Baseline {
 }
 
 /// The response: the flame graph of one profile type as JSON, or the difference between the baseline and the file.
-struct Drawn {
+struct ShownGraph {
     types: Vec<String>,
     shown: String,
     field: &'static str,
@@ -62,7 +62,7 @@ pub(in crate::server) async fn look(State(state): State<ServerState>, request: R
 async fn answer(state: &ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, &state.options)?;
-    let question = Question::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
+    let question = ShowQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
     let body = state
         .intake
         .read(&parts.headers, body, state.options.limits.push())
@@ -86,14 +86,14 @@ async fn answer(state: &ServerState, request: Request<Body>) -> Result<Response,
 async fn draw(
     state: &ServerState,
     tenant: &TenantId,
-    question: Question,
+    question: ShowQuery,
     file: (Bytes, Charge),
-) -> Result<Drawn, ConnectError> {
+) -> Result<ShownGraph, ConnectError> {
     let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
     let opened = open(state, tenant, file).await?;
     let types = opened.types();
     let chosen = choose(&types, Some(&question.profile_type))?;
-    let drawn = |field: &'static str, graph: Bytes| Drawn {
+    let drawn = |field: &'static str, graph: Bytes| ShownGraph {
         types: types.iter().map(ToString::to_string).collect(),
         shown: chosen.to_string(),
         field,
@@ -105,22 +105,22 @@ async fn draw(
             let graph = detailed_flamegraph_message(tree.to_flamegraph(nodes));
             Ok(encode(Codec::Json, &graph))
         };
-        return Ok(drawn("flamegraph", state.workers.run(LARGE_WORK, write).await?));
+        return Ok(drawn("flamegraph", state.workers.run(TREE_WORK, write).await?));
     };
     let TimeRange { start_ms, end_ms } = baseline.range;
     let query = stack_query(state, &chosen.to_string(), baseline.selector, start_ms, end_ms).await?;
     let (right, _memory) = opened.tree(state, chosen.clone(), Tree::by_name()).await?;
     let left = state.engine.merge_stacktraces(&tenant.clone().into(), query).await?;
     let write = move || Ok(encode(Codec::Json, &diff_message(diff(&left, &right, nodes))));
-    Ok(drawn("difference", state.workers.run(LARGE_WORK, write).await?))
+    Ok(drawn("difference", state.workers.run(TREE_WORK, write).await?))
 }
 
 /// Returns the response, compressed if the client accepts gzip.
-async fn written(state: &ServerState, headers: &HeaderMap, drawn: Drawn) -> Result<Response, ConnectError> {
+async fn written(state: &ServerState, headers: &HeaderMap, drawn: ShownGraph) -> Result<Response, ConnectError> {
     let pack = if accepts(headers, "gzip") {
-        Written::packed
+        EncodedResponse::packed
     } else {
-        Written::plain
+        EncodedResponse::plain
     };
     let length = drawn.graph.len();
     let write = move || Ok(pack(drawn.json().into()));
@@ -133,7 +133,7 @@ async fn written(state: &ServerState, headers: &HeaderMap, drawn: Drawn) -> Resu
     )
 }
 
-impl Drawn {
+impl ShownGraph {
     fn json(&self) -> Vec<u8> {
         let types = serde_json::json!({ "profileTypes": self.types, "profileType": self.shown }).to_string();
         let start = types.strip_suffix('}').unwrap_or(&types);
@@ -149,7 +149,7 @@ impl Drawn {
     }
 }
 
-impl Question {
+impl ShowQuery {
     /// Parses the query part of a URL. As on the plain routes, the first of several parameters with the same name
     /// applies.
     fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
@@ -191,13 +191,13 @@ mod tests {
 
     #[test]
     fn a_question_names_a_type_and_perhaps_a_baseline() {
-        let read = |query: &str| Question::parse(query, 0);
-        assert_eq!(read("").unwrap(), Question::default());
+        let read = |query: &str| ShowQuery::parse(query, 0);
+        assert_eq!(read("").unwrap(), ShowQuery::default());
         let selector = "%7Bservice_name=%22shop%22%7D";
         let asked = read(&format!(
             "type=cpu&maxNodes=64&baseline={selector}&from=1700000000000&until=1700000060000"
         ));
-        let expected = Question {
+        let expected = ShowQuery {
             id: String::new(),
             profile_type: "cpu".to_owned(),
             max_nodes: Some(64),
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_one_json_object() {
-        let drawn = Drawn {
+        let drawn = ShownGraph {
             types: vec!["a:b:c::".to_owned()],
             shown: "a:b:c::".to_owned(),
             field: "flamegraph",

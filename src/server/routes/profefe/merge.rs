@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 128 << 20;
 const MAX_VALUES: usize = 16 << 20;
 
 /// A merged profile and its type.
-pub(super) struct Merged {
+pub(super) struct MergedProfile {
     /// The merged profile, compressed as gzip.
     pub pprof: Vec<u8>,
     /// The type of all merged profiles.
@@ -46,7 +46,7 @@ struct Selection {
 }
 
 /// Merges the profiles of a range.
-pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wanted) -> Result<Merged, Refusal> {
+pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wanted) -> Result<MergedProfile, Refusal> {
     let (matchers, range) = (matchers(&wanted)?, range(&wanted));
     let word = wanted.word.ok_or_else(|| Refusal::bad("unknown profile type"))?;
     let work = async {
@@ -75,7 +75,7 @@ pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wan
 }
 
 /// Merges the profiles with these ids. Fails if one of them is not stored.
-pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<String>) -> Result<Merged, Refusal> {
+pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<String>) -> Result<MergedProfile, Refusal> {
     if ids.len() > MAX_IDS {
         return Err(Refusal::bad(&format!(
             "a request may list at most {MAX_IDS} ids, not {}",
@@ -144,7 +144,7 @@ async fn merged(
     tenants: &Tenants,
     mut selection: Selection,
     word: &'static TypeWord,
-) -> Result<Option<Merged>, ConnectError> {
+) -> Result<Option<MergedProfile>, ConnectError> {
     check(&selection.types)?;
     selection
         .types
@@ -167,7 +167,7 @@ async fn merged(
     let (time_nanos, duration_nanos) = (selection.time_nanos, selection.duration_nanos);
     let join = move || joined(&parts, time_nanos, duration_nanos, word.shown);
     let pprof = state.workers.run(bytes, join).await?;
-    Ok(Some(Merged { pprof, word }))
+    Ok(Some(MergedProfile { pprof, word }))
 }
 
 /// Fails if the types differ in name or period, because one profile cannot contain them.

@@ -18,8 +18,8 @@ use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::server::bodies::sending::{Written, respond};
-use crate::server::routes::profefe::merge::Merged;
+use crate::server::bodies::sending::{EncodedResponse, respond};
+use crate::server::routes::profefe::merge::MergedProfile;
 use crate::server::services::about::{VERSION, revision};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
@@ -142,9 +142,9 @@ async fn json_of(
     body: impl Serialize + Send + 'static,
 ) -> Result<Response, Refusal> {
     let pack = if accepts(headers, "gzip") {
-        Written::packed
+        EncodedResponse::packed
     } else {
-        Written::plain
+        EncodedResponse::plain
     };
     let write = move || {
         let json = serde_json::to_vec(&Envelope::new(body));
@@ -158,9 +158,9 @@ async fn json_of(
     Ok(respond(&state.answers, time, "application/json", written)?)
 }
 
-fn pprof_of(state: &ServerState, merged: Merged) -> Result<Response, Refusal> {
+fn pprof_of(state: &ServerState, merged: MergedProfile) -> Result<Response, Refusal> {
     let time = state.engine.limits().timeout;
-    let written = Written::plain(merged.pprof.into());
+    let written = EncodedResponse::plain(merged.pprof.into());
     let mut response = respond(&state.answers, time, "application/octet-stream", written)?;
     let name = format!("attachment; filename=\"{}\"", merged.word.word);
     if let Ok(name) = HeaderValue::from_str(&name) {

@@ -16,9 +16,9 @@ use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, Method};
 use serde::Serialize;
 
-use crate::server::bodies::sending::{Written, respond};
+use crate::server::bodies::sending::{EncodedResponse, respond};
 use crate::server::routes::ingest::now_nanos;
-use crate::server::routes::render::parameters::{DiffQuestion, LabelQuestion, RenderFormat, RenderQuestion};
+use crate::server::routes::render::parameters::{DiffQuery, LabelQuery, RenderFormat, RenderQuery};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::tenants;
 use alluvium_base::encoding::accepts;
@@ -48,7 +48,7 @@ pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<
 async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
-        let question = RenderQuestion::parse(&query, now_nanos())?;
+        let question = RenderQuery::parse(&query, now_nanos())?;
         match question.format {
             RenderFormat::Json => {
                 let profile = responses::flame_graph(&state, &tenants, question).await?;
@@ -58,7 +58,7 @@ async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(q
             RenderFormat::Pprof => {
                 let profile = responses::merged(&state, &tenants, question).await?;
                 let length = profile.len();
-                let pack = move || Ok(Written::plain(gzip(&profile).into()));
+                let pack = move || Ok(EncodedResponse::plain(gzip(&profile).into()));
                 let written = state.write(length, pack).await?;
                 respond(&state.answers, state.engine.limits().timeout, PPROF, written)
             }
@@ -78,7 +78,7 @@ async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(q
 async fn render_diff(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
-        let question = DiffQuestion::parse(&query, now_nanos())?;
+        let question = DiffQuery::parse(&query, now_nanos())?;
         let profile = responses::difference(&state, &tenants, question).await?;
         let bytes = profile.bytes();
         written(&state, &headers, JSON, bytes, move || json(&profile)).await
@@ -89,7 +89,7 @@ async fn render_diff(State(state): State<ServerState>, headers: HeaderMap, RawQu
 async fn label_values(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
         let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
-        let question = LabelQuestion::parse(&query, now_nanos())?;
+        let question = LabelQuery::parse(&query, now_nanos())?;
         let values = responses::label_values(&state, &tenants, question).await?;
         let bytes = values.iter().map(|value| value.len() + 3).sum();
         written(&state, &headers, JSON, bytes, move || json(&values)).await
@@ -119,9 +119,9 @@ async fn written(
     write: impl FnOnce() -> Result<Vec<u8>, ConnectError> + Send + 'static,
 ) -> Result<Response, ConnectError> {
     let pack = if accepts(headers, "gzip") {
-        Written::packed
+        EncodedResponse::packed
     } else {
-        Written::plain
+        EncodedResponse::plain
     };
     let written = state.write(bytes, move || Ok(pack(write()?.into()))).await?;
     respond(&state.answers, state.engine.limits().timeout, content_type, written)

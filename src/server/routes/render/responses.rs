@@ -4,7 +4,7 @@
 //! Selectors, node limits and their errors are the same as in `querier.v1`.
 
 use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
-use crate::server::routes::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
+use crate::server::routes::render::parameters::{DiffQuery, LabelQuery, RenderQuery, Side};
 use crate::server::routes::render::timeline::{by_label, of_all, step};
 use crate::server::services::parameters::{NAME_LABEL, max_functions, max_nodes, text_query};
 use crate::server::state::shared::ServerState;
@@ -25,7 +25,7 @@ pub(super) struct Calls {
 pub(super) async fn flame_graph(
     state: &ServerState,
     tenants: &Tenants,
-    question: RenderQuestion,
+    question: RenderQuery,
 ) -> Result<FlamebearerProfile, ConnectError> {
     let work = async {
         let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
@@ -67,7 +67,7 @@ pub(super) async fn flame_graph(
 pub(super) async fn merged(
     state: &ServerState,
     tenants: &Tenants,
-    question: RenderQuestion,
+    question: RenderQuery,
 ) -> Result<Vec<u8>, ConnectError> {
     let work = async {
         let query = stack_query(state, question.side).await?;
@@ -80,7 +80,7 @@ pub(super) async fn merged(
 pub(super) async fn call_graph(
     state: &ServerState,
     tenants: &Tenants,
-    question: RenderQuestion,
+    question: RenderQuery,
 ) -> Result<Calls, ConnectError> {
     let work = async {
         let functions = max_functions(question.max_nodes, &state.options.limits)?;
@@ -100,7 +100,7 @@ pub(super) async fn call_graph(
 pub(super) async fn difference(
     state: &ServerState,
     tenants: &Tenants,
-    question: DiffQuestion,
+    question: DiffQuery,
 ) -> Result<FlamebearerProfile, ConnectError> {
     let work = async {
         let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
@@ -126,7 +126,7 @@ pub(super) async fn difference(
 pub(super) async fn label_values(
     state: &ServerState,
     tenants: &Tenants,
-    question: LabelQuestion,
+    question: LabelQuery,
 ) -> Result<Vec<String>, ConnectError> {
     let work = async {
         let range = label_range(state, &question);
@@ -140,7 +140,7 @@ pub(super) async fn label_values(
     state.engine.admitted(Box::pin(work)).await
 }
 
-fn label_range(state: &ServerState, question: &LabelQuestion) -> TimeRange {
+fn label_range(state: &ServerState, question: &LabelQuery) -> TimeRange {
     let longest = state.engine.limits().max_query_length;
     let TimeRange { start_ms, end_ms } = TimeRange::ALL;
     if longest.is_zero() {
