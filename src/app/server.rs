@@ -118,7 +118,7 @@ impl RunningServer {
             readiness.clone(),
             ServerMetrics::new(metrics),
         );
-        let listener = listener.with_unread(state.unread());
+        let listener = listener.with_unread(state.response_budget());
         let parts = {
             let (state, store, engine) = (state.clone(), store.clone(), watched.clone());
             let sessions = postgres.as_ref().map(PostgresServer::memory);

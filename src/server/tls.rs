@@ -103,27 +103,27 @@ impl std::fmt::Debug for PortTls {
 impl CurrentTls {
     fn read(files: &TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
         let (certificate, chain) = certificates(&files.certificate)?;
-        let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, error))?;
+        let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| tls_error(&files.key, error))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .map_err(|error| wrong(&files.certificate, error))?;
+            .map_err(|error| tls_error(&files.certificate, error))?;
         let builder = match &files.client_ca {
             None => builder.with_no_client_auth(),
             Some(path) => {
                 let mut roots = RootCertStore::empty();
                 for authority in certificates(path)?.1 {
-                    roots.add(authority).map_err(|error| wrong(path, error))?;
+                    roots.add(authority).map_err(|error| tls_error(path, error))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                     .allow_unauthenticated()
                     .build();
-                builder.with_client_cert_verifier(verifier.map_err(|error| wrong(path, error))?)
+                builder.with_client_cert_verifier(verifier.map_err(|error| tls_error(path, error))?)
             }
         };
         let mut config = builder
             .with_single_cert(chain, key)
-            .map_err(|error| wrong(&files.key, error))?;
+            .map_err(|error| tls_error(&files.key, error))?;
         config.alpn_protocols = protocols.names();
         Ok(Self {
             acceptor: TlsAcceptor::from(Arc::new(config)),
@@ -134,16 +134,16 @@ impl CurrentTls {
 
 /// Returns the bytes of a PEM file, and its certificates.
 fn certificates(path: &Path) -> Result<(Vec<u8>, Vec<CertificateDer<'static>>), TlsError> {
-    let bytes = std::fs::read(path).map_err(|error| wrong(path, error))?;
+    let bytes = std::fs::read(path).map_err(|error| tls_error(path, error))?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
-    let chain = chain.map_err(|error| wrong(path, error))?;
+    let chain = chain.map_err(|error| tls_error(path, error))?;
     if chain.is_empty() {
-        return Err(wrong(path, "the file contains no certificate"));
+        return Err(tls_error(path, "the file contains no certificate"));
     }
     Ok((bytes, chain))
 }
 
-fn wrong(path: &Path, reason: impl std::fmt::Display) -> TlsError {
+fn tls_error(path: &Path, reason: impl std::fmt::Display) -> TlsError {
     TlsError {
         path: path.display().to_string(),
         reason: reason.to_string(),

@@ -71,7 +71,7 @@ impl Intake {
         limit: BodyLimit,
     ) -> Result<ReceivedBody, ConnectError> {
         let compression = Compression::read(headers)?;
-        let body = self.arrive(headers, body, limit.bytes).await?;
+        let body = self.receive(headers, body, limit.bytes).await?;
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
@@ -100,7 +100,7 @@ impl Intake {
         body: Body,
         limit: BodyLimit,
     ) -> Result<ReceivedBody, ConnectError> {
-        let (body, is_compressed) = self.in_time(self.arrive_message(body, limit.bytes)).await?;
+        let (body, is_compressed) = self.with_timeout(self.receive_message(body, limit.bytes)).await?;
         let compression = match compression {
             _ if !is_compressed => Compression::Identity,
             Compression::Identity => {
@@ -112,7 +112,7 @@ impl Intake {
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
-    async fn arrive(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<ReceivedBody, ConnectError> {
+    async fn receive(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<ReceivedBody, ConnectError> {
         let announced = headers
             .get(CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
@@ -123,16 +123,16 @@ impl Intake {
         }
         let expected = announced.unwrap_or_else(|| self.budget.arriving.small_bytes().min(max_bytes));
         let held = self.begin(&mut stream, expected).await?;
-        self.in_time(self.collect(stream, held, expected, max_bytes)).await
+        self.with_timeout(self.collect(stream, held, expected, max_bytes)).await
     }
 
     /// Reads the one message of a gRPC body. The returned flag is true if the message is compressed.
-    async fn arrive_message(&self, body: Body, max_bytes: usize) -> Result<(ReceivedBody, bool), ConnectError> {
+    async fn receive_message(&self, body: Body, max_bytes: usize) -> Result<(ReceivedBody, bool), ConnectError> {
         let mut stream = body.into_data_stream();
         let mut start = BytesMut::new();
         while start.len() < PREFIX_BYTES {
-            let chunk = stream.next().await.transpose().map_err(pace::broken)?;
-            start.extend_from_slice(&chunk.ok_or_else(|| ended_early(start.len(), PREFIX_BYTES))?);
+            let chunk = stream.next().await.transpose().map_err(pace::body_error)?;
+            start.extend_from_slice(&chunk.ok_or_else(|| truncated_body(start.len(), PREFIX_BYTES))?);
         }
         let mut prefix = [0; PREFIX_BYTES];
         start.split_to(PREFIX_BYTES).copy_to_slice(&mut prefix);
@@ -150,7 +150,7 @@ impl Intake {
             _ => error,
         })?;
         if body.bytes.len() < length {
-            return Err(ended_early(body.bytes.len(), length));
+            return Err(truncated_body(body.bytes.len(), length));
         }
         Ok((body, prefix.is_compressed))
     }
@@ -182,7 +182,7 @@ impl Intake {
     }
 
     /// Runs a future that reads a body, with the timeout for bodies.
-    async fn in_time<T>(&self, read: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
+    async fn with_timeout<T>(&self, read: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
         tokio::time::timeout(self.body_timeout, read).await.unwrap_or_else(|_| {
             Err(ConnectError::new(
                 Code::DeadlineExceeded,
@@ -304,7 +304,7 @@ impl Charged for Charge {
 
 impl Charge {
     /// Releases the memory that the last call of [`Intake::make`] charged.
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn release_last(&mut self) {
         self.0.pop();
     }
 }
@@ -325,7 +325,7 @@ fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("request body too large: the limit is {max_bytes} bytes"))
 }
 
-fn ended_early(length: usize, expected: usize) -> ConnectError {
+fn truncated_body(length: usize, expected: usize) -> ConnectError {
     ConnectError::invalid(format!("the message ended after {length} of {expected} bytes"))
 }
 

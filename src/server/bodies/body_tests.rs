@@ -127,7 +127,7 @@ async fn what_is_made_of_a_body_is_weighed_before_it_is_made() {
     assert_eq!(refused.await.unwrap_err().status, 503);
     charge.keep(KIB);
     assert_eq!(intake.free_bytes(), 16 * MIB - 2 * KIB);
-    charge.give_back();
+    charge.release_last();
     assert_eq!(intake.free_bytes(), 16 * MIB - KIB);
     drop(charge);
     assert_eq!(intake.free_bytes(), 16 * MIB);

@@ -16,7 +16,7 @@
 //! - Each stage has separate shares for small and for large requests, so waiting large requests do not block small
 //!   ones. Within a share, requests are served in order of arrival (tokio's semaphore is fair).
 //! - A body that arrives slowly holds its bytes only until another request waits for that share
-//!   ([`Share::is_wanted`]). Then `body` refuses the slow body and releases its bytes.
+//!   ([`Share::has_waiters`]). Then `body` refuses the slow body and releases its bytes.
 //! - A wait ends after a timeout with status 503 and `Retry-After`. The timeout is longer at earlier stages, so that
 //!   the requests ahead are served or refused before it ends.
 
@@ -157,7 +157,7 @@ impl Share {
     }
 
     /// Returns true while a request waits for bytes of this share.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(super) fn has_waiters(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 

@@ -27,7 +27,7 @@ const MAX_PERIODS: usize = 8;
 pub(super) struct Pace {
     time: Duration,
     /// Bytes that must arrive in each period.
-    least: usize,
+    min_bytes: usize,
     /// Start of the current period.
     since: Instant,
     bytes: usize,
@@ -38,7 +38,7 @@ impl Pace {
     pub(in crate::server) fn begin(time: Duration, room: usize) -> Self {
         Self {
             time,
-            least: MIN_PERIOD_BYTES.max(room / MAX_PERIODS),
+            min_bytes: MIN_PERIOD_BYTES.max(room / MAX_PERIODS),
             since: Instant::now(),
             bytes: 0,
         }
@@ -52,11 +52,11 @@ impl Pace {
     ) -> Result<Option<Bytes>, ConnectError> {
         loop {
             if let Ok(chunk) = tokio::time::timeout_at(self.since + self.time, stream.next()).await {
-                let chunk = chunk.transpose().map_err(broken)?;
+                let chunk = chunk.transpose().map_err(body_error)?;
                 self.bytes += chunk.as_ref().map_or(0, Bytes::len);
                 return Ok(chunk);
             }
-            if self.bytes < self.least && share.is_wanted() {
+            if self.bytes < self.min_bytes && share.has_waiters() {
                 let message = "the body arrived slowly, and other requests waited for its memory, try again";
                 return Err(ConnectError::new(Code::Unavailable, message));
             }
@@ -67,7 +67,7 @@ impl Pace {
 
 /// Returns the error of a body that cannot be read. Malformed chunks are invalid. Otherwise the client has
 /// disconnected.
-pub(super) fn broken(error: axum::Error) -> ConnectError {
+pub(super) fn body_error(error: axum::Error) -> ConnectError {
     if is_malformed(&error) {
         return ConnectError::invalid(format!("cannot read the body: {error}"));
     }

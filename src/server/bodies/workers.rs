@@ -20,7 +20,7 @@ const MAX_SHORT_BYTES: usize = 4 << 20;
 /// Limits on the number of threads. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Workers {
-    soon: Arc<Semaphore>,
+    short: Arc<Semaphore>,
     long: Arc<Semaphore>,
 }
 
@@ -29,7 +29,7 @@ impl Workers {
     pub(crate) fn new() -> Self {
         let cpus = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
-            soon: Arc::new(Semaphore::new(cpus.max(2))),
+            short: Arc::new(Semaphore::new(cpus.max(2))),
             long: Arc::new(Semaphore::new((cpus / 2).max(1))),
         }
     }
@@ -45,7 +45,7 @@ impl Workers {
             return work();
         }
         let places = if bytes <= MAX_SHORT_BYTES {
-            &self.soon
+            &self.short
         } else {
             &self.long
         };
@@ -85,7 +85,7 @@ mod tests {
     #[tokio::test]
     async fn long_work_leaves_places_for_short_work() {
         let workers = Workers {
-            soon: Arc::new(Semaphore::new(1)),
+            short: Arc::new(Semaphore::new(1)),
             long: Arc::new(Semaphore::new(1)),
         };
         let gate = Arc::new(Barrier::new(2));

@@ -11,7 +11,7 @@ use alluvium_wire::connect::{CallHeaders, ConnectError};
 use alluvium_wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
 /// Handles a Connect call and returns the message, or an error as JSON.
-pub(in crate::server) async fn answer<Message, Reply, Work>(
+pub(in crate::server) async fn handle<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
     work: impl Fn(Call<Message>) -> Work,

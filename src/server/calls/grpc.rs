@@ -21,7 +21,7 @@ use alluvium_wire::grpc_status;
 use alluvium_wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
 /// Handles a call over HTTP/2, or over HTTP/1.1 if the client reads trailers, like Connect's client for Go.
-pub(in crate::server) async fn answer<Message, Reply, Work>(
+pub(in crate::server) async fn handle<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
     work: impl Fn(Call<Message>) -> Work,
@@ -45,7 +45,7 @@ where
 }
 
 /// Handles a gRPC-Web call. The trailers are in the body. If the client requests base64, the whole body is base64 text.
-pub(super) async fn answer_web<Message, Reply, Work>(
+pub(super) async fn handle_web<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
     work: impl Fn(Call<Message>) -> Work,

@@ -71,7 +71,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
     if let Some(sending) = sending {
         state
             .senders
-            .answered(sending, status, chrono::Utc::now().timestamp_millis());
+            .count_response(sending, status, chrono::Utc::now().timestamp_millis());
     }
     tracing::debug!(
         method = method.as_str(),

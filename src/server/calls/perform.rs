@@ -59,12 +59,12 @@ where
         codec,
         memory: Box::new(charge),
     };
-    let answer = in_time(headers.timeout, work(call)).await?;
+    let answer = with_timeout(headers.timeout, work(call)).await?;
     write(state, headers, answer).await
 }
 
 /// Runs work within the caller's timeout, if there is one.
-async fn in_time<T>(
+async fn with_timeout<T>(
     timeout: Option<Duration>,
     work: impl Future<Output = Result<T, ConnectError>>,
 ) -> Result<T, ConnectError> {

@@ -35,7 +35,7 @@ const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];
 
 /// Users with their salted hashes and tenants.
 pub(super) struct Users {
-    known: HashMap<String, User>,
+    by_name: HashMap<String, User>,
     /// Secret for the salts of unknown names. The salt of a name is always the same, so unknown names look like known
     /// ones.
     secret: [u8; 32],
@@ -63,18 +63,18 @@ impl Users {
             known.insert(user.name.clone(), made);
         }
         Ok(Self {
-            known,
+            by_name: known,
             secret: rand::random(),
         })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.known.is_empty()
+        self.by_name.is_empty()
     }
 
     /// Returns the password hash to compare with. For an unknown user, the hash is random.
     fn password(&self, user: &str) -> Password {
-        if let Some(user) = self.known.get(user) {
+        if let Some(user) = self.by_name.get(user) {
             return user.password.clone();
         }
         let mut hasher = Sha256::new();
@@ -95,7 +95,7 @@ pub(super) async fn authenticate(
     user: &str,
     peer: IpAddr,
 ) -> Result<Option<Arc<Identity>>, Failure> {
-    if access.asks() && !users.known.contains_key(user) {
+    if access.asks() && !users.by_name.contains_key(user) {
         let identity = prove(wire, access, user, peer).await?;
         return Ok(Some(identity));
     }
@@ -213,7 +213,7 @@ pub(super) fn tenant_of(
         return Ok(TenantId::anonymous());
     }
     let none_named = ANY_DATABASE.contains(&database) || database == user;
-    let known = users.known.get(user).map(|user| &user.tenants);
+    let known = users.by_name.get(user).map(|user| &user.tenants);
     let listed = match scope {
         Some(TenantScope::Only(tenants)) => Some(tenants),
         Some(TenantScope::All) => None,

@@ -80,7 +80,7 @@ impl Connection {
         let token = self.key.begin();
         let timeout = self.settings.statement_timeout();
         let running = Box::pin(self.session.query(statement, timeout));
-        let result = stopped(&mut self.wire, &token, running).await;
+        let result = run_until_stopped(&mut self.wire, &token, running).await;
         self.key.end();
         result?.map_err(|error| timed_out(error, timeout))
     }
@@ -94,7 +94,7 @@ impl Connection {
         let token = self.key.begin();
         let timeout = self.settings.statement_timeout();
         let running = Box::pin(self.session.run(prepared, values, timeout));
-        let result = stopped(&mut self.wire, &token, running).await;
+        let result = run_until_stopped(&mut self.wire, &token, running).await;
         self.key.end();
         result?.map_err(|error| timed_out(error, timeout))
     }
@@ -112,7 +112,7 @@ impl Connection {
         let mut count = 0;
         while count < most && !rows.is_done {
             let Some((cells, next, _)) = &mut rows.batch else {
-                let next = stopped(&mut self.wire, token, rows.result.stream.next()).await?;
+                let next = run_until_stopped(&mut self.wire, token, rows.result.stream.next()).await?;
                 match next.transpose().map_err(|error| timed_out(error, timeout))? {
                     Some(batch) => {
                         let held = self.port.memory.take_rows(batch.get_array_memory_size())?;
@@ -200,7 +200,7 @@ impl Connection {
                 self.portals.remove(name);
             }
             Command::Show(name) => {
-                let rows = self.shown(name.as_deref())?;
+                let rows = self.setting_rows(name.as_deref())?;
                 if protocol == Protocol::Simple {
                     self.row_description(&show_columns(name.as_deref()), &[])?;
                 }
@@ -209,10 +209,10 @@ impl Connection {
                 }
             }
         }
-        self.complete(tag)
+        self.send_complete(tag)
     }
 
-    fn shown(&self, name: Option<&str>) -> Result<Vec<Vec<String>>, Failure> {
+    fn setting_rows(&self, name: Option<&str>) -> Result<Vec<Vec<String>>, Failure> {
         let Some(name) = name else {
             let all = self.settings.all().into_iter();
             return Ok(all
@@ -267,7 +267,7 @@ impl Connection {
         self.wire.charge(start)
     }
 
-    pub(super) fn complete(&mut self, tag: &str) -> Result<(), Failure> {
+    pub(super) fn send_complete(&mut self, tag: &str) -> Result<(), Failure> {
         self.wire
             .put(&PgWireBackendMessage::CommandComplete(CommandComplete::new(
                 tag.to_owned(),
@@ -294,12 +294,12 @@ pub(super) fn show_columns(name: Option<&str>) -> Vec<ColumnKind> {
 
 /// Runs `work` to its end. If the client disconnects or cancels the query first, `work` is dropped, which stops the
 /// query.
-async fn stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Future<Output = T>) -> Result<T, Failure> {
+async fn run_until_stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::select! {
         biased;
         () = token.cancelled() => Err(Failure::cancelled()),
         done = work => Ok(done),
-        () = wire.gone() => Err(Failure::fatal("08006", "the client disconnected while its query ran")),
+        () = wire.disconnected() => Err(Failure::fatal("08006", "the client disconnected while its query ran")),
     }
 }
 

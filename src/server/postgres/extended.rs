@@ -186,7 +186,7 @@ impl Connection {
             Some(rows) => rows,
             None if portal.is_done => {
                 self.portals.insert(name, portal);
-                return self.complete("SELECT 0");
+                return self.send_complete("SELECT 0");
             }
             None => {
                 let mut fields = Vec::with_capacity(prepared.columns.len());
@@ -217,7 +217,7 @@ impl Connection {
         }
         portal.is_done = true;
         self.portals.insert(name, portal);
-        self.complete(&format!("SELECT {count}"))
+        self.send_complete(&format!("SELECT {count}"))
     }
 
     pub(super) fn close(&mut self, close: &Close) -> Result<(), Failure> {

@@ -83,7 +83,7 @@ pub(super) fn next(
 }
 
 /// Returns the size in the header of the message at the start of `incoming`. `None` until the header has arrived.
-pub(super) fn announced(incoming: &BytesMut, context: &DecodeContext) -> Option<usize> {
+pub(super) fn message_bytes(incoming: &BytesMut, context: &DecodeContext) -> Option<usize> {
     let at = usize::from(!context.awaiting_frontend_startup);
     incoming.get(at..at + 4).map(|length| u32_of(length) as usize + at)
 }

@@ -149,7 +149,7 @@ async fn serve_one(
     let start = startup::start(&port, Wire::new(stream, port.memory.clone()), peer);
     let started = tokio::select! {
         () = shutdown.cancelled() => return,
-        () = arrival.gives_way() => {
+        () = arrival.replaced() => {
             tracing::info!(peer = %peer, "postgresql connection closed before authentication, newer ones replace it");
             return;
         }

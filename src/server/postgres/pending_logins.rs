@@ -2,8 +2,8 @@
 //! oldest one, so that idle clients cannot lock others out. A client that knows its password needs only a moment to
 //! authenticate.
 //!
-//! In: a new connection. Out: [`PendingLogin`], which signals when the connection must be closed. `PortState::slots` limits the
-//! authenticated connections.
+//! In: a new connection. Out: [`PendingLogin`], which signals when the connection must be closed. `PortState::slots`
+//! limits the authenticated connections.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ pub(super) struct PendingLogins(Mutex<LoginQueue>);
 
 #[derive(Default)]
 struct LoginQueue {
-    last: u64,
+    last_number: u64,
     queue: VecDeque<(u64, Shutdown)>,
 }
 
 /// The entry of a connection in [`PendingLogins`], removed on drop.
 pub(super) struct PendingLogin {
     number: u64,
-    gives_way: Shutdown,
+    replaced: Shutdown,
     all: Arc<PendingLogins>,
 }
 
@@ -41,12 +41,12 @@ impl PendingLogins {
         {
             oldest.cancel();
         }
-        waiting.last += 1;
-        let (number, gives_way) = (waiting.last, Shutdown::new());
+        waiting.last_number += 1;
+        let (number, gives_way) = (waiting.last_number, Shutdown::new());
         waiting.queue.push_back((number, gives_way.clone()));
         PendingLogin {
             number,
-            gives_way,
+            replaced: gives_way,
             all: self.clone(),
         }
     }
@@ -54,8 +54,8 @@ impl PendingLogins {
 
 impl PendingLogin {
     /// Returns when a newer connection has replaced this one.
-    pub(super) async fn gives_way(&self) {
-        self.gives_way.cancelled().await;
+    pub(super) async fn replaced(&self) {
+        self.replaced.cancelled().await;
     }
 }
 
@@ -73,12 +73,12 @@ mod tests {
     fn the_oldest_gives_way_and_a_place_comes_back() {
         let all = Arc::new(PendingLogins::default());
         let mut first: Vec<PendingLogin> = (0..MAX_PENDING_LOGINS).map(|_| all.begin()).collect();
-        assert!(first.iter().all(|arrival| !arrival.gives_way.is_cancelled()));
+        assert!(first.iter().all(|arrival| !arrival.replaced.is_cancelled()));
         first.pop();
         let _ninth = all.begin();
-        assert!(!first[0].gives_way.is_cancelled());
+        assert!(!first[0].replaced.is_cancelled());
         let _tenth = all.begin();
-        assert!(first[0].gives_way.is_cancelled() && !first[1].gives_way.is_cancelled());
+        assert!(first[0].replaced.is_cancelled() && !first[1].replaced.is_cancelled());
         assert_eq!(all.0.lock().queue.len(), MAX_PENDING_LOGINS);
     }
 }

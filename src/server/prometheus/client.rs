@@ -81,7 +81,7 @@ impl Prometheus {
     }
 
     /// Sends a query and returns the response, within [`REQUEST_TIMEOUT`].
-    pub(in crate::server) async fn ask(
+    pub(in crate::server) async fn query(
         &self,
         question: &RangeQuery,
         tenants: Option<&Tenants>,

@@ -33,7 +33,7 @@ pub(in crate::server) async fn query_range(
         };
         let question = RangeQuery::parse(&query.unwrap_or_default())?;
         let tenants = state.options.multi_tenant.then_some(&tenants);
-        let body = prometheus.ask(&question, tenants).await?;
+        let body = prometheus.query(&question, tenants).await?;
         let pack = if accepts(&headers, "gzip") {
             EncodedResponse::packed
         } else {

@@ -42,7 +42,7 @@ pub(super) async fn buildinfo() -> Response {
 
 /// `GET /api/v1/status/config`: returns the configuration in force.
 pub(in crate::server) async fn config(State(state): State<ServerState>) -> String {
-    state.options.settings.in_force()
+    state.options.settings.to_yaml()
 }
 
 /// `GET /api/v1/status/config/default`: returns the default configuration.

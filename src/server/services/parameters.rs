@@ -44,7 +44,7 @@ pub(in crate::server) async fn matchers(state: &ServerState, text: String) -> Re
 
 /// Parses selectors that must all match. The limits of a single selector apply to all of them together.
 pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
-    at_most("selectors", texts.len())?;
+    check_list_length("selectors", texts.len())?;
     let bytes = texts.iter().map(String::len).sum();
     let cost = if texts.iter().any(|text| text.contains('~')) {
         COMPILE_BYTES
@@ -70,7 +70,7 @@ pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Res
 }
 
 /// Rejects a list with more than [`MAX_LIST_ITEMS`] items. `what` names the items.
-pub(super) fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
+pub(super) fn check_list_length(what: &str, count: usize) -> Result<(), ConnectError> {
     if count > MAX_LIST_ITEMS {
         return Err(ConnectError::invalid(format!(
             "a query may list at most {MAX_LIST_ITEMS} {what}, not {count}"
@@ -98,7 +98,7 @@ pub(super) fn stack_selection(
     let Some(selector) = selector else {
         return Ok((Vec::new(), None));
     };
-    at_most("call sites", selector.call_site.len())?;
+    check_list_length("call sites", selector.call_site.len())?;
     let call_site = selector.call_site.into_iter().map(|location| location.name);
     let pgo = selector.go_pgo.map(|pgo| GoPgo {
         keep_locations: pgo.keep_locations as usize,
@@ -150,7 +150,7 @@ pub(super) fn exemplar_kind(asked: types::ExemplarType) -> ExemplarKind {
 
 /// Checks ids of `length` hexadecimal digits and converts them to lower case.
 pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
-    at_most(&format!("{what} ids"), ids.len())?;
+    check_list_length(&format!("{what} ids"), ids.len())?;
     for id in &ids {
         if id.len() != length || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(ConnectError::invalid(format!(

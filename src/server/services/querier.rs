@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, ReadEstimate, SeriesQuery, StackQuery, TimeRange};
 use crate::server::services::parameters::{
-    all_matchers, at_most, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions, max_nodes,
-    profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
+    all_matchers, check_list_length, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions,
+    max_nodes, profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
 };
 use crate::server::services::timeline_messages::{heatmap_message, series_message};
 use crate::server::state::shared::ServerState;
@@ -70,7 +70,7 @@ impl QuerierService for Querier {
         let (tenants, request) = (&call.tenants, call.request);
         let matchers = all_matchers(&self.0, request.matchers).await?;
         let range = TimeRange::new(request.start, request.end);
-        at_most("label names", request.label_names.len())?;
+        check_list_length("label names", request.label_names.len())?;
         let sets = self
             .0
             .engine
@@ -192,7 +192,7 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::SelectSeriesResponse> {
         let (tenants, request) = (&call.tenants, call.request);
         check_step(request.step)?;
-        at_most("labels to group by", request.group_by.len())?;
+        check_list_length("labels to group by", request.group_by.len())?;
         let query = SeriesQuery {
             profile_type: profile_type(&request.profile_type_id)?,
             matchers: matchers(&self.0, request.label_selector.clone()).await?,
@@ -219,7 +219,7 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::SelectHeatmapResponse> {
         let (tenants, request) = (&call.tenants, call.request);
         check_step(request.step)?;
-        at_most("labels to group by", request.group_by.len())?;
+        check_list_length("labels to group by", request.group_by.len())?;
         let (of, exemplars) = heatmap_of(request.query_type(), exemplar_kind(request.exemplar_type()))?;
         let query = HeatmapQuery {
             profile_type: profile_type(&request.profile_type_id)?,
@@ -328,7 +328,7 @@ impl Selectors {
     /// Checks the selectors and restricts `query` to the stacks that they select.
     fn apply_to(self, query: &mut StackQuery) -> Result<(), ConnectError> {
         (query.call_site, query.go_pgo) = stack_selection(self.stack)?;
-        at_most("profile ids", self.profile_ids.len())?;
+        check_list_length("profile ids", self.profile_ids.len())?;
         query.profile_ids = self.profile_ids;
         query.span_ids = hexadecimal("span", 16, self.span_ids)?;
         query.trace_ids = hexadecimal("trace", 32, self.trace_ids)?;

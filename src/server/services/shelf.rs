@@ -10,7 +10,7 @@ use crate::store::tables::shelf::Shelf;
 use alluvium_wire::connect::{Code, ConnectError};
 
 /// Runs work on the shelf to its end, even if the caller is dropped.
-pub(in crate::server) async fn on_shelf<T: Send + 'static>(
+pub(in crate::server) async fn with_shelf<T: Send + 'static>(
     state: &ServerState,
     work: impl FnOnce(&Shelf) -> Result<T, ConnectError> + Send + 'static,
 ) -> Result<T, ConnectError> {
@@ -27,6 +27,6 @@ pub(in crate::server) async fn on_shelf<T: Send + 'static>(
 }
 
 /// Converts an error of the disk or the bucket, for use in `map_err`.
-pub(in crate::server) fn failed(error: StoreError) -> ConnectError {
+pub(in crate::server) fn shelf_error(error: StoreError) -> ConnectError {
     ConnectError::new(Code::Unavailable, error.to_string())
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::server::services::shelf::{failed, on_shelf};
+use crate::server::services::shelf::{shelf_error, with_shelf};
 use crate::server::state::shared::ServerState;
 use crate::server::state::tenant::one_tenant;
 use crate::store::tables::shelf::Shelf;
@@ -45,7 +45,7 @@ struct StoredSetting {
 impl SettingsService for UserSettings {
     async fn get(&self, call: Call<GetSettingsRequest>) -> CallResult<GetSettingsResponse> {
         let tenant = one_tenant(&call.tenants)?;
-        let settings = on_shelf(&self.0, move |shelf| read(shelf, &tenant)).await?;
+        let settings = with_shelf(&self.0, move |shelf| read(shelf, &tenant)).await?;
         let settings = settings.into_iter().map(message).collect();
         Ok(GetSettingsResponse { settings }.into())
     }
@@ -64,7 +64,7 @@ impl SettingsService for UserSettings {
             given.modified_at = chrono::Utc::now().timestamp_millis();
         }
         let kept = given.clone();
-        on_shelf(&self.0, move |shelf| {
+        with_shelf(&self.0, move |shelf| {
             change(shelf, &tenant, |settings| insert(settings, kept))
         })
         .await?;
@@ -81,7 +81,7 @@ impl SettingsService for UserSettings {
             settings.remove(&name);
             Ok(())
         };
-        on_shelf(&self.0, move |shelf| change(shelf, &tenant, remove)).await?;
+        with_shelf(&self.0, move |shelf| change(shelf, &tenant, remove)).await?;
         Ok(DeleteSettingsResponse {}.into())
     }
 }
@@ -95,7 +95,7 @@ fn message((name, kept): (String, StoredSetting)) -> Setting {
 }
 
 fn read(shelf: &Shelf, tenant: &TenantId) -> Result<Settings, ConnectError> {
-    let Some(bytes) = shelf.read(tenant, DOCUMENT).map_err(failed)? else {
+    let Some(bytes) = shelf.read(tenant, DOCUMENT).map_err(shelf_error)? else {
         return Ok(Settings::new());
     };
     serde_json::from_slice(&bytes).map_err(|error| {
@@ -115,7 +115,7 @@ fn change(
         change(&mut settings)?;
         let text = serde_json::to_vec(&settings)
             .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write settings: {error}")))?;
-        shelf.write(tenant, DOCUMENT, &text).map_err(failed)
+        shelf.write(tenant, DOCUMENT, &text).map_err(shelf_error)
     })
 }
 

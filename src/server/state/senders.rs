@@ -107,7 +107,7 @@ impl SenderRequest {
 
 impl Senders {
     /// Counts a request whose response has this `status`.
-    pub(in crate::server) fn answered(&self, sending: SenderRequest, status: u16, now_ms: i64) {
+    pub(in crate::server) fn count_response(&self, sending: SenderRequest, status: u16, now_ms: i64) {
         let mut senders = self.0.lock();
         if senders.len() >= MAX_SENDERS && !senders.contains_key(&sending.sender) {
             let oldest = senders.iter().min_by_key(|(_, seen)| seen.last_ms);
@@ -190,10 +190,10 @@ mod tests {
     #[test]
     fn a_sender_is_counted_with_its_last_answer_for_its_tenant() {
         let senders = Senders::default();
-        senders.answered(sending("alluvium/1", "one"), 200, 5);
-        senders.answered(sending("alluvium/1", "one"), 429, 7);
-        senders.answered(sending("alloy/1", "one"), 200, 6);
-        senders.answered(sending("alloy/1", "two"), 200, 8);
+        senders.count_response(sending("alluvium/1", "one"), 200, 5);
+        senders.count_response(sending("alluvium/1", "one"), 429, 7);
+        senders.count_response(sending("alloy/1", "one"), 200, 6);
+        senders.count_response(sending("alloy/1", "two"), 200, 8);
         let row = |agent: &str, seen: [i64; 2], requests: u64, failed: u64, status: u16| {
             json!({
                 "agent": agent, "address": "127.0.0.1", "firstSeen": seen[0], "lastSeen": seen[1],
@@ -221,7 +221,7 @@ mod tests {
             let route = (&Method::POST, "/ingest");
             let told = SenderRequest::of(route, &headers, || Some(TenantId::anonymous()), None).unwrap();
             (sending.sender.collector, sending.queue) = (told.sender.collector, told.queue);
-            senders.answered(sending, 200, now_ms);
+            senders.count_response(sending, 200, now_ms);
         }
         let found = senders.of(&"one".parse().unwrap());
         let row = |at: usize| {
@@ -255,7 +255,7 @@ mod tests {
     fn the_one_that_was_not_seen_for_the_longest_makes_room() {
         let senders = Senders::default();
         for number in 0..=MAX_SENDERS {
-            senders.answered(sending(&format!("agent {number}"), "one"), 200, number as i64);
+            senders.count_response(sending(&format!("agent {number}"), "one"), 200, number as i64);
         }
         let found = senders.of(&"one".parse().unwrap());
         let agents: Vec<&str> = found

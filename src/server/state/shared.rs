@@ -188,7 +188,7 @@ impl ServerState {
     }
 
     /// Returns the budget for responses. The listener also charges to it the bytes that clients have not read yet.
-    pub(crate) fn unread(&self) -> ByteBudget {
+    pub(crate) fn response_budget(&self) -> ByteBudget {
         self.answers.budget()
     }
 
@@ -197,9 +197,9 @@ impl ServerState {
         [self.intake.memory(), self.answers.memory()]
     }
 
-    /// Encodes a message of about `bytes` bytes as a response. A message of at most `MAX_INLINE_BYTES` is encoded at once
-    /// and not charged here. A worker thread encodes a larger message, after the memory of the message and the response
-    /// was charged to the budget for responses. If the budget is exhausted, the request is refused.
+    /// Encodes a message of about `bytes` bytes as a response. A message of at most `MAX_INLINE_BYTES` is encoded at
+    /// once and not charged here. A worker thread encodes a larger message, after the memory of the message and the
+    /// response was charged to the budget for responses. If the budget is exhausted, the request is refused.
     pub(crate) async fn write(
         &self,
         bytes: usize,

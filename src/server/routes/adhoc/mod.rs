@@ -15,7 +15,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 
 use crate::server::bodies::body::Charge;
-use crate::server::routes::adhoc::files::{keep, kept, listed};
+use crate::server::routes::adhoc::files::{listed, read_file, store_file};
 use crate::server::routes::adhoc::id::UploadId;
 use crate::server::routes::adhoc::read::{OpenedFile, TREE_WORK, choose, names, open};
 use crate::server::services::parameters::max_nodes;
@@ -32,7 +32,7 @@ use alluvium_wire::proto::adhocprofiles::{
 };
 use alluvium_wire::service::{Call, CallResult};
 
-pub(super) use show::look;
+pub(super) use show::show;
 
 /// Accepts base64 with and without padding, because clients differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -60,17 +60,17 @@ impl AdHocProfileService for AdHoc {
         }
         let id = UploadId::new(chrono::Utc::now().timestamp_millis(), &request.name);
         let answer = self
-            .draw(&tenant, id.clone(), file.clone(), None, request.max_nodes)
+            .render_file(&tenant, id.clone(), file.clone(), None, request.max_nodes)
             .await?;
-        keep(&self.0, tenant, id, file).await?;
+        store_file(&self.0, tenant, id, file).await?;
         Ok(answer.into())
     }
 
     async fn get(&self, call: Call<AdHocProfilesGetRequest>) -> CallResult<AdHocProfilesGetResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
-        let (id, file) = kept(&self.0, &tenant, &request.id).await?;
+        let (id, file) = read_file(&self.0, &tenant, &request.id).await?;
         let answer = self
-            .draw(&tenant, id, file, request.profile_type, request.max_nodes)
+            .render_file(&tenant, id, file, request.profile_type, request.max_nodes)
             .await?;
         Ok(answer.into())
     }
@@ -91,8 +91,8 @@ impl AdHocProfileService for AdHoc {
     async fn diff(&self, call: Call<AdHocProfilesDiffRequest>) -> CallResult<AdHocProfilesDiffResponse> {
         let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
-        let (_, left) = kept(&self.0, &tenant, &request.left_id).await?;
-        let (_, right) = kept(&self.0, &tenant, &request.right_id).await?;
+        let (_, left) = read_file(&self.0, &tenant, &request.left_id).await?;
+        let (_, right) = read_file(&self.0, &tenant, &request.right_id).await?;
         let (left, right): (OpenedFile, OpenedFile) = (
             open(&self.0, &tenant, (left, Charge::default())).await?,
             open(&self.0, &tenant, (right, Charge::default())).await?,
@@ -118,7 +118,7 @@ impl AdHocProfileService for AdHoc {
 
 impl AdHoc {
     /// Returns the flame graph of one type of a file.
-    async fn draw(
+    async fn render_file(
         &self,
         tenant: &TenantId,
         id: UploadId,

@@ -142,7 +142,7 @@ pub(super) fn choose(types: &[ProfileType], asked: Option<&str>) -> Result<Profi
 }
 
 /// Returns the indexes of the profiles of a type, each with the index of the type in the profile.
-fn places(profiles: &[DecodedProfile], wanted: &ProfileType) -> Vec<(usize, usize)> {
+fn profile_indexes(profiles: &[DecodedProfile], wanted: &ProfileType) -> Vec<(usize, usize)> {
     let place = |profile: &DecodedProfile| types_of(profile).position(|own| own == *wanted);
     let found = profiles.iter().enumerate();
     found.filter_map(|(at, profile)| Some((at, place(profile)?))).collect()

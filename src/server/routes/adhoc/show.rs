@@ -12,7 +12,7 @@ use http::{HeaderMap, Request};
 use crate::query::TimeRange;
 use crate::server::bodies::body::Charge;
 use crate::server::bodies::sending::{EncodedResponse, respond};
-use crate::server::routes::adhoc::files::kept;
+use crate::server::routes::adhoc::files::read_file;
 use crate::server::routes::adhoc::read::{TREE_WORK, choose, open};
 use crate::server::routes::ingest::now_nanos;
 use crate::server::services::parameters::{max_nodes, stack_query};
@@ -47,19 +47,19 @@ struct Baseline {
 /// The response: the flame graph of one profile type as JSON, or the difference between the baseline and the file.
 struct ShownGraph {
     types: Vec<String>,
-    shown: String,
+    shown_type: String,
     field: &'static str,
     graph: Bytes,
 }
 
 /// `POST /api/v1/adhoc`: shows a file, and stores nothing of the request.
-pub(in crate::server) async fn look(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    answer(&state, request)
+pub(in crate::server) async fn show(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    show_file(&state, request)
         .await
         .unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn answer(state: &ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
+async fn show_file(state: &ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, &state.options)?;
     let question = ShowQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
@@ -70,20 +70,20 @@ async fn answer(state: &ServerState, request: Request<Body>) -> Result<Response,
     let work = async {
         let file = match question.id.as_str() {
             "" => (body.bytes, body.charge),
-            id => (kept(state, &tenant, id).await?.1, Charge::default()),
+            id => (read_file(state, &tenant, id).await?.1, Charge::default()),
         };
         if file.0.is_empty() {
             return Err(ConnectError::invalid(
                 "the file is missing: send it as the body, or name an uploaded file by `id`",
             ));
         }
-        draw(state, &tenant, question, file).await
+        build_graph(state, &tenant, question, file).await
     };
     let drawn = state.engine.admitted(Box::pin(work)).await?;
-    written(state, &parts.headers, drawn).await
+    encode_graph(state, &parts.headers, drawn).await
 }
 
-async fn draw(
+async fn build_graph(
     state: &ServerState,
     tenant: &TenantId,
     question: ShowQuery,
@@ -95,7 +95,7 @@ async fn draw(
     let chosen = choose(&types, Some(&question.profile_type))?;
     let drawn = |field: &'static str, graph: Bytes| ShownGraph {
         types: types.iter().map(ToString::to_string).collect(),
-        shown: chosen.to_string(),
+        shown_type: chosen.to_string(),
         field,
         graph,
     };
@@ -116,7 +116,7 @@ async fn draw(
 }
 
 /// Returns the response, compressed if the client accepts gzip.
-async fn written(state: &ServerState, headers: &HeaderMap, drawn: ShownGraph) -> Result<Response, ConnectError> {
+async fn encode_graph(state: &ServerState, headers: &HeaderMap, drawn: ShownGraph) -> Result<Response, ConnectError> {
     let pack = if accepts(headers, "gzip") {
         EncodedResponse::packed
     } else {
@@ -135,7 +135,7 @@ async fn written(state: &ServerState, headers: &HeaderMap, drawn: ShownGraph) ->
 
 impl ShownGraph {
     fn json(&self) -> Vec<u8> {
-        let types = serde_json::json!({ "profileTypes": self.types, "profileType": self.shown }).to_string();
+        let types = serde_json::json!({ "profileTypes": self.types, "profileType": self.shown_type }).to_string();
         let start = types.strip_suffix('}').unwrap_or(&types);
         [
             start.as_bytes(),
@@ -216,7 +216,7 @@ mod tests {
     fn an_answer_is_one_json_object() {
         let drawn = ShownGraph {
             types: vec!["a:b:c::".to_owned()],
-            shown: "a:b:c::".to_owned(),
+            shown_type: "a:b:c::".to_owned(),
             field: "flamegraph",
             graph: Bytes::from_static(b"{\"names\":[\"}\"]}"),
         };

@@ -23,7 +23,7 @@ use alluvium_wire::profefe::{NewProfile, ProfileAnswer, Refusal};
 const MILLI_NANOS: i64 = 1_000_000;
 
 /// Stores the profile of a request.
-pub(super) async fn take(state: &ServerState, request: Request<Body>) -> Result<ProfileAnswer, Refusal> {
+pub(super) async fn accept(state: &ServerState, request: Request<Body>) -> Result<ProfileAnswer, Refusal> {
     let (parts, body) = request.into_parts();
     let tenant = tenant(&parts.headers, &state.options)?;
     let NewProfile {

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::query::{KeptProfile, ProfilesQuery, StackQuery, TimeRange};
 use crate::server::routes::profefe::accept::time_of;
-use crate::server::routes::profefe::responses::{matchers, names, range, word};
+use crate::server::routes::profefe::responses::{matchers, names, range, type_word};
 use crate::server::state::shared::ServerState;
 use alluvium_profile::pprof::{self, Profile};
 use alluvium_profile::selector::Matcher;
@@ -84,7 +84,7 @@ pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<Stri
     }
     let work = async {
         let found = with_ids(state, tenants, &ids).await?;
-        let Some(of_first) = found.first().map(word) else {
+        let Some(of_first) = found.first().map(type_word) else {
             return Ok(None);
         };
         let types: BTreeSet<&str> = found

@@ -38,7 +38,7 @@ pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<
     // HEAD is refused, because it would be as much work as a GET.
     let only = |methods: MethodRouter<ServerState>| methods.head(wrong_method).fallback(wrong_method);
     let routes = [
-        ("/api/0/profiles", only(get(find).post(take))),
+        ("/api/0/profiles", only(get(find).post(accept))),
         ("/api/0/profiles/merge", only(get(merge_of_range))),
         (PROFILES, only(get(merge_of_ids))),
         ("/api/0/profiles/{*ids}", only(get(merge_of_ids))),
@@ -49,8 +49,8 @@ pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<
     routes.into_iter().map(|(path, methods)| (path.to_owned(), methods))
 }
 
-async fn take(State(state): State<ServerState>, request: Request<Body>) -> Response {
-    let answer = async { json_of(&state, &HeaderMap::new(), 1, accept::take(&state, request).await?).await };
+async fn accept(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    let answer = async { json_of(&state, &HeaderMap::new(), 1, accept::accept(&state, request).await?).await };
     answer.await.unwrap_or_else(refuse)
 }
 

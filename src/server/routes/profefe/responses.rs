@@ -25,7 +25,7 @@ pub(super) async fn find(
     };
     let work = async { Ok::<_, ConnectError>(state.engine.kept_profiles(tenants, query).await?) };
     let found = state.engine.admitted(Box::pin(work)).await?;
-    let answer = |kept: &KeptProfile| ProfileAnswer::new(&kept.id, word(kept), &kept.labels, kept.time_us);
+    let answer = |kept: &KeptProfile| ProfileAnswer::new(&kept.id, type_word(kept), &kept.labels, kept.time_us);
     Ok(found.iter().map(answer).collect())
 }
 
@@ -76,7 +76,7 @@ pub(super) fn names(word: Option<&'static TypeWord>) -> TypeNames {
 }
 
 /// Returns the type of a profile in profefe's terms.
-pub(super) fn word(kept: &KeptProfile) -> &'static TypeWord {
+pub(super) fn type_word(kept: &KeptProfile) -> &'static TypeWord {
     let first = kept.types.first().map_or("", |of_type| of_type.as_str());
     TypeWord::of_name(first.split(':').next().unwrap_or_default())
 }

@@ -40,9 +40,12 @@ pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<
         ("/pyroscope/label-values", get(label_values)),
     ];
     // HEAD is refused, because it would be as much work as a GET. Pyroscope refuses it too.
-    routes
-        .into_iter()
-        .map(|(path, methods)| (path.to_owned(), methods.head(only_get).fallback(only_get)))
+    routes.into_iter().map(|(path, methods)| {
+        (
+            path.to_owned(),
+            methods.head(method_not_allowed).fallback(method_not_allowed),
+        )
+    })
 }
 
 async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
@@ -81,7 +84,7 @@ async fn render_diff(State(state): State<ServerState>, headers: HeaderMap, RawQu
         let question = DiffQuery::parse(&query, now_nanos())?;
         let profile = responses::difference(&state, &tenants, question).await?;
         let bytes = profile.bytes();
-        written(&state, &headers, JSON, bytes, move || json(&profile)).await
+        encode_response(&state, &headers, JSON, bytes, move || json(&profile)).await
     };
     answer.await.unwrap_or_else(IntoResponse::into_response)
 }
@@ -92,12 +95,12 @@ async fn label_values(State(state): State<ServerState>, headers: HeaderMap, RawQ
         let question = LabelQuery::parse(&query, now_nanos())?;
         let values = responses::label_values(&state, &tenants, question).await?;
         let bytes = values.iter().map(|value| value.len() + 3).sum();
-        written(&state, &headers, JSON, bytes, move || json(&values)).await
+        encode_response(&state, &headers, JSON, bytes, move || json(&values)).await
     };
     answer.await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn only_get(method: Method) -> Response {
+async fn method_not_allowed(method: Method) -> Response {
     let message = format!("method {method} is not allowed here, use GET");
     let error = ConnectError::new(Code::Unimplemented, message).with_status(405);
     let mut response = error.into_response();
@@ -111,7 +114,7 @@ fn json(answer: &impl Serialize) -> Result<Vec<u8>, ConnectError> {
 }
 
 /// Writes a response of about `bytes` bytes, compressed if the client accepts gzip.
-async fn written(
+async fn encode_response(
     state: &ServerState,
     headers: &HeaderMap,
     content_type: &'static str,
