@@ -11,10 +11,10 @@ pub struct LogThrottle {
 }
 
 impl LogThrottle {
-    /// Creates a message that is logged at most once in `every`.
-    pub const fn new(every: Duration) -> Self {
+    /// Creates a message that is logged at most once in `interval`.
+    pub const fn new(interval: Duration) -> Self {
         Self {
-            interval: every,
+            interval,
             last: None,
             suppressed: 0,
         }
