@@ -230,13 +230,13 @@ impl BinaryFunctions {
             }
             let started = Instant::now();
             let usual = dwarf::Limits::default();
-            let most = usual.steps.min(lines.steps);
-            let mut limits = dwarf::Limits { steps: most, ..usual };
-            let mut found = Vec::new();
-            with_elf(source, |file| found = file.lines(missing, how, &mut limits));
-            lines.steps -= most.saturating_sub(limits.steps);
+            let max = usual.steps.min(lines.steps);
+            let mut limits = dwarf::Limits { steps: max, ..usual };
+            let mut calls = Vec::new();
+            with_elf(source, |file| calls = file.lines(missing, how, &mut limits));
+            lines.steps -= max.saturating_sub(limits.steps);
             lines.time = Some(started.elapsed());
-            Some(found)
+            Some(calls)
         })
     }
 

@@ -78,10 +78,10 @@ impl Bounds {
 
     /// Counts an omission, and logs it once per file and kind. At most once a minute over all files, the message is a
     /// warning. Otherwise it is a debug message.
-    pub(crate) fn count_omission(&self, what: Omission, said: &LoggedOmissions, path: &str) {
+    pub(crate) fn count_omission(&self, what: Omission, logged: &LoggedOmissions, path: &str) {
         self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
         let bit = 1_u8 << (what as u8);
-        if said.0.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+        if logged.0.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
             return;
         }
         let what = what.name();
@@ -109,8 +109,8 @@ mod tests {
         }
         bounds.count_omission(Omission::Part, &one, "/one");
         assert_eq!(bounds.omission_counts(), [3, 1, 0, 3, 0]);
-        let said = [&one, &other].map(|said| said.0.load(Ordering::Relaxed));
-        assert_eq!(said, [0b1010, 0b1]);
+        let logged = [&one, &other].map(|logged| logged.0.load(Ordering::Relaxed));
+        assert_eq!(logged, [0b1010, 0b1]);
         assert_eq!(
             bounds.warning.lock().try_log(),
             None,

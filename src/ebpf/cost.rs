@@ -79,9 +79,9 @@ pub(crate) struct Governor {
 
 impl Governor {
     /// Creates a governor that starts at `wanted` ticks per second.
-    pub(crate) fn new(wanted: u32, limit: Option<f64>) -> Self {
+    pub(crate) fn new(hertz: u32, limit: Option<f64>) -> Self {
         Self {
-            wanted_hertz: wanted.max(1),
+            wanted_hertz: hertz.max(1),
             limit,
             smoothed: None,
         }

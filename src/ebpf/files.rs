@@ -327,11 +327,11 @@ impl Files {
     }
 
     /// Drops idle tables, least recently used first, until `wanted` bytes fit. Returns false if they do not fit.
-    fn make_room(&mut self, wanted: usize) -> bool {
-        if !self.has_room(wanted) {
+    fn make_room(&mut self, bytes: usize) -> bool {
+        if !self.has_room(bytes) {
             return false;
         }
-        while self.bytes + wanted > self.limit {
+        while self.bytes + bytes > self.limit {
             let oldest = self
                 .entries
                 .iter()

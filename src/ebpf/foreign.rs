@@ -386,12 +386,12 @@ mod tests {
             "/sys/kernel/notes".to_owned(),
         ];
         let opener = Opener::new().unwrap();
-        let (asked, places) = (opener.clone(), paths.clone());
+        let (requested, places) = (opener.clone(), paths.clone());
         without_waiting(move || {
             for path in places {
                 for root in [Root::Own, Root::Process(own())] {
                     assert!(
-                        asked.open_at(root, &path, AllowedFile::FileOrLink, None).is_none(),
+                        requested.open_at(root, &path, AllowedFile::FileOrLink, None).is_none(),
                         "{path}"
                     );
                 }

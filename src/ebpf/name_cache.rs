@@ -47,8 +47,8 @@ struct WindowWork {
 }
 
 /// Maximum number of bytes of names that are looked up in a window, over all files and processes. The last look-up
-/// may exceed it by [`Ranges::ENOUGH`].
-const MAX_NAMES: usize = (256 << 20) - Ranges::ENOUGH;
+/// may exceed it by [`Ranges::MAX_LOOKUP_BYTES`].
+const MAX_NAMES: usize = (256 << 20) - Ranges::MAX_LOOKUP_BYTES;
 /// Maximum number of bytes that are read for indexes in a window: a thousand times the bytes of a typical program.
 const MAX_READ_BYTES: u64 = 4 << 30;
 /// Maximum number of bytes of indexes within a window, besides the index of the file being looked up.
@@ -66,7 +66,7 @@ struct FileNames {
     functions: Option<BinaryFunctions>,
     /// Time from which lines may be looked up again; `None` before the first look-up.
     next_lookup: Option<Instant>,
-    /// Addresses whose names have no line yet. They are looked up again after `lines_again`.
+    /// Addresses whose names have no line yet. They are looked up again after `next_lookup`.
     without_lines: Vec<u64>,
     last_window: u64,
 }
@@ -174,16 +174,16 @@ impl NameCache {
         if kernel.hidden {
             return;
         }
-        let mut wanted: Vec<u64> = addresses.collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        if wanted.iter().all(|address| kernel.names.find(*address).is_some()) {
+        let mut sorted: Vec<u64> = addresses.collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if sorted.iter().all(|address| kernel.names.find(*address).is_some()) {
             return;
         }
-        if let Err(error) = kernel.resolve(&wanted) {
+        if let Err(error) = kernel.resolve(&sorted) {
             tracing::warn!(error = %error, "cannot read the list of kernel symbols");
         }
-        for address in wanted {
+        for address in sorted {
             if kernel.names.find(address).is_none() {
                 kernel.names.insert(address, address.saturating_add(1), Arc::from(""));
             }
@@ -311,9 +311,9 @@ const KERNEL_FUNCTION: u64 = 64 << 10;
 
 impl KernelNames {
     /// Looks up the addresses without a name, or all addresses if the list was read again.
-    fn resolve(&mut self, wanted: &[u64]) -> std::io::Result<()> {
+    fn resolve(&mut self, addresses: &[u64]) -> std::io::Result<()> {
         let doubtful = |symbols: &kernel::Symbols| {
-            let mut missing = wanted.iter().filter(|address| self.names.find(**address).is_none());
+            let mut missing = addresses.iter().filter(|address| self.names.find(**address).is_none());
             missing.any(|address| {
                 let function = symbols.find(*address);
                 function.is_none_or(|(start, ..)| address - start > KERNEL_FUNCTION)
@@ -335,7 +335,7 @@ impl KernelNames {
             }
         }
         if let Some((symbols, _)) = &self.symbols {
-            symbols.resolve(wanted, &mut self.names);
+            symbols.resolve(addresses, &mut self.names);
         }
         Ok(())
     }

@@ -203,7 +203,7 @@ impl<'a> Namer<'a> {
                     .get(&file)
                     .map(|binary| self.cache.resolve(file, binary, &addresses, self.style.demangle)),
             };
-            let found: Vec<Option<Arc<[Call]>>> = addresses
+            let resolved: Vec<Option<Arc<[Call]>>> = addresses
                 .iter()
                 .map(|address| {
                     names
@@ -212,7 +212,7 @@ impl<'a> Namer<'a> {
                         .cloned()
                 })
                 .collect();
-            for (frame, calls) in group.iter().zip(found) {
+            for (frame, calls) in group.iter().zip(resolved) {
                 named.push((
                     *frame,
                     calls.unwrap_or_else(|| Arc::new([Call::named(placeholder(*frame, places))])),

@@ -106,10 +106,10 @@ impl Profiler {
     }
 
     fn request_window(&self, order: impl FnOnce(Sender<Window>) -> PollRequest) -> Result<Window, ThreadEnded> {
-        let (reply, answer) = channel();
+        let (reply, response) = channel();
         let orders = self.orders.as_ref().ok_or(ThreadEnded)?;
         orders.send(order(reply)).map_err(|_| ThreadEnded)?;
-        answer.recv().map_err(|_| ThreadEnded)
+        response.recv().map_err(|_| ThreadEnded)
     }
 
     pub fn engine(&self) -> &Engine {

@@ -133,11 +133,11 @@ impl RunTime {
             jitdump::offer(&Bytes::of_at_most(&dump, MAX_DUMP), &mut search);
         }
         self.read = now;
-        let mut found = Vec::new();
-        search.finish(|address, start, end, name| found.push((address, start, end, name)));
-        if shrank || !found.is_empty() {
+        let mut names_read = Vec::new();
+        search.finish(|address, start, end, name| names_read.push((address, start, end, name)));
+        if shrank || !names_read.is_empty() {
             // Code that was freed and code that replaced it may overlap, so addresses are stored and not functions.
-            for (address, _, _, name) in found {
+            for (address, _, _, name) in names_read {
                 self.names.insert(address, address.saturating_add(1), name);
             }
         }

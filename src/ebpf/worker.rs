@@ -150,15 +150,15 @@ impl Worker {
     #[expect(clippy::iter_over_hash_type, reason = "each process is handled independently")]
     fn take(&mut self, polled: Accounts, hertz: u32) -> Window {
         self.kernel.write_processes(&mut self.processes);
-        let own = self.accounts;
+        let counts = self.accounts;
         let accounts = Accounts {
-            samples: own.samples,
-            filtered: own.filtered,
-            malformed: own.malformed,
-            folded: own.folded,
-            by_stop: own.by_stop,
-            events_lost: own.events_lost,
-            mappings_lost: own.mappings_lost,
+            samples: counts.samples,
+            filtered: counts.filtered,
+            malformed: counts.malformed,
+            folded: counts.folded,
+            by_stop: counts.by_stop,
+            events_lost: counts.events_lost,
+            mappings_lost: counts.mappings_lost,
             agent_nanos: self.cost.nanos(),
             table_bytes: self.files.table_bytes() as u64,
             ..polled

@@ -138,10 +138,10 @@ pub fn locate<'data, R: ReadRef<'data>>(
         }
     }
     limits.steps = search.steps;
-    let found = std::mem::take(&mut search.findings);
-    found
+    let findings = std::mem::take(&mut search.findings);
+    findings
         .into_iter()
-        .map(|(address, found)| (address, found.calls))
+        .map(|(address, findings)| (address, findings.calls))
         .filter(|(_, calls)| !calls.is_empty())
         .collect()
 }
@@ -240,14 +240,14 @@ impl<'a> Search<'a, '_> {
             };
             let line = u32::try_from(number(dw::DW_AT_call_line)).unwrap_or(0);
             for address in around {
-                let found = self.findings.entry(address).or_default();
+                let findings = self.findings.entry(address).or_default();
                 if tag == dw::DW_TAG_subprogram {
                     // Functions are not nested. If two share code, the last one counts.
-                    found.scopes.clear();
+                    findings.scopes.clear();
                 }
-                if found.scopes.len() < MAX_INLINED {
+                if findings.scopes.len() < MAX_INLINED {
                     self.steps = self.steps.saturating_sub(SCOPE_STEPS);
-                    found.scopes.push(Scope {
+                    findings.scopes.push(Scope {
                         name: name.clone(),
                         called_from: (file, line),
                     });
@@ -291,25 +291,25 @@ impl<'a> Search<'a, '_> {
     fn name_callers(&mut self, unit: &Unit<'a>, here: &[u64]) {
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
         for address in here {
-            let Some(found) = self.findings.get_mut(address) else {
+            let Some(findings) = self.findings.get_mut(address) else {
                 continue;
             };
-            let mut calls = Vec::with_capacity(found.scopes.len());
-            let mut at = found.line.take().unwrap_or_else(|| (Arc::from(""), 0));
-            while let Some(scope) = found.scopes.pop() {
-                calls.push((scope.name, at));
+            let mut calls = Vec::with_capacity(findings.scopes.len());
+            let mut position = findings.line.take().unwrap_or_else(|| (Arc::from(""), 0));
+            while let Some(scope) = findings.scopes.pop() {
+                calls.push((scope.name, position));
                 let (file, line) = scope.called_from;
                 let file = files.entry(file).or_insert_with(|| {
                     file_of(self.dwarf, unit, file, &mut self.steps)
                         .unwrap_or_default()
                         .into()
                 });
-                at = (file.clone(), line);
+                position = (file.clone(), line);
             }
             if calls.is_empty() {
-                calls.push((None, at));
+                calls.push((None, position));
             }
-            found.calls = calls
+            findings.calls = calls
                 .into_iter()
                 .map(|(name, (file, line))| Call {
                     name: name.unwrap_or_else(|| Arc::from("")),
@@ -357,10 +357,10 @@ impl<'a> Search<'a, '_> {
     /// Returns the name of an entry. If the entry has none, returns the name of the entry to which it refers. The
     /// linkage name is preferred, because it contains the namespaces.
     fn name(&mut self, unit: &Unit<'a>, offset: UnitOffset) -> Option<String> {
-        let mut place = EntryReference::Here(offset);
+        let mut reference = EntryReference::Here(offset);
         let mut plain = None;
         for _ in 0..MAX_STEPS {
-            let (linkage, name, next) = match place {
+            let (linkage, name, next) = match reference {
                 EntryReference::Here(offset) => names_at(self.dwarf, unit, offset, &mut self.steps)?,
                 EntryReference::Elsewhere(offset) => {
                     let (header, within) = self.unit_of(offset)?;
@@ -373,7 +373,7 @@ impl<'a> Search<'a, '_> {
                 return Some(name);
             }
             plain = plain.or(name);
-            place = match (next, place) {
+            reference = match (next, reference) {
                 (Some(AttributeValue::UnitRef(offset)), EntryReference::Here(_)) => EntryReference::Here(offset),
                 (Some(AttributeValue::UnitRef(offset)), EntryReference::Elsewhere(from)) => {
                     let (header, _) = self.unit_of(from)?;
@@ -480,7 +480,8 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, en
     Some(path)
 }
 
-/// Converts a text, cut at [`MAX_NAME_BYTES`]. The steps count the whole text, because all of it was searched for its end.
+/// Converts a text, cut at [`MAX_NAME_BYTES`]. The steps count the whole text, because all of it was searched for its
+/// end.
 fn to_text(text: Reader<'_>, entries: &mut usize) -> String {
     let text = text.slice();
     *entries = entries.saturating_sub(text.len() / BYTES_PER_STEP);

@@ -23,12 +23,12 @@ pub(crate) fn describe<'data, R: ReadRef<'data>>(
     };
     let code = section_bytes(&text)?;
     let table = Table::new(rows);
-    let mut found = trampolines(&table, text.address(), &code);
-    if table.is_empty() && !found.is_empty() {
-        found.extend(leaves(file, text.address(), &code));
+    let mut new_rows = trampolines(&table, text.address(), &code);
+    if table.is_empty() && !new_rows.is_empty() {
+        new_rows.extend(leaves(file, text.address(), &code));
     }
     let mut rows = table.into_rows();
-    rows.append(&mut found);
+    rows.append(&mut new_rows);
     Ok(rows)
 }
 

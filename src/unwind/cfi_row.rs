@@ -170,12 +170,12 @@ fn eighths(offset: i64) -> Option<i16> {
     (offset % 8 == 0).then(|| i16::try_from(offset / 8).ok()).flatten()
 }
 
-/// Returns the distance of an offset below the CFA in words, if the distance is from 2 to `most`.
-fn words_below(offset: i64, most: u8) -> Option<u8> {
+/// Returns the distance of an offset below the CFA in words, if the distance is from 2 to `max`.
+fn words_below(offset: i64, max: u8) -> Option<u8> {
     let words = eighths(offset)?
         .checked_neg()
         .and_then(|words| u8::try_from(words).ok())?;
-    (2..=most).contains(&words).then_some(words)
+    (2..=max).contains(&words).then_some(words)
 }
 
 fn known_expression<'a, S>(expression: &UnwindExpression<usize>, frames: &S) -> Option<(Rule, i16)>

@@ -59,11 +59,11 @@ impl Packed {
         };
         let (rules, numbers) = rules_of(&rows);
         // The number of bits of a row that the numbers of rules leave free.
-        let most = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
+        let max = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
         let pages_of = |shift: u32| (last.pc >> shift) as usize - (first.pc >> shift) as usize + 1;
-        let shift = (MIN_SHIFT..most)
+        let shift = (MIN_SHIFT..max)
             .find(|shift| pages_of(*shift) <= rows.len() / ROWS_PER_WORD)
-            .unwrap_or(most);
+            .unwrap_or(max);
         let (first_page, pages) = (first.pc >> shift, pages_of(shift));
 
         let rules_at = LINE_WORDS;

@@ -42,7 +42,7 @@ pub(crate) fn section_bytes<'data, S: ObjectSection<'data>>(
     section: &S,
 ) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
     expand::section(section, MAX_SECTION).map_err(|error| match error {
-        ExpandError::TooLong(most) => CompileError::TooLong(most),
+        ExpandError::TooLong(max) => CompileError::TooLong(max),
         ExpandError::Elf(error) => error.into(),
         ExpandError::Damaged => CompileError::Damaged,
     })
